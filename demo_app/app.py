@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from kivy.app import App
 from kivy.clock import Clock
 from kivy.core.window import Window
 from kivy.metrics import dp
-from kivy.properties import BooleanProperty, NumericProperty, ObjectProperty
+from kivy.properties import BooleanProperty, ListProperty, NumericProperty, ObjectProperty
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.screenmanager import NoTransition, ScreenManager
 
@@ -27,10 +28,13 @@ from demo_app import theme
 from demo_app.error_messages import notice_of
 from demo_app.idle_gc import Sweep
 from demo_app.model import Model
-from demo_app.opened_link import watch
 from demo_app.settings import Settings
+from demo_app.system.insets import insets
+from demo_app.system.lock import has_lock, unlock
+from demo_app.system.look import is_dark
+from demo_app.system.opened_link import watch
 from demo_app.texts import say, spaced, speak
-from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.dialogs import ask, close_dialogs, tell
 from demo_app.widgets.look import look
 from demo_app.worker import Worker
 
@@ -65,6 +69,9 @@ LATER = (
 )
 """The screens that are loaded once the first one stands, in the order in which they are likely to be come to."""
 
+LOCKED_AFTER = 60.0
+"""Seconds out of sight after which the app is locked, where the person wants a lock."""
+
 BACK_KEY = 27
 """Escape on a keyboard, and the back button of a phone."""
 
@@ -86,14 +93,17 @@ class Shell(BoxLayout):
     Attributes:
         wide: whether the window is a desktop's.
         side: pixels left of the column of text.
+        insets: pixels at the left, top, right and bottom that the system's bars and cameras take.
     """
 
     wide = BooleanProperty(False)
     side = NumericProperty(0)
+    insets = ListProperty([0, 0, 0, 0])
     app = ObjectProperty(None)
 
     def on_size(self, *_: object) -> None:
         self.wide = self.width >= dp(theme.BROAD_WINDOW)
+        self.insets = insets()
 
     def on_wide(self, *_: object) -> None:
         """The destinations come first at the side, and last below."""
@@ -142,6 +152,8 @@ class HalftruthApp(App):
         self._say_ready = say_ready
         self._link = link
         self._way: list[tuple[str, tuple[Any, ...]]] = []
+        self._locked = False
+        self._left = 0.0
         self._doing = 0
         self._fetching = False
         self._later = [f"screens.{name}" for name in LATER]
@@ -152,8 +164,7 @@ class HalftruthApp(App):
     def build(self) -> Shell:
         """The window's content; the store is opened meanwhile."""
         self._speak()
-        look.wear(theme.DARK if self.settings.look == "dark" else theme.LIGHT)
-        Window.clearcolor = look.ground
+        self._wear()
         Window.softinput_mode = "below_target"
         Window.bind(on_keyboard=self._key)
         Window.bind(on_touch_down=self._swept.later, on_touch_up=self._swept.later, on_key_down=self._swept.later)
@@ -164,7 +175,26 @@ class HalftruthApp(App):
     def on_start(self) -> None:
         """Open the store once there is a window; then follow the link that the app was opened with."""
         watch(lambda text: Clock.schedule_once(lambda _: self.open_link(text), 0))
-        self.begin()
+        if self.root is not None:
+            self.root.insets = insets()
+        if self.settings.lock == "screen" and has_lock():
+            self._lock()
+        else:
+            self.begin()
+
+    def on_pause(self) -> bool:
+        """Another program is shown; the app stays in memory."""
+        self._left = time.monotonic()
+        return True
+
+    def on_resume(self) -> None:
+        """Look as the system does now, and ask for the screen lock if the app was long out of sight."""
+        self._wear()
+        if self.root is not None:
+            self.root.insets = insets()
+        away = time.monotonic() - self._left
+        if self.settings.lock == "screen" and not self._locked and away >= LOCKED_AFTER and has_lock():
+            self._lock()
 
     def on_stop(self) -> None:
         """Finish what is being done, and close the store."""
@@ -184,10 +214,32 @@ class HalftruthApp(App):
 
     def open_link(self, text: str) -> None:
         """Follow a link that another program hands over, now or once the store is open."""
-        if self._model.is_open:
+        if self._model.is_open and not self._locked:
             self.follow(text)
         else:
             self._link = text
+
+    def _lock(self) -> None:
+        """Show nothing of the person's until they have unlocked their phone once more."""
+        self._locked = True
+        close_dialogs()
+        self._show()
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Have the system ask for what unlocks the phone; go on where the app was."""
+
+        def done(_: object) -> None:
+            self._locked = False
+            if not self._model.is_open:
+                self.begin()
+                return
+            self._show()
+            link, self._link = self._link, ""
+            if link:
+                self.follow(link)
+
+        unlock(say("locked.why"), lambda good: Clock.schedule_once(done, 0) if good else None)
 
     def adopt(self) -> None:
         """Go on with a store that was restored, copied or damaged."""
@@ -230,6 +282,12 @@ class HalftruthApp(App):
         shell.ids.screens.transition = NoTransition()
         shell.on_wide()
         return shell
+
+    def _wear(self) -> None:
+        """Wear the look that the person chose, or the system's."""
+        chosen = self.settings.look
+        look.wear(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
+        Window.clearcolor = look.ground
 
     def _speak(self) -> None:
         speak(self.settings.language or os.environ.get("LANGUAGE") or os.environ.get("LANG") or "")
@@ -333,8 +391,7 @@ class HalftruthApp(App):
         """Keep other settings, and show everything anew in them."""
         self._keep(settings)
         self._speak()
-        look.wear(theme.DARK if settings.look == "dark" else theme.LIGHT)
-        Window.clearcolor = look.ground
+        self._wear()
         if self.root is not None:
             Window.remove_widget(self.root)
             self.root = self._shell()
@@ -373,6 +430,8 @@ class HalftruthApp(App):
 
     def back(self) -> bool:
         """Back to where the person came from; whether there was such a place."""
+        if self._locked:
+            return False
         if len(self._way) > 1:
             self._way.pop()
             self._show(back=True)
@@ -383,16 +442,16 @@ class HalftruthApp(App):
         return False
 
     def _show(self, back: bool = False) -> None:
-        if self.root is None or not self._way:
+        if self.root is None or not (self._way or self._locked):
             return
-        name, arguments = self._way[-1]
+        name, arguments = ("locked", ()) if self._locked else self._way[-1]
         ids = self.root.ids
         view = self._view(ids.screens, name)
         ids.screens.current = name
         ids.top.title = view.title
-        ids.top.back = len(self._way) > 1
+        ids.top.back = len(self._way) > 1 and not self._locked
         ids.places.chosen = f"place:{view.place}"
-        ids.places.disabled = name == "trouble"
+        ids.places.disabled = name in ("trouble", "locked")
         view.come_back(*arguments) if back else view.come(*arguments)
 
     def _view(self, screens: Screens, name: str) -> Any:

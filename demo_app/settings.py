@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 FILE = "settings.json"
-LOOKS = ("light", "dark")
+LOOKS = ("system", "light", "dark")
+LOCKS = ("off", "screen")
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,13 @@ class Settings:
 
     Attributes:
         language: a catalogue's name; empty for the system's.
-        look: one of ``LOOKS``.
+        look: one of ``LOOKS``; "system" goes with the phone's night mode.
+        lock: one of ``LOCKS``; "screen" asks for what unlocks the phone before anything is shown.
     """
 
     language: str = ""
-    look: str = "light"
+    look: str = "system"
+    lock: str = "off"
 
     @classmethod
     def load(cls, folder: Path) -> Settings:
@@ -40,9 +43,10 @@ class Settings:
 
     def _with(self, saved: dict[str, Any]) -> Settings:
         found: dict[str, Any] = {}
+        allowed = {"look": LOOKS, "lock": LOCKS}
         for field in fields(self):
             value = saved.get(field.name)
-            if isinstance(value, str) and (field.name != "look" or value in LOOKS):
+            if isinstance(value, str) and value in allowed.get(field.name, (value,)):
                 found[field.name] = value
         return replace(self, **found)
 

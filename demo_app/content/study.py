@@ -197,7 +197,7 @@ class Agreement:
     Attributes:
         card: the campaign in a list.
         terms: what the device computed from the signed campaign.
-        questions: all questions of a form; empty where one thing is asked.
+        questions: what can be answered: all questions of a form, else one.
         preview: what one answer would tell; of the answer the audit found most exposed.
         answers: how many may be given in all.
         author: the fingerprint of the key that signed it.
@@ -230,7 +230,7 @@ class Agreement:
         return cls(
             StudyCard.of(device, campaign_id, now),
             terms,
-            questions(device, campaign_id, spoken()) if terms.questions else (),
+            questions(device, campaign_id, spoken()),
             device.preview(campaign_id),
             periods * terms.answers_per_period,
             fingerprint_of(terms.author),

@@ -11,7 +11,8 @@ from dataclasses import replace
 from kivy.uix.widget import Widget
 
 from demo_app.screens.view import Choice, PageView, action, card, entry, words
-from demo_app.settings import LOOKS
+from demo_app.settings import LOCKS, LOOKS
+from demo_app.system.lock import has_lock
 from demo_app.texts import LANGUAGES, say, spoken
 from demo_app.widgets.dialogs import ask, tell
 
@@ -34,6 +35,17 @@ class SettingsView(PageView):
             words(say("settings.look"), "title"),
             Choice("look", looks, LOOKS.index(self.app.settings.look), self._wear),
         )
+        if has_lock():
+            yield card(
+                words(say("settings.lock"), "title"),
+                words(say("settings.lock_how"), "small", "muted"),
+                Choice(
+                    "lock",
+                    [say(f"settings.lock_{lock}") for lock in LOCKS],
+                    LOCKS.index(self.app.settings.lock),
+                    self._lock,
+                ),
+            )
         yield entry("authors", say("settings.authors"), say("settings.authors_below"), lambda: self.app.go("authors"))
         yield entry("device", say("settings.device"), say("settings.device_below"), lambda: self.app.go("device"))
         yield card(
@@ -47,6 +59,9 @@ class SettingsView(PageView):
 
     def _wear(self, place: int) -> None:
         self.app.change(replace(self.app.settings, look=LOOKS[place]))
+
+    def _lock(self, place: int) -> None:
+        self.app.change(replace(self.app.settings, lock=LOCKS[place]))
 
     def _forget(self) -> None:
         ask(

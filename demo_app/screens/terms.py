@@ -8,18 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
 from demo_app.content.declaration import Statement
-from demo_app.content.study import NEW, OPEN, Agreement
+from demo_app.content.study import ANSWERED, NEW, OPEN, Agreement
 from demo_app.screens.studies import answering, state
 from demo_app.screens.view import PageView, action, card, words
+from demo_app.system.reminder import remind
 from demo_app.texts import above, below, date_of, day, say, spaced, spoken, written
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Belief, Chances
-from demo_app.widgets.dialogs import ask
+from demo_app.widgets.dialogs import ask, tell
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:
@@ -57,9 +59,10 @@ class TermsView(PageView):
             words(say("terms.every", count=terms.answers_per_period, length=span(terms.period_seconds))),
             None if one.state == NEW else words(state(one), colour="muted"),
         )
-        if terms.shown:
-            yield card(words(say("terms.values"), "title"), words(some(terms.shown, MOST_NAMED), name="values"))
-        if agreement.questions:
+        if not one.questions:
+            answers = answers_of(agreement.questions[0], MOST_NAMED)
+            yield card(words(say("terms.values"), "title"), words(answers, name="values"))
+        if one.questions:
             yield from _form(agreement)
         elif terms.map is not None:
             yield card(words(say("terms.asked"), "title"), words(terms.asked_in(spoken()), name="asked of this device"))
@@ -111,7 +114,23 @@ class TermsView(PageView):
             return
         if one.state == OPEN:
             yield action("answer", say("terms.answer"), lambda: self.app.go(answering(one), one.campaign_id))
+        if one.state == ANSWERED and one.following is not None:
+            following = one.following
+            yield action("remind", say("terms.remind"), lambda: self._remind(following), "outlined")
         yield action("forget", say("terms.forget"), lambda: self._forget(agreement), "plain")
+
+    def _remind(self, when: int) -> None:
+        def handed() -> None:
+            downloads = Path.home() / "Downloads"
+            try:
+                file = remind(say("terms.remind_entry"), when, downloads if downloads.is_dir() else Path.home())
+            except OSError:
+                tell(say("terms.remind_failed"), "alert")
+                return
+            if file is not None:
+                tell(say("terms.reminded", file=file), "good")
+
+        ask(say("terms.remind"), say("terms.remind_what", day=day(when)), say("terms.remind_do"), handed)
 
     def _decline(self, agreement: Agreement) -> None:
         self.app.do(lambda model: model.forget(agreement.card.campaign_id), lambda _: self.app.home())
@@ -195,15 +214,15 @@ def _form(agreement: Agreement) -> Iterator[Widget]:
         )
 
 
-def answers_of(one: AnswerChoices) -> str:
-    """What a question can be answered with."""
+def answers_of(one: AnswerChoices, most: int = FEW_NAMED) -> str:
+    """What a question can be answered with: of a list at most so many."""
     if one.kind == "grid":
         return say("terms.place", step=one.step / 10**6)
     if one.low and one.kind == "date":
         return say("terms.day", low=date_of(one.low), high=date_of(one.high))
     if one.low:
         return say("terms.number", low=written(one.low), high=f"{written(one.high)} {one.unit}".strip())
-    return some(one.shown, FEW_NAMED)
+    return some(one.shown, most)
 
 
 def _about(terms: Terms) -> Iterator[Widget]:

@@ -81,6 +81,12 @@ SHOWN = 6.0
 """Seconds a notice stays, unless it is dismissed."""
 
 
+def close_dialogs() -> None:
+    """Take every question away, as if it had been refused."""
+    for shown in [one for one in Window.children if isinstance(one, AskDialog)]:
+        shown.dismiss(animation=False)
+
+
 class AskDialog(ModalView):
     """Two answers in front of everything; Esc and a touch beside it are the harmless one."""
 

@@ -8,13 +8,7 @@ import os
 import re
 import subprocess
 import sys
-import types
-from collections.abc import Callable
 from pathlib import Path
-
-import pytest
-
-from demo_app.opened_link import watch
 
 ROOT = Path(__file__).parent.parent.parent
 SPEC = ROOT / "demo_app" / "buildozer.spec"
@@ -30,7 +24,7 @@ PURE = {"msgpack", "certifi"}
 """What is not compiled on a phone: certifi is data, and msgpack has a pure-Python twin that it falls back to."""
 
 IMPORTED = {"kivy": "kivy", "jnius": "pyjnius", "cryptography": "cryptography", "msgpack": "msgpack",
-            "certifi": "certifi", "keyring": None}  # fmt: skip
+            "certifi": "certifi", "keyring": None, "darkdetect": None}  # fmt: skip
 """Modules that are not the standard library's, and the requirement each comes from; None is for desktops alone."""
 
 
@@ -217,29 +211,3 @@ def test_links_open_the_app() -> None:
     assert paths.fullmatch("/s/" + "0f" * 16)
     for path in ("/", "/s/", "/s/short", "/v1/campaigns/" + "0f" * 16):
         assert not paths.fullmatch(path), path
-
-
-def test_a_link_from_another_program_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The intent that started the app and each later one hand over their link; an intent without one, nothing."""
-
-    class Intent:
-        def __init__(self, text: str | None) -> None:
-            self.text = text
-
-        def getDataString(self) -> str | None:  # noqa: N802  # Android calls it so
-            return self.text
-
-    bound: dict[str, Callable[[Intent], None]] = {}
-    running = types.SimpleNamespace(getIntent=lambda: Intent("halftruth://study.example/s/1#k=2"))
-    jnius = types.SimpleNamespace(autoclass=lambda name: types.SimpleNamespace(mActivity=running))
-    opened: list[str] = []
-    watch(opened.append)
-    assert opened == []  # no phone
-    monkeypatch.setitem(sys.modules, "android", types.ModuleType("android"))
-    android = types.SimpleNamespace(bind=lambda **came: bound.update(came))
-    monkeypatch.setitem(sys.modules, "android.activity", android)
-    monkeypatch.setitem(sys.modules, "jnius", jnius)
-    watch(opened.append)
-    bound["on_new_intent"](Intent(None))
-    bound["on_new_intent"](Intent("https://study.example/s/3#k=4"))
-    assert opened == ["halftruth://study.example/s/1#k=2", "https://study.example/s/3#k=4"]

@@ -405,13 +405,49 @@ def test_language_and_look_change_at_once_and_are_kept(number, folder):
         screen.wait("studies:page")
         tap(screen, "place:settings")
         tap(screen, "language:1")
-        tap(screen, "look:1")
+        tap(screen, "look:2")
         assert "Verlauf" in screen.texts()
         assert screen.close() == 0
     with Screen(number, "demo_app", "--store", folder) as screen:
         screen.wait("studies:page")
         assert "Verlauf" in screen.texts()
         assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
+
+
+def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
+    """Where the person wants the phone's lock: after a minute out of sight no study can be seen and no place visited;
+    refused, it stays so; unlocked, the app is where it was. The reminder of a study that was answered names none."""
+    app = "__import__('kivy.app').app.App.get_running_app()"
+    lock = "__import__('demo_app.app').app"
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("studies:page")
+        settled(screen)
+        screen.call(f"setattr({lock}, 'has_lock', lambda: True)")
+        screen.call(f"setattr({lock}, 'unlock', lambda why, done: done(False))")
+        screen.call(f"setattr({app}, 'settings', type({app}.settings)('en', 'light', 'screen'))")
+        screen.call(f"{app}.on_pause() and {app}.on_resume()")
+        assert not screen.seen("unlock")  # a moment ago
+        tap(screen, "study:Education")
+        tap(screen, "remind")
+        screen.call(f"setattr({app}, '_left', -1000.0)")
+        screen.call(f"{app}.on_resume()")
+        screen.wait("unlock")
+        settle(screen)
+        fits(screen)
+        screen.shot("locked")
+        assert not any("Education" in text or "calendar" in text for text in screen.texts())
+        tap(screen, "unlock")
+        tap(screen, "place:history")
+        assert screen.seen("unlock")
+        screen.call(f"setattr({lock}, 'unlock', lambda why, done: done(True))")
+        tap(screen, "unlock")
+        screen.wait("terms:page")
+        tap(screen, "remind")
+        tap(screen, "agree")
+        settle(screen)
+        [file] = Path(screen.call("str(__import__('pathlib').Path.home())")).glob("*.ics")
+        assert "Education" not in file.read_text(encoding="utf-8")
+        file.unlink()
 
 
 def test_a_damaged_store_is_gone_on_with_only_when_the_person_says_so(number, folder):

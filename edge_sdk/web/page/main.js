@@ -68,7 +68,7 @@ export class Visit {
     const data = fromBase64(study.campaign);
     this.id = (await sha256(data)).slice(0, 16);
     try {
-      await this.device.join(data, study.served ? location.origin : undefined);
+      await this.device.join(data, study.served ? location.href.slice(0, location.href.indexOf("/s/")) : undefined);
       const code = new URLSearchParams(location.hash.slice(1)).get("c");
       if (code && (await this.terms()).enrolled) await this.device.presentCode(this.id, code);
       if (study.closing) await this.device.closeEarly(this.id, fromBase64(study.closing));

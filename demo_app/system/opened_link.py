@@ -1,7 +1,6 @@
 """The link that another program opened the app with: on Android an intent; elsewhere there is none.
 
-The filters that name this app to the system: intent_filters.xml. Written for pyjnius and python-for-android's
-``android``, and tested with modules in memory that have the same methods. It has not been run on a phone here.
+The filters that name this app to the system: intent_filters.xml.
 
 What is done with a link: app.
 """
@@ -12,6 +11,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from demo_app.system.android import activity
+
 
 def watch(opened: Callable[[str], object]) -> None:
     """Hand over the link that the app was opened with, and each that comes while it runs.
@@ -19,9 +20,8 @@ def watch(opened: Callable[[str], object]) -> None:
     Args:
         opened: is given each link, as it was written; in a thread of Android's own for those that come later.
     """
-    try:
-        activity, jnius = importlib.import_module("android.activity"), importlib.import_module("jnius")
-    except ImportError:  # no phone
+    shown = activity()
+    if shown is None:
         return
 
     def came(intent: Any) -> None:
@@ -29,5 +29,5 @@ def watch(opened: Callable[[str], object]) -> None:
         if text:
             opened(str(text))
 
-    activity.bind(on_new_intent=came)
-    came(jnius.autoclass("org.kivy.android.PythonActivity").mActivity.getIntent())
+    importlib.import_module("android.activity").bind(on_new_intent=came)
+    came(shown.getIntent())

@@ -1,0 +1,18 @@
+"""Locked: nothing is shown before the person has unlocked their phone once more."""
+
+from __future__ import annotations
+
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import say
+
+
+class LockedView(PageView):
+    """The app while it is locked."""
+
+    def come(self) -> None:
+        self.fill(
+            (
+                card(words(say("locked.why"))),
+                action("unlock", say("locked.unlock"), self.app.unlock),
+            )
+        )

@@ -1,0 +1,181 @@
+"""What the app asks of the system: objects in memory have the methods that Android documents; and on a desktop."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demo_app.system.insets import insets
+from demo_app.system.lock import REQUEST, has_lock, unlock
+from demo_app.system.look import is_dark
+from demo_app.system.opened_link import watch
+from demo_app.system.reminder import entry, remind
+
+
+class Intent:
+    """Android's Intent, as far as the app uses it."""
+
+    ACTION_INSERT = "android.intent.action.INSERT"
+
+    def __init__(self, action: str = "", text: str | None = None) -> None:
+        self.action = action
+        self.text = text
+        self.extras: dict[str, Any] = {}
+        self.handler: object = "calendar"
+
+    def getDataString(self) -> str | None:  # noqa: N802  # Android calls it so
+        return self.text
+
+    def setData(self, data: object) -> None:  # noqa: N802
+        self.data = data
+
+    def putExtra(self, name: str, value: object) -> None:  # noqa: N802
+        self.extras[name] = value
+
+    def resolveActivity(self, _: object) -> object:  # noqa: N802
+        return self.handler
+
+
+class Phone:
+    """A phone: its API, night mode, insets and lock, and what the app started.
+
+    Attributes:
+        bound: what the app listens to, by event.
+        started: intents, with the number of those that are to be answered.
+    """
+
+    def __init__(self) -> None:
+        self.api, self.mode, self.secure = 35, 0x21, True
+        self.taken: Any = types.SimpleNamespace(left=1, top=63, right=2, bottom=48)
+        self.bound: dict[str, Callable[..., None]] = {}
+        self.started: list[tuple[Intent, int | None]] = []
+        self.opened_by = Intent(text="halftruth://study.example/s/1#k=2")
+
+    @property
+    def activity(self) -> Any:
+        insets = None if self.taken is None else types.SimpleNamespace(getInsets=lambda kinds: {3: self.taken}[kinds])
+        decor = types.SimpleNamespace(getRootWindowInsets=lambda: insets)
+        keeper = types.SimpleNamespace(
+            isDeviceSecure=lambda: self.secure,
+            createConfirmDeviceCredentialIntent=lambda title, _: Intent(title) if self.secure else None,
+        )
+        configuration = types.SimpleNamespace(uiMode=self.mode)
+        return types.SimpleNamespace(
+            getIntent=lambda: self.opened_by,
+            getResources=lambda: types.SimpleNamespace(getConfiguration=lambda: configuration),
+            getWindow=lambda: types.SimpleNamespace(getDecorView=lambda: decor),
+            getSystemService=lambda name: {"keyguard": keeper}[name],
+            getPackageManager=lambda: None,
+            startActivity=lambda intent: self.started.append((intent, None)),
+            startActivityForResult=lambda intent, number: self.started.append((intent, number)),
+        )
+
+    def java(self, name: str) -> Any:
+        """Each class that the app may ask for, and no other."""
+        return {
+            "org.kivy.android.PythonActivity": types.SimpleNamespace(mActivity=self.activity),
+            "android.content.Intent": Intent,
+            "android.content.Context": types.SimpleNamespace(KEYGUARD_SERVICE="keyguard"),
+            "android.content.res.Configuration": types.SimpleNamespace(UI_MODE_NIGHT_MASK=0x30, UI_MODE_NIGHT_YES=0x20),
+            "android.os.Build$VERSION": types.SimpleNamespace(SDK_INT=self.api),
+            "android.view.WindowInsets$Type": types.SimpleNamespace(systemBars=lambda: 1, displayCutout=lambda: 2),
+            "android.app.Activity": types.SimpleNamespace(RESULT_OK=-1),
+            "android.provider.CalendarContract$Events": types.SimpleNamespace(CONTENT_URI="events"),
+        }[name]
+
+    def unbind(self, **gone: Callable[..., None]) -> None:
+        for name, function in gone.items():
+            assert self.bound.pop(name) is function
+
+
+@pytest.fixture
+def phone(monkeypatch: pytest.MonkeyPatch) -> Phone:
+    """The app runs on this phone."""
+    made = Phone()
+    answers = types.SimpleNamespace(bind=lambda **came: made.bound.update(came), unbind=made.unbind)
+    monkeypatch.setitem(sys.modules, "android", types.ModuleType("android"))
+    monkeypatch.setitem(sys.modules, "android.activity", answers)
+    monkeypatch.setitem(sys.modules, "jnius", types.SimpleNamespace(autoclass=made.java))
+    return made
+
+
+def test_a_link_from_another_program_is_handed_over(phone: Phone) -> None:
+    """The intent that started the app and each later one hand over their link; an intent without one, nothing."""
+    opened: list[str] = []
+    watch(opened.append)
+    phone.bound["on_new_intent"](Intent())
+    phone.bound["on_new_intent"](Intent(text="https://study.example/s/3#k=4"))
+    assert opened == ["halftruth://study.example/s/1#k=2", "https://study.example/s/3#k=4"]
+
+
+def test_a_phone_in_night_mode_is_dark(phone: Phone) -> None:
+    assert is_dark()
+    phone.mode = 0x11
+    assert not is_dark()
+
+
+def test_bars_take_room_from_android_15_on(phone: Phone) -> None:
+    """Earlier systems keep the window between the bars themselves; before the window stands nothing is known."""
+    assert insets() == (1, 63, 2, 48)
+    phone.taken = None
+    assert insets() == (0, 0, 0, 0)
+    phone.taken, phone.api = types.SimpleNamespace(left=1, top=1, right=1, bottom=1), 34
+    assert insets() == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(("result", "good"), [(-1, True), (0, False)])
+def test_only_the_systems_yes_unlocks(phone: Phone, result: int, good: bool) -> None:
+    """Answers to other requests are not its business, and it listens no longer once it was answered."""
+    assert has_lock()
+    told: list[bool] = []
+    unlock("why", told.append)
+    [(intent, number)] = phone.started
+    assert (intent.action, number) == ("why", REQUEST)
+    phone.bound["on_activity_result"](REQUEST + 1, -1, None)
+    assert told == []
+    phone.bound["on_activity_result"](REQUEST, result, None)
+    assert told == [good]
+    assert phone.bound == {}
+
+
+def test_a_phone_without_a_lock_locks_nobody_out(phone: Phone) -> None:
+    phone.secure = False
+    told: list[bool] = []
+    unlock("why", told.append)
+    assert (has_lock(), told, phone.started) == (False, [True], [])
+
+
+def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path: Path) -> None:
+    assert remind("halftruth asks again", 1_800_000_000, tmp_path) is None
+    [(intent, number)] = phone.started
+    assert (intent.action, intent.data, number) == (Intent.ACTION_INSERT, "events", None)
+    ends = 1_800_000_900_000
+    assert intent.extras == {"title": "halftruth asks again", "beginTime": 1_800_000_000_000, "endTime": ends}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_on_a_desktop_there_is_no_phone(tmp_path: Path) -> None:
+    """No link, no insets, no lock; a reminder is a file that calendars open."""
+    opened: list[str] = []
+    watch(opened.append)
+    told: list[bool] = []
+    unlock("why", told.append)
+    assert (opened, insets(), has_lock(), told) == ([], (0, 0, 0, 0), False, [True])
+    assert is_dark() in (True, False)
+    file = remind("again; and, again", 1_800_000_000, tmp_path)
+    assert file is not None
+    lines = file.read_bytes().decode().split("\r\n")
+    assert "DTSTART:20270115T080000Z" in lines
+    assert "SUMMARY:again\\; and\\, again" in lines
+    assert all("\n" not in line and len(line) <= 75 for line in lines)
+
+
+def test_no_two_entries_are_one(tmp_path: Path) -> None:
+    """A calendar that has the first takes the second as another."""
+    one, other = (next(line for line in entry("t", 0).split("\r\n") if line.startswith("UID:")) for _ in range(2))
+    assert one != other
