@@ -116,17 +116,19 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
     question = _for_goal(question, *_goal(sections[3], domain))
     for section in sections:
         section.done()
-    return question
+    return _by_value(question) if "views" in document else question
 
 
 def read_classes(path: Path) -> DraftClasses | None:
-    """The classes of the draft at ``path``; None where it has none, or views or several questions as well.
+    """The classes of the draft at ``path``; None where it has none, or several questions as well.
+
+    With ``[views]`` the channels are those of the view of the answer as it is, as the campaign has them.
 
     Raises:
         DraftError, BadData
     """
     document = _document(path)
-    if "classes" not in document or "views" in document or _is_form(document):
+    if "classes" not in document or _is_form(document):
         return None
     top = Section("", document)
     domain, privacy, prior, analysis, mechanism = (
@@ -135,7 +137,9 @@ def read_classes(path: Path) -> DraftClasses | None:
     )
     asked = domain_of(domain)
     question, names = _asked(document, top, asked, path.parent, privacy, prior)
-    return DraftClasses.of(names, _for_goal(question, *_goal(analysis, asked)), _name_of(mechanism))
+    goal, reports = _goal(analysis, asked)
+    question = _for_goal(question, goal, reports)
+    return DraftClasses.of(names, _by_value(question) if "views" in document else question, _name_of(mechanism))
 
 
 def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...], int] | None:
@@ -289,8 +293,12 @@ def _views(
         name, channel = _mechanism(mechanism, question)
         return name, plain_views(channel)
     section = Section("views", top.take("views", dict, "a table of its own"))
-    question = dataclasses.replace(question, goal="")  # every view is read value by value
-    return views_of(section, _name_of(mechanism), question, folder, expected)
+    return views_of(section, _name_of(mechanism), _by_value(question), folder, expected)
+
+
+def _by_value(question: Question) -> Question:
+    """The question as views ask it: every view is read value by value."""
+    return dataclasses.replace(question, goal="")
 
 
 def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -96,7 +96,9 @@ def plan(
     expected error of each question, and which associations can be found. For a draft with classes, it lists each class
     and everybody: the mechanism, the expected errors, and the people needed; the draft's [mechanism] counts.
 
-    If a draft has [views] with neither shares nor a number of devices, the planner chooses the shares for --reports.
+    For a draft with [views], these are the numbers of the answer as it is if everybody were asked for it; a second
+    table lists the views. If [views] has neither shares nor a number of devices, the planner chooses the shares for
+    --reports.
     """
     if [draft is None, size is None, ends is None].count(False) != 1:
         raise click.UsageError("name a draft, or give --values or --number, and --epsilon")
@@ -117,7 +119,7 @@ def plan(
                 raise click.UsageError(
                     "--bits, --all and --plot are of one question, and the draft asks each class its own"
                 )
-            _plan_classes(classes, reports, wanted, distances, as_json)
+            _plan_classes(draft, classes, reports, wanted, distances, as_json)
             return
         whole = read_question(draft, rounded=False)
     elif radius is not None and prior is None:
@@ -155,12 +157,7 @@ def plan(
             shell.console().print(goals_table(goals, whole))
         shell.console().print(plan_table(rows, question, reports, unsuited=all_of_them))
         if draft is not None and views:
-            shell.console().print(plan_views_table(views))
-            if reports != DEVICES and _views(draft, reports, DEVICES) != views:
-                shell.say(
-                    f"The shares are made for {reports:,} devices. `campaign` makes them for {DEVICES:,} where the "
-                    f"draft says no number: to sign these, write devices = {reports} under [views]."
-                )
+            _print_views(draft, views, reports)
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
@@ -223,10 +220,25 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     ]
 
 
+def _print_views(draft: Path, views: list[dict[str, Any]], reports: int) -> None:
+    """Print what each view would be, and whether ``campaign`` would give the views other shares."""
+    shell.console().print(plan_views_table(views))
+    if reports != DEVICES and _views(draft, reports, DEVICES) != views:
+        shell.say(
+            f"The shares are made for {reports:,} devices. `campaign` makes them for {DEVICES:,} where the draft says "
+            f"no number: to sign these, write devices = {reports} under [views]."
+        )
+
+
 def _plan_classes(
-    classes: DraftClasses, reports: int | None, wanted: tuple[float, ...], distances: tuple[float, ...], as_json: bool
+    draft: Path,
+    classes: DraftClasses,
+    reports: int | None,
+    wanted: tuple[float, ...],
+    distances: tuple[float, ...],
+    as_json: bool,
 ) -> None:
-    """Print what is known of each class and of everybody."""
+    """Print what is known of each class and of everybody, and of each view of the draft."""
     question = classes.questions[0]
     of_distance = question.goal in ("distribution", "mean") and question.domain.ordered
     if distances and not of_distance:
@@ -237,10 +249,16 @@ def _plan_classes(
     reports = sum(one.reports for one in classes.questions) if reports is None else reports
     with shell.progress("classes", None):
         found = plan_classes(classes.names, classes.questions, classes.choices, reports, asked)
+        views = _views(draft, reports, reports)
     if as_json:
-        shell.print_json([one.as_json() for one in found])
+        told = [one.as_json() for one in found]
+        if views:
+            told[-1]["views"] = views
+        shell.print_json(told)
     else:
         shell.console().print(classes_table(found, question))
+        if views:
+            _print_views(draft, views, reports)
 
 
 def _number(text: str) -> NumberRange:

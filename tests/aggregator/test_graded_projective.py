@@ -52,6 +52,17 @@ def made(notion):
     return one
 
 
+def test_all_points_of_a_geometry_need_no_balance():
+    """Of as many inputs as points, whatever their weights, the raw shares sum to one already: nothing is taken off, and
+    every number of the decoder is finite."""
+    decoder = decoder_of(recipe.graded([[0], [1, 2]], np.array([[0.5, 0.5], [0.5, 2.0]])))
+    assert decoder.inputs == decoder.features
+    share = np.array([0.5, 0.3, 0.2])
+    assert decoder.invert(share).sum() == pytest.approx(1)
+    assert decoder.invert(share) == pytest.approx(decoder.plain.invert(share))
+    assert np.isfinite(decoder.variances(share)).all()
+
+
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_the_fast_decoder_is_the_dense_one(channel, balanced):

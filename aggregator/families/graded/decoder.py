@@ -28,6 +28,9 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
+FIXED = 1e-9
+"""Of the covariances with the sum: less than this part of them is a sum that does not vary."""
+
 
 class GradedDecoder(Decoder):
     """One sum over orthogonal points for each pass."""
@@ -56,7 +59,10 @@ class GradedDecoder(Decoder):
         g, K = self._of_sum, self.features
         centred = g - g.sum() / K
         covariance: Floats = self._factor * (centred - self._tilt @ centred)
-        found: Floats = covariance / covariance.sum()
+        variance = covariance.sum()
+        if variance <= FIXED * np.abs(covariance).sum():  # of all points of a geometry the sum is 1 already
+            return np.zeros(self.inputs)
+        found: Floats = covariance / variance
         return found
 
     @cached_property

@@ -1,0 +1,127 @@
+"""What ``plan`` says of a draft is what ``campaign`` signs: the same mechanisms and the same channels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from aggregator.author.draft import read_draft
+from aggregator.cli.shell import halftruth
+from protocol.notions import Classes
+from protocol.notions.classes import class_channels
+
+HEAD = """
+title = "Plans"
+question = "Which?"
+organisation = "Council"
+
+[schedule]
+opens = 2026-12-01
+closes = 2027-03-01
+"""
+VALUES = """
+[domain]
+kind = "values"
+values = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
+"""
+NUMBER = """
+[domain]
+kind = "number"
+low = 0
+high = 63
+step = 1
+"""
+MINID = """
+[privacy]
+notion = "minid"
+default = 2.0
+budgets = { a = 0.5 }
+"""
+LDP = """
+[privacy]
+notion = "ldp"
+epsilon = 1.0
+"""
+CAREFUL = """
+[classes.open]
+
+[classes.careful]
+default = 1.0
+budgets = { a = 0.25 }
+"""
+LEVELS = """
+[classes.open]
+
+[classes.careful]
+epsilon = 0.5
+"""
+VIEWS = """
+[views]
+resolutions = [[4, 0.5], [1, 0.5]]
+"""
+MEAN = """
+[analysis]
+goal = "mean"
+"""
+
+DRAFTS = {
+    "minid": VALUES + MINID,
+    "minid, classes": VALUES + MINID + CAREFUL,
+    "minid, views": VALUES + MINID + VIEWS,
+    "minid, classes, views": VALUES + MINID + CAREFUL + VIEWS,
+    "ldp, classes, views": VALUES + LDP + LEVELS + VIEWS,
+    "number": NUMBER + LDP,
+    "number, mean": NUMBER + LDP + MEAN,
+    "number, classes": NUMBER + LDP + LEVELS,
+    "number, classes, mean": NUMBER + LDP + LEVELS + MEAN,
+    "number, views": NUMBER + LDP + VIEWS,
+    "number, classes, views": NUMBER + LDP + LEVELS + VIEWS,
+}
+
+
+def run(*words: str) -> Result:
+    result = CliRunner().invoke(halftruth, list(words))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
+    """The mechanism that ``plan`` marks as chosen, of each class where there are classes, is the one that the campaign
+    names, and its outputs have the bits of the campaign's channel of the answer as it is. Views are the campaign's."""
+    draft = tmp_path / "draft.toml"
+    draft.write_text(HEAD + DRAFTS[name])
+    campaign = read_draft(draft)
+    told = json.loads(run("plan", str(draft), "--json").stdout)
+    finest = campaign.views[-1].channel
+    if isinstance(campaign.notion, Classes):
+        *classes, everybody = told
+        assert [one["class"] for one in classes] == list(campaign.classes)
+        chosen = [one["mechanism"] for one in classes]
+        channels = class_channels(finest, len(campaign.classes))
+        assert [one["output_bits"] for one in classes] == [one.output_bits for one in channels]
+        views = everybody.get("views")
+    else:
+        chosen, channels = [told[0]["mechanism"]], (finest,)
+        assert told[0]["chosen"]
+        assert told[0]["output_bits"] == finest.output_bits
+        views = told[0].get("views")
+    named = campaign.mechanism.split(", ")
+    if len(campaign.views) == 1:
+        assert set(chosen) == set(named)
+    else:
+        assert set(chosen) <= set(named)
+        assert [one["output_bits"] for one in views] == [view.channel.output_bits for view in campaign.views]
+
+
+def test_the_table_of_classes_and_views_is_printed(tmp_path: Path) -> None:
+    """A draft with both has a row for each class and a row for each view, and no mechanism that a class cannot hold."""
+    draft = tmp_path / "draft.toml"
+    draft.write_text(HEAD + DRAFTS["minid, classes, views"])
+    text = run("plan", str(draft)).stdout
+    assert "careful" in text
+    assert "3 stretches of 4 values" in text
+    assert "idue" not in text
