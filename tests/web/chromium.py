@@ -36,6 +36,7 @@ class Study:
 
     Attributes:
         came: each upload, acknowledged or not.
+        paths: that uploads were posted to, as `came`.
         taken: envelopes that were acknowledged, as often as they were.
         said: envelopes that a page told of, whatever became of them.
         faults: what the next uploads meet, the first first: "500", "busy", "drop", "lie", "foreign", "never".
@@ -43,6 +44,7 @@ class Study:
 
     def __init__(self) -> None:
         self.came: list[bytes] = []
+        self.paths: list[str] = []
         self.taken: list[bytes] = []
         self.said: list[bytes] = []
         self.faults: list[str] = []
@@ -67,7 +69,7 @@ class Study:
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Modules of the repository, an empty page for every other path, and a study at ``/v1/reports``."""
+    """Modules of the repository, an empty page for every other path, and a study at each ``/v1/reports``."""
 
     study: Study
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
@@ -87,7 +89,10 @@ class Files(SimpleHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/said":
             self.study.said.append(body)
-        said = self.study.answer(body) if self.path == "/v1/reports" else (200, {})
+        uploads = self.path.endswith("/v1/reports")
+        if uploads:
+            self.study.paths.append(self.path)
+        said = self.study.answer(body) if uploads else (200, {})
         if said is None:
             self.close_connection = True
             return

@@ -63,6 +63,58 @@ export async function answersOn({ name, trust, now, id, values }) {
   }
 }
 
+/**
+ * What can be seen of each device that gives its values, one a period: how many random bytes it drew at each call, the
+ * lengths of what waits, what it refused; before the last value a cap is lowered below what is reserved.
+ */
+export const seen = async (...people) => {
+  const found = [];
+  for (const person of people) found.push(await seenOf(person));
+  return found;
+};
+
+async function seenOf({ name, trust, data, role, times, values, secret }) {
+  const drawn = [];
+  const random = (count) => {
+    drawn.push(count);
+    return count === 32 ? bytes(secret) : crypto.getRandomValues(new Uint8Array(count));
+  };
+  let now = times[0];
+  const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now, random });
+  await device.tighten({ lifetime: 10n ** 15n });
+  const { campaignId } = await device.join(bytes(data));
+  await device.consent(campaignId, role);
+  const became = [];
+  for (const [i, value] of values.entries()) {
+    now = times[i];
+    if (i === values.length - 1) await device.tighten({ lifetime: 1n });
+    became.push(await device.answer(campaignId, value).then(() => "answered", (error) => error.name));
+  }
+  const lengths = (await device.waiting(campaignId)).map(({ length }) => length);
+  device.close();
+  indexedDB.deleteDatabase(name);
+  return [drawn, became, lengths];
+}
+
+/** The very records that the database has of a campaign. */
+export async function records(name, id) {
+  const opened = await new Promise((resolve) => {
+    const opening = indexedDB.open(name);
+    opening.onsuccess = () => resolve(opening.result);
+  });
+  const found = [];
+  for (const place of ["campaigns", "signed"])
+    found.push(
+      await new Promise((resolve) => {
+        const asked = opened.transaction(place).objectStore(place).get(id);
+        asked.onsuccess = () => resolve(asked.result ?? null);
+      }),
+    );
+  opened.close();
+  const [kept, signed] = found;
+  return plain([{ ...kept, memo: [...kept.memo], used: [...kept.used] }, signed]);
+}
+
 /** People who each answer once, from the bytes that each is told, all at once; what waits of each, joined. */
 export const crowd = ({ trust, now, data, people }) =>
   Promise.all(

@@ -232,6 +232,20 @@ const CHECKS = {
     );
   },
 
+  /** Every byte with one of its bits flipped. */
+  async flipped(it) {
+    const data = bytes(it.data);
+    const opens = it.public
+      ? async (altered) => openReport(await opened(it.campaign), altered, bytes(it.public))
+      : (altered) => openCampaign(altered, { trusted: [bytes(author)] });
+    await opens(data);
+    for (let bit = 0; bit < 8 * data.length; bit++) {
+      const altered = data.slice();
+      altered[bit >> 3] ^= 1 << (bit & 7);
+      await rejects(opens(altered), BadData);
+    }
+  },
+
   /** Which class or prior Python chooses. */
   choice(it) {
     const priors = it.priors ?? candidates(it.counts.length);

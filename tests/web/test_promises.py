@@ -1,0 +1,132 @@
+"""What nobody learns from a browser's device: not by its silence, not after it forgot, and not from another study."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from protocol import envelope
+from protocol.campaign import campaign_id, open_campaign
+from protocol.domain import Form
+from tests.edge_sdk.conftest import OPENS, WEEK, campaign
+from tests.web import twin
+from tests.web.chromium import CHROMIUM, Chromium, chromium
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+
+TRUST = [public.hex() for public in twin.TRUST]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with chromium(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+def call(browser: Chromium, what: str, *given: Any) -> Any:
+    page = browser.page()
+    try:
+        return page.evaluate(f"async (given) => (await import('/tests/web/device.mjs')).{what}(...given)", list(given))
+    finally:
+        page.close()
+
+
+def test_silence_and_size_say_nothing(browser: Chromium) -> None:
+    """In every campaign of the answer vectors but forms, whoever gives one value three times, another one, or both in
+    turn draws as many random bytes at the same calls, queues envelopes of the same lengths, and is refused alike."""
+    people = []
+    for number, one in enumerate(twin.ASKED):
+        terms = open_campaign(one.data, twin.TRUST).terms
+        if isinstance(terms.domain, Form):  # which values there are depends on the view
+            continue
+        values = list(dict.fromkeys(one.answers))[:2]
+        times = [terms.opens + period * terms.period_seconds for period in range(min(3, terms.periods))]
+        told = {"trust": TRUST, "data": one.data.hex(), "role": one.role, "times": times, "secret": f"{number:064x}"}
+        for place, (first, second) in enumerate(itertools.product(values, repeat=2)):
+            given = [first, second, first][: len(times)]
+            people.append({**told, "name": f"seen {number} {place}", "values": given})
+    found = dict(
+        zip([(person["data"], str(person["values"])) for person in people], call(browser, "seen", *people), strict=True)
+    )
+    by_campaign = itertools.groupby(found.items(), lambda item: item[0][0])
+    alike = [[shape for _, shape in group] for _, group in by_campaign]
+    assert len(alike) > 12
+    for shapes in alike:
+        assert shapes == shapes[:1] * len(shapes)
+        _, became, _ = shapes[0]
+        assert became[-1] == "BudgetRefused", "a cap that was lowered refuses, whatever was answered"
+    assert sum("answered" in shapes[0][1] for shapes in alike) > 12
+
+
+def test_a_forgotten_campaign_leaves_no_answer_in_the_records(browser: Chromium) -> None:
+    """Memo, readings, transcript, queue, consent and signed bytes are gone; the ledger tells a sum, slots stay used."""
+    for data in (
+        campaign(answers=3),
+        next(one.data for one in twin.ASKED if open_campaign(one.data, twin.TRUST).terms.transcript),
+    ):
+        terms, known = open_campaign(data, twin.TRUST).terms, {"bytes": campaign_id(data).hex()}
+        name = f"forgetting {terms.title}"
+        values = [terms.domain.label(x) for x in (0, 1)]
+        at = [
+            {"now": terms.opens + place * terms.period_seconds, "what": "answer", "given": [known, value]}
+            for place, value in enumerate(values)
+        ]
+        begin = [
+            {"what": "tighten", "given": [{"lifetime": str(10**15)}]},
+            {"what": "join", "given": [{"bytes": data.hex()}]},
+            {"what": "consent", "given": [known]},
+        ]
+        told = {"name": name, "trust": TRUST}
+        now = {"now": terms.opens}
+        answered, _ = call(browser, "run", told, [now, *({**now, **step} for step in begin), *at])
+        assert [receipt["repeated"] for receipt in answered[-2:]] == [False, False]
+        [before, signed] = call(browser, "records", name, known["bytes"])
+        assert (len(before["memo"]), bool(signed)) == (2, True)
+        call(browser, "run", told, [at[-1], {**at[-1], "what": "forget", "given": [known]}])
+        [kept, signed] = call(browser, "records", name, known["bytes"])
+        assert signed is None
+        assert [kept[part] for part in ("memo", "readings", "transcript", "outbox")] == [[]] * 4
+        assert [kept[part] for part in ("joined", "consent")] == [None, None]
+        assert [entry["kind"] for entry in kept["ledger"]] in (["reserve", "carry"], ["reserve", "carry", "release"])
+        assert sum(slots for _, slots in kept["used"]) == 2
+
+
+def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium) -> None:
+    """Of two campaigns each study is sent its own envelopes; what one refuses is not offered to the other."""
+    study = browser.study
+    made = {path: campaign(title=path, answers=9, addresses=(browser.origin + path,)) for path in ("/first", "/second")}
+    known = {path: {"bytes": campaign_id(data).hex()} for path, data in made.items()}
+    steps = [{"what": "tighten", "given": [{"lifetime": str(10**15)}]}]
+    for path, data in made.items():
+        steps += [
+            {"what": "join", "given": [{"bytes": data.hex()}]},
+            {"what": "consent", "given": [known[path]]},
+            {"what": "answer", "given": [known[path], "master"]},
+        ]
+    study.faults = ["foreign"]
+    for name in ("came", "paths"):
+        getattr(study, name).clear()
+    days = [OPENS, OPENS, OPENS + WEEK, OPENS + 2 * WEEK]
+    sends = [{"now": now, "what": "send", "given": []} for now in days[1:]]
+    found, held = call(
+        browser,
+        "run",
+        {"name": "two studies", "trust": TRUST},
+        [{"now": OPENS}, *({"now": OPENS} | step for step in steps), *sends],
+    )
+    assert sorted(one["outcome"] for one in found[-3]) == ["foreign", "sent"]
+    assert [one["outcome"] for one in found[-2]] == ["sent"]
+    assert {tuple(waits) for waits, _ in held["campaigns"].values()} == {()}
+    assert len(study.came) == 3
+    keys: dict[str, set[bytes]] = {path: set() for path in made}
+    for path, body in zip(study.paths, study.came, strict=True):
+        own, other = path.removesuffix("/v1/reports"), next(one for one in made if not path.startswith(one))
+        assert campaign_id(made[own]) in body
+        assert campaign_id(made[other]) not in body
+        sealed = [one for one in envelope.read_batch(body) if isinstance(one, envelope.Envelope)]
+        assert len(sealed) == 2
+        keys[own] |= {one.key_id for one in sealed}
+    assert not keys["/first"] & keys["/second"], "nor does a key of one come to the other"
