@@ -65,7 +65,7 @@ LATER = (
     "add",
     "delivered",
     *(name for name, _ in PLACES[1:]),
-    "told",
+    "exposure",
 )
 """The screens that are loaded once the first one stands, in the order in which they are likely to be come to."""
 

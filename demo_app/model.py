@@ -398,7 +398,7 @@ class Model:
         self._device.tighten(BudgetPolicy(lifetime, per_campaign, window))
         return self.gauge()
 
-    # What was told, and what waits
+    # History, exposure and outbox
 
     def history(self) -> History:
         """What was answered, and the ledger."""
@@ -406,8 +406,8 @@ class Model:
 
         return History.of(self._device, self._now())
 
-    def told(self, campaign_id: bytes) -> ExposureSummary:
-        """What all reports about the same as a joined campaign told together. It may take some seconds.
+    def exposure(self, campaign_id: bytes) -> ExposureSummary:
+        """Return what all reports about the values of a joined campaign reveal together. It may take some seconds.
 
         Raises:
             UnknownCampaign

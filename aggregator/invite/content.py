@@ -92,6 +92,6 @@ class PosterContent:
             when=wording.when.format(**days),
             link=str(link),
             promised=wording.promise,
-            promise=Promise.of(terms.notion, terms.certificate).told(spoken),
+            promise=Promise.of(terms.notion, terms.certificate).text(spoken),
             foot=tuple(text.format(**{name: words}) for name, text, words in foot if words),
         )

@@ -280,9 +280,9 @@ def checkup_table(findings: Iterable[CheckResult]) -> Table:
 def _promises(terms: Campaign) -> list[tuple[str, str]]:
     """Return rows with the privacy promise as shown on devices; one for each class."""
     if not isinstance(terms.notion, Classes):
-        return [("promise", Promise.of(terms.notion, terms.certificate).told())]
+        return [("promise", Promise.of(terms.notion, terms.certificate).text())]
     return [
-        (f"promise to {name}", Promise.of(terms.notion, certificate, place).told())
+        (f"promise to {name}", Promise.of(terms.notion, certificate, place).text())
         for place, (name, certificate) in enumerate(zip(terms.classes, terms.certificates, strict=True))
     ]
 

@@ -38,7 +38,7 @@ def promise_section(audit: Audit) -> list[Html]:
                     tag(
                         "li",
                         tag("strong", name, dir="auto"),
-                        f": {Promise.of(notion, certificate, place).told()} {_audited(certificate)}",
+                        f": {Promise.of(notion, certificate, place).text()} {_audited(certificate)}",
                     )
                     for place, (name, certificate) in kept
                 ),
@@ -46,7 +46,7 @@ def promise_section(audit: Audit) -> list[Html]:
         )
     else:
         parts.append(tag("p", "Each person read this promise before they agreed:"))
-        parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).told())))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).text())))
     if isinstance(notion, OwnPrior):
         parts.append(
             tag("p", "Each device computes and certifies a channel from its declared prior, or uses the campaign's "

@@ -1,7 +1,7 @@
-"""What all answers about the same told together, as a screen shows it.
+"""What all reports to the same question reveal together, as a screen shows it.
 
-Each study promises something of its own reports alone, and a person is asked by several; the number that
-holds for the person is the sum, and where nothing bounds it, that is said.
+Each study bounds what its own reports reveal, and several studies may ask the same person. The bound that holds for
+the person is the sum; the screen says so where there is no bound.
 
 How it is computed: edge_sdk.disclosure.exposure.
 """
@@ -23,7 +23,7 @@ class Drawn:
 
     Attributes:
         times: how many different outputs.
-        level: nats that they tell any two answers apart by at most; None where nothing bounds it.
+        level: upper bound on the level between any two answers, nats; None if there is no bound.
     """
 
     title: str
@@ -33,16 +33,16 @@ class Drawn:
 
 @dataclass(frozen=True)
 class ExposureSummary:
-    """What the reports of all joined campaigns about the same told together.
+    """What the reports of all joined campaigns about the same values reveal together.
 
     Attributes:
         title: of the campaign that was asked about.
         drawn: by campaign.
-        questions: of a form, (question, nats) for each: what tells two answers to it apart at most, everything else
-            alike; None where nothing bounds it. Empty where one thing is asked.
-        level: nats that all of it tells any two answers apart by at most; None where nothing bounds it.
-        sure: how sure of one of two answers they can be at most who held both for equally likely.
-        forgotten: nats that campaigns were charged which were forgotten since; they are in no other number.
+        questions: for a form, (question, level in nats) for each question: the bound between two answers to it if all
+            other answers are equal; None if there is no bound. Empty if the campaign is not a form.
+        level: upper bound on the level between any two answers, nats; None if there is no bound.
+        sure: the highest posterior probability of one of two answers with equal prior probability.
+        forgotten: charges of forgotten campaigns, nats; they are part of no other number.
     """
 
     title: str
@@ -56,7 +56,7 @@ class ExposureSummary:
     def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
         """The exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
-        drawn = tuple(Drawn(told.title, told.drawn, _nats(told.nanonats)) for told in exposure.told)
+        drawn = tuple(Drawn(one.title, one.drawn, _nats(one.nanonats)) for one in exposure.campaigns)
         level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, spoken())
         questions = tuple((one.text, _nats(exposure.questions[one.name].nanonats)) for one in terms.questions)
         return cls(

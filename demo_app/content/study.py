@@ -180,7 +180,7 @@ class Fitting:
             others, worst = len(terms.classes) - 1, terms.worst_case
         else:
             return None
-        alike = [told.campaign_id for told in device.exposure(campaign_id).told]
+        alike = [told.campaign_id for told in device.exposure(campaign_id).campaigns]
         known = sum(sum(device.prior(one).values()) for one in alike)
         strengths = (
             # As Device.choose_class and Device.choose_prior say it: e^level / (e^level + C - 1).

@@ -33,24 +33,24 @@ class HistoryView(PageView):
     def come(self) -> None:
         self.app.do(lambda model: model.history(), self.show)
 
-    def show(self, told: History) -> None:
+    def show(self, history: History) -> None:
         """Fill the page."""
-        self.fill(self._parts(told))
+        self.fill(self._parts(history))
 
-    def _parts(self, told: History) -> Iterator[Widget]:
+    def _parts(self, history: History) -> Iterator[Widget]:
         yield words(say("history.private"), "small", "muted")
-        if not told.answers:
+        if not history.answers:
             yield card(words(say("history.nothing"), name="nothing"))
-        for answers in told.answers:
+        for answers in history.answers:
             yield self._card(answers)
-        for start in range(0, min(len(told.rows), MOST_ROWS), ROWS_A_CARD):
+        for start in range(0, min(len(history.rows), MOST_ROWS), ROWS_A_CARD):
             yield card(
                 None if start else words(say("ledger.title"), "title"),
                 None if start else words(say("ledger.what"), "small", "muted"),
-                *(words(_line(row), "small") for row in told.rows[start : start + ROWS_A_CARD]),
+                *(words(_line(row), "small") for row in history.rows[start : start + ROWS_A_CARD]),
             )
-        if len(told.rows) > MOST_ROWS:
-            yield words(say("history.more", count=len(told.rows) - MOST_ROWS), "small", "muted")
+        if len(history.rows) > MOST_ROWS:
+            yield words(say("history.more", count=len(history.rows) - MOST_ROWS), "small", "muted")
 
     def _card(self, answers: StudyAnswers) -> Card:
         made = card(
@@ -74,7 +74,9 @@ class HistoryView(PageView):
         name, campaign_id = answers.card.title, answers.card.campaign_id
         made.add_widget(action(f"counted:{name}", say("history.ask"), lambda: self._ask(made, answers), "outlined"))
         made.add_widget(
-            action(f"told:{name}", say("history.told"), lambda: self.app.go("told", campaign_id), "outlined")
+            action(
+                f"exposure:{name}", say("history.exposure"), lambda: self.app.go("exposure", campaign_id), "outlined"
+            )
         )
         made.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
         return made

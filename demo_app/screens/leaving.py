@@ -68,7 +68,7 @@ class LeavingView(PageView):
         )
         yield card(
             Belief(before=leaving.before, after=leaving.after),
-            words(leaving.terms.promise.told(spoken()), "small", "muted"),
+            words(leaving.terms.promise.text(spoken()), "small", "muted"),
         )
         yield card(
             words(say("leaving.price"), "title"),

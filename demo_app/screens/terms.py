@@ -69,7 +69,7 @@ class TermsView(PageView):
         yield card(*_about(terms))
         yield card(
             words(say("terms.promise"), "title"),
-            words(terms.promise.told(spoken()), name="promise"),
+            words(terms.promise.text(spoken()), name="promise"),
             words(say("terms.checked"), "small", "muted"),
         )
         yield card(

@@ -17,7 +17,7 @@ trusted = public_from_line(Path(author).read_text())
 
 with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as device:
     terms = device.join(Path(campaign).read_bytes())  # verified and audited
-    print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.told()}")
+    print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.text()}")
     print(f"{terms.worst_case:g} of {device.budget.remaining:g} nats are set aside")
     value = said[0] if said else input(f"{', '.join(terms.values)}? ")
     try:

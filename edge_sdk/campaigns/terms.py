@@ -88,7 +88,7 @@ class Terms:
         cost, cost_nanonats: of one fresh answer, for the view where it costs most.
         worst_case, worst_case_nanonats: of all answers together, for the view where they cost most; what this device's
             view costs is reserved on consent.
-        promise: what is promised, in numbers; ``notion`` says it in English.
+        promise: the promise in numbers; ``promise.text`` puts it into words.
         answers: what can be answered, in plain words.
         views: how many views of the answer devices are asked for; 1 where all are asked for the same.
         map: what this device's view makes of an answer; None where all devices are asked for the answer as it is.
@@ -152,11 +152,6 @@ class Terms:
         return exact.nats(self.cost_nanonats)
 
     @property
-    def notion(self) -> str:
-        """The privacy promise, in plain English."""
-        return self.promise.told()
-
-    @property
     def asked(self) -> str:
         """What this device's view asks for, in plain English; empty if no view coarsens the answer."""
         return self.asked_in("en")
@@ -213,8 +208,8 @@ class Terms:
             "level": self.level,
             "cost": self.cost,
             "worst_case": self.worst_case,
-            "notion": self.notion,
-            "promise": self.promise.as_json(),
+            "promise": self.promise.text(),
+            "promise_numbers": self.promise.as_json(),
             "answers": self.answers,
             **({"asked": self.asked} if self.asked else {}),
             "values": list(self.values),

@@ -259,7 +259,7 @@ def preview(options: argparse.Namespace) -> Printed:
             "wrong": preview.wrong,
             "belief_before": preview.belief.before,
             "belief_after": preview.belief.after,
-            "notion": terms.notion,
+            "promise": terms.promise.text(),
             **({"asked": terms.asked} if terms.asked else {}),
         }
 
@@ -309,12 +309,12 @@ def exposure(options: argparse.Namespace) -> Printed:
             ),
             "campaigns": [
                 {
-                    "campaign": told.campaign_id.hex(),
-                    "title": told.title,
-                    "draws": told.drawn,
-                    "level": None if told.nanonats is None else exact.nats(told.nanonats),
+                    "campaign": one.campaign_id.hex(),
+                    "title": one.title,
+                    "draws": one.drawn,
+                    "level": None if one.nanonats is None else exact.nats(one.nanonats),
                 }
-                for told in exposure.told
+                for one in exposure.campaigns
             ],
         }
 

@@ -67,7 +67,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
     whose = f"{names[0] or 'an author without a name'}, whom you trust" if names else "nobody whom you trust yet"
     print(f"host: {link.host}\nauthor: {fingerprint} ({whose})", file=sys.stderr)
     if not sys.stdin.isatty():
-        raise Usage("nothing was asked yet: add --yes to follow the link")
+        raise Usage("the link was not followed, because nobody can confirm it here: add --yes to follow it")
     print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Undone("nothing was asked, and nothing is kept", {}, FAILED)

@@ -62,6 +62,8 @@ def _row(item: object) -> str:
 
 
 def _shown(name: str, value: object) -> str:
+    if isinstance(value, dict):
+        return _row(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in NATS and isinstance(value, int | float | None):

@@ -117,7 +117,7 @@ class Exposure:
     Attributes:
         domain: of these values.
         dither: of the person's numbers, in the campaign that was asked about.
-        told: by campaign.
+        campaigns: what the reports of each campaign reveal.
         forgotten_nanonats: the charges of forgotten campaigns. Their values are not known any more, so they are not
         part of the other numbers.
         map: what this device's view makes of an answer, in the campaign that was asked about.
@@ -125,7 +125,7 @@ class Exposure:
 
     domain: Domain
     dither: bytes = field(repr=False)
-    told: tuple[CampaignExposure, ...]
+    campaigns: tuple[CampaignExposure, ...]
     forgotten_nanonats: int
     map: Map = field(default_factory=Identity)
 
@@ -191,23 +191,23 @@ class Exposure:
 
         None if no campaign has budgets for its values, or if a campaign without them has no bound.
         """
-        if all(told.budgets is None for told in self.told):
+        if all(one.budgets is None for one in self.campaigns):
             return None
-        plain = _sum(told.nanonats for told in self.told if told.budgets is None)
-        graded = [told for told in self.told if told.budgets is not None]
-        rows = [_sum([plain, *(told.budget(x) for told in graded)]) for x in range(self.domain.size)]
+        plain = _sum(one.nanonats for one in self.campaigns if one.budgets is None)
+        graded = [one for one in self.campaigns if one.budgets is not None]
+        rows = [_sum([plain, *(one.budget(x) for one in graded)]) for x in range(self.domain.size)]
         return None if None in rows else tuple(level for level in rows if level is not None)
 
     @cached_property
     def _draws(self) -> Counter[Law]:
         found: Counter[Law] = Counter()
-        for told in self.told:
-            found.update({law: times for law, times in told.draws.items() if times})
+        for one in self.campaigns:
+            found.update({law: times for law, times in one.draws.items() if times})
         return found
 
     @cached_property
     def _beside(self) -> int | None:
-        return _sum(told.beside for told in self.told)
+        return _sum(one.beside for one in self.campaigns)
 
     def _sum(self, first: Sequence[int], second: Sequence[int]) -> int | None:
         return _sum([self._beside, *_losses(self.domain, self._draws, first, second)])

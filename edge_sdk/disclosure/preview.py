@@ -155,9 +155,9 @@ def exposure(records: Records, campaign_id: bytes) -> Exposure:
     domain = joined.campaign.domain
     alike = [known for known in campaigns.ids() if campaigns.find(known).campaign.domain == domain]
     forgotten = records.ledger.forgotten()
-    told = tuple(_told(records, known, forgotten.pop(campaigns.number(known), 0)) for known in alike)
+    revealed = tuple(_of_campaign(records, known, forgotten.pop(campaigns.number(known), 0)) for known in alike)
     gone = sum(spent for campaign, spent in forgotten.items() if not campaigns.is_joined(campaign))
-    return Exposure(domain, _dither(records, campaigns.number(campaign_id)), told, gone, joined.map)
+    return Exposure(domain, _dither(records, campaigns.number(campaign_id)), revealed, gone, joined.map)
 
 
 def transcript(records: Records, campaign_id: bytes) -> Transcript:
@@ -165,16 +165,16 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
     joined = records.campaigns.find(campaign_id)
     if joined.campaign.transcript is None:
         raise CampaignError(f"the reports in {joined.campaign.title!r} do not build on each other")
-    told = records.transcripts.of(records.campaigns.number(campaign_id))
-    ldp = [drawn.certificate.ldp for drawn in as_drawn(joined, told)]
+    earlier = records.transcripts.of(records.campaigns.number(campaign_id))
+    ldp = [drawn.certificate.ldp for drawn in as_drawn(joined, earlier)]
     return Transcript(
-        tuple(period for period, _ in told),
-        len(told) * joined.certificate.cost,
+        tuple(period for period, _ in earlier),
+        len(earlier) * joined.certificate.cost,
         sum(level for level in ldp if level is not None),  # a response channel's is finite
     )
 
 
-def _told(records: Records, campaign_id: bytes, carried: int) -> CampaignExposure:
+def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> CampaignExposure:
     """Return the exposure by one campaign's draws.
 
     Args:

@@ -28,7 +28,7 @@ SETTLE_SECONDS = 0.25
 
 TOLD = (
     "campaign", "title", "question", "purpose", "organisation", "author", "author_name", "addresses", "contact",
-    "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "notion", "answers", "values",
+    "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "promise", "answers", "values",
 )  # fmt: skip
 """Of the campaign's terms, what an owner reads who agrees for a unit."""
 

@@ -88,20 +88,20 @@ class Promise:
             place is not None,
         )
 
-    def told(self, language: str = "en") -> str:
-        """The promise in words, as it is told to the person.
+    def text(self, language: str = "en") -> str:
+        """Return the promise in words, as people read it.
 
         Args:
             language: one of ``MARKS``.
         """
         sentences, marks = SENTENCES[language], MARKS[language]
         numbers = {name: exact.written(number, *marks) for name, number in self._numbers()}
-        told = []
+        made = []
         for key in self._keys():
             found = sentences[key]
             text = found if isinstance(found, str) else found[self.sensitive != 1]
-            told.append(text.format(count=self.sensitive, **numbers))
-        return " ".join(told)
+            made.append(text.format(count=self.sensitive, **numbers))
+        return " ".join(made)
 
     def _keys(self) -> Iterator[str]:
         """The sentences that make it up, in order."""

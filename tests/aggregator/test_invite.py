@@ -130,7 +130,7 @@ def test_a_poster_says_what_the_campaign_and_the_app_say():
                  terms.notice, str(LINK), keys.fingerprint_text(LINK.fingerprint)):  # fmt: skip
         assert text in whole
     promise = Promise.of(terms.notion, terms.certificate)
-    assert (english.promise, german.promise) == (promise.told("en"), promise.told("de"))
+    assert (english.promise, german.promise) == (promise.text("en"), promise.text("de"))
     assert (german.title, german.head, german.language) == ("Abschlüsse", "Stadtbücherei fragt", "de")
     assert PosterContent.of(SIGNED, LINK, "fr").language == "en"
 

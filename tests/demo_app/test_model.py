@@ -200,7 +200,7 @@ def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
         assert {one.text for one in asked} < set(lines)
         assert tuple(one.text for one in terms.questions) == lines
         assert tuple(one.text for one in terms.card.questions.values()) == lines
-        assert tuple(text for text, _ in model.told(of(terms)).questions) == lines
+        assert tuple(text for text, _ in model.exposure(of(terms)).questions) == lines
     finally:
         texts.speak("en")
 
@@ -297,7 +297,7 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
     assert all(spelled(leaving.said_kind, one, {}) == one for one in said.labels)
     model.answer(of(terms), "9.5,0.5")
     assert [one.times for one in model.history().answers[0].given] == [1]
-    assert model.told(of(terms)).level == pytest.approx(0.5, abs=1e-6)
+    assert model.exposure(of(terms)).level == pytest.approx(0.5, abs=1e-6)
 
 
 def member(folder, data, view):
@@ -333,7 +333,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     assert answered(made.kind, made.value, made.card) == answers
     [history] = model.history().answers
     assert answered(history.kind, history.given[0].label, history.card) == answers
-    told = dict(model.told(of(terms)).questions)
+    told = dict(model.exposure(of(terms)).questions)
     assert [told[one.text] > 0 for one in terms.questions] == [one.name in FORM_NAMES[view] for one in terms.questions]
     model.close()
 
@@ -569,19 +569,19 @@ def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
     for title, options in {"One": {}, "Two": {"level": 5 * 10**8}, "Hours": {"domain": Buckets.of([0, 10])}}.items():
         ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
         model.consent(ids[title])
-    told = model.told(ids["One"])
+    told = model.exposure(ids["One"])
     assert (told.level, told.sure, [one.times for one in told.drawn]) == (0, 0.5, [0, 0])
     model.answer(ids["One"], "none")
     model.answer(ids["Two"], "none")
     model.answer(ids["Hours"], "5")
-    told = model.told(ids["One"])
+    told = model.exposure(ids["One"])
     assert [(one.title, one.times) for one in told.drawn] == [("One", 1), ("Two", 1)]
     assert [one.level for one in told.drawn] == pytest.approx([1.0, 0.5], abs=1e-6)
     assert told.level == pytest.approx(1.5, abs=1e-6)
     assert told.sure == pytest.approx(0.8176, abs=1e-4)
     assert told.forgotten == 0
     model.forget(ids["Two"])
-    told = model.told(ids["One"])
+    told = model.exposure(ids["One"])
     assert (told.level, told.forgotten) == (pytest.approx(1.0, abs=1e-6), pytest.approx(0.5, abs=1e-6))
     for secret in (repr(told.level), repr(told.sure)):
         assert secret not in repr(told)
@@ -593,7 +593,7 @@ def test_what_nothing_bounds_is_said(model, tmp_path):
     terms = joined(model, tmp_path, made(notion=notion, channel=channel))
     model.consent(of(terms))
     model.answer(of(terms), "none")
-    told = model.told(of(terms))
+    told = model.exposure(of(terms))
     assert (told.level, told.sure, told.drawn[0].level) == (None, 1.0, None)
 
 

@@ -130,8 +130,8 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
             tap(screen, f"place:{name}")
             seen(name)
             if name == "history":
-                tap(screen, "told:Education")
-                seen("told")
+                tap(screen, "exposure:Education")
+                seen("exposure")
                 tap(screen, "back")
         tap(screen, "authors")
         seen("authors")
@@ -337,7 +337,7 @@ def test_what_was_left_is_gone(number, folder):
     told = ids["Education"]
     ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "studies")]
     ways += [f"app.go('{name}')" for name in ("add", "authors", "device")]
-    ways += [f"app.go('{name}', {told})" for name in ("terms", "told")]
+    ways += [f"app.go('{name}', {told})" for name in ("terms", "exposure")]
     ways += [f"app.go('question', {ids[title]})" for title in ("Where", "Hours", "Shopping", "Occupation")]
     ways += [
         f"app.do(lambda model: model.agreement({ids['Not yet']}), lambda terms: app.go('consent', terms))",

@@ -118,7 +118,7 @@ def test_whoever_changes_may_be_told_by_more_than_any_pair() -> None:
     found = together((first, 1), (second, 1))
     pairs = [found.pair(x, other).nanonats for x, other in permutations(range(3), 2)]
     assert found.worst.nanonats == max(pairs) < 3.5 * NAT
-    assert found.changing.nanonats == sum(told.nanonats for told in found.told) > 4 * NAT
+    assert found.changing.nanonats == sum(told.nanonats for told in found.campaigns) > 4 * NAT
     course = odds([first], 0, 1) * odds([second], 1, 2)
     assert exact.level_of(course.numerator, course.denominator) > 4 * NAT
 
@@ -230,16 +230,19 @@ def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock
     device.answer(lip, "none")
     device.answer(other, 5)
     found = device.exposure(plain)
-    assert [(told.campaign_id, told.title, told.drawn) for told in found.told] == [(plain, "Plain", 2), (lip, "LIP", 1)]
+    assert [(told.campaign_id, told.title, told.drawn) for told in found.campaigns] == [
+        (plain, "Plain", 2),
+        (lip, "LIP", 1),
+    ]
     channel = open_campaign(device.records.campaigns.find(lip).signed.data, [AUTHOR.public]).terms.channel
     for x, label in enumerate(LABELS):
         levels = [2 * NAT + channel.loss([x], [y]).level for y in range(K) if y != x]
         assert found.about(label).nanonats == max(levels)
     assert NAT // 2 < channel.loss(range(K), range(K)).level == found.worst.nanonats - 2 * NAT
-    assert device.exposure(other).told[0].title == "Hours"
+    assert device.exposure(other).campaigns[0].title == "Hours"
     with pytest.raises(NotInDomain):
         found.about("SECRET")
-    assert device.exposure(lip).told == found.told
+    assert device.exposure(lip).campaigns == found.campaigns
 
 
 def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, clock):
@@ -252,9 +255,9 @@ def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, cloc
         clock.now = OPENS + week * WEEK
         device.answer(along, "none")
     found = device.exposure(along)
-    assert found.told[0].drawn == 3
-    assert 3 * (NAT // 2) < found.told[0].nanonats == device.transcript(along).ldp_nanonats
-    assert 0 < found.worst.nanonats <= found.told[0].nanonats
+    assert found.campaigns[0].drawn == 3
+    assert 3 * (NAT // 2) < found.campaigns[0].nanonats == device.transcript(along).ldp_nanonats
+    assert 0 < found.worst.nanonats <= found.campaigns[0].nanonats
     device.forget(along)
     device.join(data)
     assert device.exposure(along).worst.nanonats == 2 * 3 * (NAT // 2) >= found.worst.nanonats

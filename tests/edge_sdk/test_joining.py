@@ -33,7 +33,7 @@ def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
     assert (terms.opens, terms.closes, terms.period_seconds) == (OPENS, OPENS + 10 * WEEK, WEEK)
     assert (terms.level, terms.cost, terms.worst_case) == (1.0, 1.0, 6.0)
     assert terms.values == LABELS
-    assert "2.8 times as likely" in terms.notion
+    assert "2.8 times as likely" in terms.promise.text()
 
 
 def told_campaign(**changes) -> bytes:

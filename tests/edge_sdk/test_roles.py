@@ -149,7 +149,7 @@ def test_the_terms_tell_every_class_before_consent(open_device) -> None:
     assert [one.cost * NAT for one in terms.classes] == pytest.approx([nanonats(data, place) for place in range(3)])
     assert terms.member_of is None
     assert terms.worst_case == max(one.worst_case for one in terms.classes)
-    assert "shows openly" in terms.notion
+    assert "shows openly" in terms.promise.text()
     assert open_device().join(campaign()).classes == ()
 
 

@@ -199,5 +199,5 @@ def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
 def test_the_terms_tell_what_transcripts_promise(open_device) -> None:
     """The person is told before consent that reports build on each other."""
     terms = open_device().join(made())
-    assert "earlier reports" in terms.notion
+    assert "earlier reports" in terms.promise.text()
     assert terms.cost_nanonats == NAT

@@ -273,7 +273,7 @@ def test_together_with_another_campaign_districts_add_what_they_tell(open_device
         device.consent(device.join(one).campaign_id)
         device.answer(device.campaigns[-1], "none")
     exposure = device.exposure(device.campaigns[0])
-    assert [told.drawn for told in exposure.told] == [1, 1]
+    assert [told.drawn for told in exposure.campaigns] == [1, 1]
     for x, other in itertools.permutations(range(6), 2):
         assert exposure.pair(x, other).nanonats == NAT // 2 + (0 if x // 2 == other // 2 else NAT)
 

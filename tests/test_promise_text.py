@@ -140,11 +140,11 @@ def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None
             inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
             levels = expected(inner, certificate)
             told = Terms.of(signed, certificate, place if names else None, 0)
-            require_true(told.notion, levels)
+            require_true(told.promise.text(), levels)
             for language in texts.LANGUAGES:
-                require_true(told.promise.told(language), levels, language)
+                require_true(told.promise.text(language), levels, language)
             require_true(desk[place][1], levels)
-            assert told.notion in page
+            assert told.promise.text() in page
 
 
 def test_every_notion_has_its_sentences_in_every_language() -> None:
@@ -166,12 +166,12 @@ def test_the_direction_that_high_low_leaves_open_is_told() -> None:
         "en": "Answers that are not sensitive are not protected",
         "de": "Antworten, die nicht heikel sind",
     }.items():
-        assert words in Promise.of(notion, certificate).told(language)
+        assert words in Promise.of(notion, certificate).text(language)
     blocks = Blocks.over(
         -(-(1 << 127 << exact.EXP_BITS) // exact.exp_lower(NAT)), [0, 1, 1, 0], lambda _: two_blocks(NAT).channels[0]
     )
     sided = notions.HighLow(NAT, K, (1, 2))
-    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided)).told()
+    assert "for certain" in Promise.of(sided, notions.certify(blocks, sided)).text()
 
 
 @pytest.mark.parametrize(

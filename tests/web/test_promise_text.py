@@ -52,7 +52,7 @@ def test_a_promise_is_told_in_pythons_words(page: Page) -> None:
         whole = terms.view_certificates[0]
         for place in (None, *range(len(terms.classes))):
             proved = whole if place is None else whole.classes[place]
-            expected.append([Promise.of(terms.notion, proved, place).told(language) for language in LANGUAGES])
+            expected.append([Promise.of(terms.notion, proved, place).text(language) for language in LANGUAGES])
     assert found == expected
     assert len({open_campaign(bytes.fromhex(data), twin.TRUST).terms.notion.name for data in CAMPAIGNS}) > 4
 
@@ -69,7 +69,7 @@ def test_a_page_has_each_sentence_of_its_promise() -> None:
                     text if isinstance(text, str) else text[told.sensitive != 1] for text in texts["promise"].values()
                 ]
                 parts = [re.split(r"\{.*?\}", text) for text in words]
-                rest = told.told(language)
+                rest = told.text(language)
                 for part in sorted((part for one in parts for part in one), key=len, reverse=True):
                     rest = rest.replace(part, " ")
                 assert not re.search(r"[a-zA-Z]", rest), (language, rest)

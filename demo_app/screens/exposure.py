@@ -1,0 +1,77 @@
+"""Exposure: what all reports to the same question reveal together.
+
+One number bounds it, however often and by whomever the person was asked; below it are the studies that it adds up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from kivy.uix.widget import Widget
+
+from demo_app.content.exposure import Drawn, ExposureSummary
+from demo_app.screens.view import PageView, card, words
+from demo_app.texts import above, say, times
+from demo_app.widgets.boxes import Rule
+from demo_app.widgets.chances import Portion
+
+
+class ExposureView(PageView):
+    """The number, and the studies it adds up from."""
+
+    place = "history"
+
+    def come(self, campaign_id: bytes) -> None:
+        self.app.do(lambda model: model.exposure(campaign_id), self.show)
+
+    def show(self, summary: ExposureSummary) -> None:
+        """Fill the page."""
+        self.fill(self._parts(summary))
+
+    def _parts(self, summary: ExposureSummary) -> Iterator[Widget]:
+        level, forgotten = summary.level, summary.forgotten
+        yield words(say("exposure.private"), "small", "muted")
+        yield card(
+            words(say("exposure.most"), "title"),
+            words(
+                say("exposure.unbounded")
+                if summary.level is None
+                else say("exposure.factor", factor=times(summary.level)),
+                colour="alert" if summary.level is None else "text",
+                name="together",
+            ),
+            words(say("exposure.seen"), "small", "muted"),
+        )
+        yield card(
+            words(say("exposure.bet"), "small", "muted"),
+            Portion(label=say("exposure.before"), share=Fraction(1, 2)),
+            Portion(label=say("exposure.after"), share=summary.sure, strong=True, name="sure"),
+        )
+        if summary.questions:
+            yield card(
+                words(say("exposure.questions"), "title"),
+                words(say("exposure.questions_how"), "small", "muted"),
+                *(part for asked, level in summary.questions for part in self._question(asked, level)),
+            )
+        yield card(
+            words(say("exposure.from"), "title"),
+            words(say("exposure.from_how"), "small", "muted"),
+            *(part for one in summary.drawn for part in self._study(one)),
+            Rule() if summary.forgotten else None,
+            words(say("exposure.forgotten", nats=above(summary.forgotten)), "small", "muted")
+            if summary.forgotten
+            else None,
+        )
+
+    def _question(self, asked: str, level: float | None) -> tuple[Widget, ...]:
+        if level is None:
+            line = say("exposure.no_question_bound")
+        else:
+            line = say("exposure.question", factor=times(level)) if level else say("exposure.no_question")
+        return Rule(), words(asked), words(line, "small", "alert" if level is None else "muted", name=f"about:{asked}")
+
+    def _study(self, one: Drawn) -> tuple[Widget, ...]:
+        level = say("exposure.no_bound") if one.level is None else say("exposure.level", level=above(one.level))
+        drawn = say("exposure.draws", count=one.times)
+        return Rule(), words(one.title), words(f"{drawn} {level}", "small", "muted", name=f"drawn:{one.title}")
