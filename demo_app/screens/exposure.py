@@ -35,10 +35,8 @@ class ExposureView(PageView):
         yield card(
             words(say("exposure.most"), "title"),
             words(
-                say("exposure.unbounded")
-                if summary.level is None
-                else say("exposure.factor", factor=times(summary.level)),
-                colour="alert" if summary.level is None else "text",
+                say("exposure.unbounded") if level is None else say("exposure.factor", factor=times(level)),
+                colour="alert" if level is None else "text",
                 name="together",
             ),
             words(say("exposure.seen"), "small", "muted"),
@@ -58,10 +56,8 @@ class ExposureView(PageView):
             words(say("exposure.from"), "title"),
             words(say("exposure.from_how"), "small", "muted"),
             *(part for one in summary.drawn for part in self._study(one)),
-            Rule() if summary.forgotten else None,
-            words(say("exposure.forgotten", nats=above(summary.forgotten)), "small", "muted")
-            if summary.forgotten
-            else None,
+            Rule() if forgotten else None,
+            words(say("exposure.forgotten", nats=above(forgotten)), "small", "muted") if forgotten else None,
         )
 
     def _question(self, asked: str, level: float | None) -> tuple[Widget, ...]:

@@ -230,7 +230,7 @@ def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock
     device.answer(lip, "none")
     device.answer(other, 5)
     found = device.exposure(plain)
-    assert [(told.campaign_id, told.title, told.drawn) for told in found.campaigns] == [
+    assert [(one.campaign_id, one.title, one.drawn) for one in found.campaigns] == [
         (plain, "Plain", 2),
         (lip, "LIP", 1),
     ]
