@@ -5,6 +5,8 @@ A value has one written form, so the files differ only where what they say diffe
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -34,3 +36,20 @@ def wire(value: Any) -> str:
     """Any msgpack, canonical or not of this protocol, in hexadecimal."""
     packed: bytes = msgpack.packb(value, use_bin_type=True)
     return packed.hex()
+
+
+def _table(value: Any) -> Any:
+    """A value of refused.toml: its byte strings and repetitions are written as tables."""
+    if isinstance(value, list):
+        return [_table(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"bytes"}:
+        return bytes.fromhex(value["bytes"])
+    if value.keys() == {"of", "times"}:
+        return _table(value["of"]) * value["times"]
+    return {name: _table(item) for name, item in value.items()}
+
+
+REFUSED: dict[str, Any] = _table(tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8")))
+"""What must be refused, by what refuses it and by name."""

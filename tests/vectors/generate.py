@@ -1,7 +1,8 @@
 """Write the test vectors: ``python -m tests.vectors.generate``.
 
 Every case is a fixed input and what must become of it. A case with a ``stage`` must be refused there. The
-stages are written down here by hand, never computed: a vector that repeated what the code does would prove nothing.
+stages are written down by hand, here or in refused.toml, never computed: a vector that repeated what the code does
+would prove nothing.
 
 Secret keys and bytes are fixed; there is no clock and no chance. Checked by tests/protocol/test_vectors.py.
 """
@@ -41,7 +42,7 @@ from tests.families.table import TABLE
 from tests.families.triples import triples
 from tests.families.wave import WAVE, wave
 from tests.families.windows import WINDOWS
-from tests.vectors.case import Case, number, plain, wire
+from tests.vectors.case import REFUSED, Case, number, plain, wire
 from tests.vectors.channels import channel_cases
 from tests.vectors.links import link_cases
 
@@ -69,56 +70,7 @@ def codec_cases() -> Iterator[Case]:
     for length in (0, 15, 16):
         yield {"name": f"array of {length}", "bytes": codec.encode([1] * length).hex(), "value": [1] * length}
     yield {"name": "eight arrays deep", "bytes": "9191919191919190", "value": [[[[[[[[]]]]]]]]}
-    refused = {
-        "nothing": "",
-        "two values": "0000",
-        "nil": "c0",
-        "the marker that is never used": "c1",
-        "false": "c2",
-        "true": "c3",
-        "32-bit float": "ca3f800000",
-        "64-bit float": "cb3ff0000000000000",
-        "NaN": "cb7ff8000000000000",
-        "short map": "810102",
-        "map with one key twice": "8201020103",
-        "16-bit map": "de0000",
-        "32-bit map": "df00000000",
-        "fixed extension": "d40100",
-        "fixed extension of 16 bytes": "d801" + "00" * 16,
-        "timestamp": "d6ff00000000",
-        "8-bit extension": "c70001",
-        "32-bit extension": "c90000000001",
-        "127 in 8 bits": "cc7f",
-        "255 in 16 bits": "cd00ff",
-        "65535 in 32 bits": "ce0000ffff",
-        "2^32 - 1 in 64 bits": "cf00000000ffffffff",
-        "5 as signed 8 bits": "d005",
-        "-32 in 8 bits": "d0e0",
-        "-128 in 16 bits": "d1ff80",
-        "-32768 in 32 bits": "d2ffff8000",
-        "-2^31 in 64 bits": "d3ffffffff80000000",
-        "200 as signed 16 bits": "d100c8",
-        "text of 31 in 8 bits": "d91f" + "61" * 31,
-        "text of 32 in 16 bits": "da0020" + "61" * 32,
-        "text of 32 in 32 bits": "db00000020" + "61" * 32,
-        "4 bytes in 16 bits": "c5000400000000",
-        "4 bytes in 32 bits": "c60000000400000000",
-        "array of 15 in 16 bits": "dc000f" + "01" * 15,
-        "array of 16 in 32 bits": "dd00000010" + "01" * 16,
-        "text that is not UTF-8": "a1ff",
-        "text of a lone surrogate": "a3eda080",
-        "text in an over-long form": "a2c080",
-        "integer cut short": "cd01",
-        "text cut short": "a361",
-        "bytes cut short": "c40200",
-        "array cut short": "9201",
-        "4 GiB of text claimed": "dbffffffff",
-        "4 GiB of bytes claimed": "c6ffffffff00",
-        "4 Gi elements claimed": "ddffffffff00",
-        "nine arrays deep": "919191919191919190",
-        "600 arrays deep": "91" * 600 + "00",
-    }
-    for name, data in refused.items():
+    for name, data in {**REFUSED["codec"], "600 arrays deep": "91" * 600 + "00"}.items():
         yield {"name": name, "bytes": data, "stage": "codec"}
     yield {"name": "longer than the limit", "bytes": "c4050000000000", "limit": 6, "stage": "codec"}
 
@@ -485,77 +437,7 @@ def domain_cases() -> Iterator[Case]:
             "inside": [{"answer": answer, "dither": dither, "input": x} for answer, dither, x in inside],
             "outside": outside,
         }
-    refused: dict[str, Any] = {
-        "no array": "values",
-        "empty": [],
-        "kind as a number": [1, ["a", "b"]],
-        "unknown kind": ["sets", ["a", "b"]],
-        "one value": ["values", ["a"]],
-        "no value": ["values", []],
-        "the same value twice": ["values", ["a", "b", "a"]],
-        "empty value": ["values", ["a", ""]],
-        "value with a blank at its end": ["values", ["a", "b "]],
-        "value with a no-break space at its start": ["values", ["a", "\u00a0b"]],
-        "value with a line break": ["values", ["a", "b\nc"]],
-        "value that turns the line around": ["values", ["a", "b\u202ec"]],
-        "value of 201 characters": ["values", ["a", "b" * 201]],
-        "value as bytes": ["values", ["a", b"b"]],
-        "values as text": ["values", "ab"],
-        "a field too many": ["values", ["a", "b"], 0],
-        "grid upside down": ["grid", 1, 0, 0, 1, 1],
-        "grid of no width": ["grid", 0, 1, 1, 1, 1],
-        "grid beyond the pole": ["grid", 0, 90_000_001, 0, 1, 1],
-        "grid beyond the date line": ["grid", 0, 1, -180_000_001, 0, 1],
-        "grid of step 0": ["grid", 0, 2, 0, 2, 0],
-        "grid of a step that does not divide": ["grid", 0, 3, 0, 4, 2],
-        "grid of one cell": ["grid", 0, 2, 0, 2, 2],
-        "grid of too many cells": ["grid", 0, 2**11, 0, 2**10, 1],
-        "grid of five numbers": ["grid", 0, 2, 0, 2],
-        "one edge": ["buckets", 0, [1]],
-        "edges out of order": ["buckets", 0, [1, 3, 2]],
-        "equal edges": ["buckets", 0, [1, 1]],
-        "more places than needed": ["buckets", 1, [0, 10, 20]],
-        "19 places": ["buckets", 19, [0, 1]],
-        "edge of 2^62": ["buckets", 0, [0, 2**62]],
-        "edge as text": ["buckets", 0, ["0", "1"]],
-        "ordered values with one label": ["ordered", ["a"]],
-        "number of low above high": ["number", 0, 2, 1, 1, 0, 0, ""],
-        "number of one value": ["number", 0, 1, 1, 1, 0, 0, ""],
-        "number of step 0": ["number", 0, 0, 2, 0, 0, 0, ""],
-        "number of a step that does not divide": ["number", 0, 0, 3, 2, 0, 0, ""],
-        "number of more places than needed": ["number", 1, 0, 20, 10, 0, 0, ""],
-        "number of 19 places": ["number", 19, 0, 1, 1, 0, 0, ""],
-        "number with an end of 2^62": ["number", 0, 0, 2**62, 2**61, 0, 0, ""],
-        "number of too many values": ["number", 0, 0, 2**20, 1, 0, 0, ""],
-        "number with an unknown rounding": ["number", 0, 0, 2, 1, 2, 0, ""],
-        "number with an unknown clamp": ["number", 0, 0, 2, 1, 0, 2, ""],
-        "number with a unit of 21 characters": ["number", 0, 0, 2, 1, 0, 0, "u" * 21],
-        "number with a blank after its unit": ["number", 0, 0, 2, 1, 0, 0, "h "],
-        "number without a unit": ["number", 0, 0, 2, 1, 0, 0],
-        "date before the year 1": ["date", -719_163, 0, 1, 0],
-        "date after the year 9999": ["date", 0, 2_932_897, 1, 0],
-        "date of a step that does not divide": ["date", 0, 10, 7, 0],
-        "date of one day": ["date", 5, 5, 1, 0],
-        "items without a padding": ["items", ["a", "b"]],
-        "items with a field too many": ["items", 2, ["a", "b"], 0],
-        "items padded to none": ["items", 0, ["a", "b"]],
-        "items padded to 4,097": ["items", 4097, ["a", "b"]],
-        "no items": ["items", 2, []],
-        "items 1 .. 0": ["items", 2, 0],
-        "too many items": ["items", 2, 2**20 - 1],
-        "items as text": ["items", 2, "ab"],
-        "item as bytes": ["items", 2, ["a", b"b"]],
-        "the same item twice": ["items", 2, ["a", "b", "a"]],
-        "empty item": ["items", 2, ["a", ""]],
-        "item with a blank at its end": ["items", 2, ["a", "b "]],
-        "item with a semicolon": ["items", 2, ["a", "b;c"]],
-        "item that is a dummy": ["items", 2, ["a", "(none 1)"]],
-        "item that begins as a dummy does": ["items", 2, ["a", "(none of these)"]],
-        "item with a line break": ["items", 2, ["a", "b\nc"]],
-        "item of 201 characters": ["items", 2, ["a", "b" * 201]],
-        **_no_forms(),
-    }
-    for name, value in refused.items():
+    for name, value in {**REFUSED["domain"], **_no_forms()}.items():
         yield {"name": name, "wire": wire(value), "stage": "domain"}
 
 
@@ -695,10 +577,6 @@ def _less(notion: notions.Notion) -> notions.Notion:
         low, high = notion.budgets
         return replace(notion, level=high - 1, budgets=(low, high - 1))
     return replace(notion, level=notion.level - 1)
-
-
-def _runs_of_one(count: int) -> list[int]:
-    return [value for place in range(count) for value in (place, 1)]
 
 
 def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
@@ -923,100 +801,9 @@ def certificate_cases() -> Iterator[Case]:
             "channel": codec.encode(channel.encode()).hex(),
             "stage": "certificate",
         }
-    without_meaning: dict[str, Any] = {
-        "no array": "ldp",
-        "without a level": ["ldp"],
-        "unknown notion": ["central", NAT],
-        "level of zero": ["ldp", 0],
-        "level below 0.001": ["ldp", 10**6 - 1],
-        "level above 20": ["ldp", 20 * NAT + 1],
-        "level as text": ["ldp", "1"],
-        "negative level": ["ldp", -1],
-        "ldp with a field too many": ["ldp", NAT, 0],
-        "high-low of nobody": ["high-low", NAT, 5, []],
-        "high-low of everybody": ["high-low", NAT, 5, [0, 1, 2, 3, 4]],
-        "high-low out of order": ["high-low", NAT, 5, [2, 1]],
-        "high-low with an input twice": ["high-low", NAT, 5, [1, 1]],
-        "high-low outside the domain": ["high-low", NAT, 5, [5]],
-        "high-low of another size": ["high-low", NAT, 6, [1]],
-        "block of singles": ["block", NAT, [0, 1, 1, 1, 2, 1, 3, 1, 4, 1]],
-        "block out of order": ["block", NAT, [1, 2, 0, 3]],
-        "block with a run in two parts": ["block", NAT, [0, 2, 0, 3]],
-        "block with half a run": ["block", NAT, [0, 2, 1]],
-        "block without runs": ["block", NAT, []],
-        "block of another size": ["block", NAT, [0, 4]],
-        "pairwise of one": ["pairwise", NAT, [[0]]],
-        "pairwise that is not square": ["pairwise", NAT, [[0, NAT], [NAT]]],
-        "pairwise with a diagonal": ["pairwise", NAT, [[1, NAT], [NAT, 0]]],
-        "pairwise with another maximum": ["pairwise", 2 * NAT, [[0, NAT], [NAT, 0]]],
-        "pairwise with level -2": ["pairwise", NAT, [[0, NAT], [-2, 0]]],
-        "pairwise with a level above 20": ["pairwise", NAT, [[0, 20 * NAT + 1], [NAT, 0]]],
-        "lip with a weight of zero": ["lip", NAT, [1, 1, 1, 1, 0], 0],
-        "lip of one": ["lip", NAT, [1], 0],
-        "lip of another size": ["lip", NAT, [1, 1], 0],
-        "lip with weights above 2^53": ["lip", NAT, [2**53, 1, 1, 1, 1], 0],
-        "lip without a radius": ["lip", NAT, [1, 1, 1, 1, 1]],
-        "lip with a negative radius": ["lip", NAT, [1, 1, 1, 1, 1], -1],
-        "lip with a radius above 1": ["lip", NAT, [1, 1, 1, 1, 1], 10**9 + 1],
-        "geo with a gap of none": ["geo", NAT, 1, [], [0, 4]],
-        "geo with a gap that comes no times": ["geo", NAT, 1, [], [1, 4, 2, 0]],
-        "geo with equal gaps written out": ["geo", NAT, 1, [], [1, 2, 1, 2]],
-        "geo with half a gap": ["geo", NAT, 1, [], [1, 4, 2]],
-        "geo of one point": ["geo", NAT, 1, [], []],
-        "geo of 4,097 points": ["geo", NAT, 1, [], [1, 4096]],
-        "geo of too many points on a map": ["geo", NAT, 1, [1, 64], [1, 63]],
-        "geo wider than 2^62": ["geo", NAT, 1, [], [2**60, 3, 2**60 + 1, 1]],
-        "geo with a unit of none": ["geo", NAT, 0, [], [1, 4]],
-        "geo with a unit above 2^62": ["geo", NAT, 2**62 + 1, [], [1, 4]],
-        "geo that is not in lowest terms": ["geo", NAT, 6, [], [3, 4]],
-        "geo of another size": ["geo", NAT, 1, [], [1, 5]],
-        "geo of level 0": ["geo", 0, 1, [], [1, 4]],
-        "minid whose level is not the largest bound": ["minid", NAT + 1, [NAT, 2 * NAT], [0, 2, 1, 3], []],
-        "minid whose level is that of a class of one": ["minid", 2 * NAT, [NAT, 2 * NAT], [0, 4, 1, 1], []],
-        "avgid whose level is the largest budget": ["avgid", 2 * NAT, [NAT, 2 * NAT], [0, 4, 1, 1], []],
-        "avgid whose level is rounded up": ["avgid", NAT + 1, [NAT, NAT + 1], [0, 4, 1, 1], []],
-        "minid of a budget above 20": ["minid", NAT, [NAT, 20 * NAT + 1], [0, 4, 1, 1], []],
-        "minid of a budget below 0.001": ["minid", NAT, [NAT, 10**6 - 1], [0, 4, 1, 1], []],
-        "minid of two classes of one budget": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], []],
-        "minid of a budget too few": ["minid", NAT, [NAT], [0, 2, 1, 3], []],
-        "minid of a budget too many": ["minid", NAT, [NAT, 2 * NAT], [0, 5], []],
-        "minid with classes out of order": ["minid", 2 * NAT, [NAT, 2 * NAT], [1, 2, 0, 3], []],
-        "minid of 65 classes": ["minid", NAT + 62, [NAT + c for c in range(65)], _runs_of_one(65), []],
-        "minid without inputs": ["minid", NAT, [], [], []],
-        "minid with half a pair": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0]],
-        "minid with a pair the wrong way round": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [1, 0]],
-        "minid with a pair twice": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0, 1, 0, 1]],
-        "minid with pairs out of order": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0, 1, 0, 0]],
-        "minid with a pair of a class that is none": ["minid", NAT, [NAT, NAT], [0, 2, 1, 3], [0, 2]],
-        "minid with one input left out against itself": ["minid", NAT, [NAT, NAT], [0, 4, 1, 1], [1, 1]],
-        "minid with every pair left out": ["minid", NAT, [NAT, NAT], [0, 4, 1, 1], [0, 0, 0, 1]],
-        "minid of another size": ["minid", NAT, [NAT], [0, 6], []],
-        "mutual information with a weight of zero": ["mutual-information", NAT, [1, 1, 1, 1, 0]],
-        "mutual information of one": ["mutual-information", NAT, [1]],
-        "mutual information of another size": ["mutual-information", NAT, [1, 1]],
-        "mutual information with weights above 2^53": ["mutual-information", NAT, [2**53, 1, 1, 1, 1]],
-        "own-lip of one value": ["own-lip", NAT, 1],
-        "own-lip of 257 values": ["own-lip", NAT, 257],
-        "own-lip of another size": ["own-lip", NAT, 4],
-        "own-lip with a prior": ["own-lip", NAT, [1, 1, 1, 1, 1]],
-        "own-lip of level 0": ["own-lip", 0, 5],
-        "transcript-lip without a drift": ["transcript-lip", NAT, [1, 1, 1, 1, 1]],
-        "transcript-lip with a drift of 2^16": ["transcript-lip", NAT, [1, 1, 1, 1, 1], 2**16],
-        "transcript-lip with a weight of zero": ["transcript-lip", NAT, [1, 1, 1, 1, 0], 0],
-        "transcript-lip of 257 weights": ["transcript-lip", NAT, [1] * 257, 0],
-        "transcript-lip of another size": ["transcript-lip", NAT, [1, 1, 1], 0],
-        "one class": ["classes", NAT, [["ldp", NAT]]],
-        "65 classes": ["classes", NAT, [["ldp", NAT]] * 65],
-        "classes as a notion": ["classes", NAT, ["ldp", NAT]],
-        "classes of classes": ["classes", NAT, [["ldp", NAT], ["classes", NAT, [["ldp", NAT]] * 2]]],
-        "classes for own priors": ["classes", NAT, [["ldp", NAT], ["own-lip", NAT, 5]]],
-        "classes with transcripts": ["classes", NAT, [["ldp", NAT], ["transcript-lip", NAT, [1] * 5, 0]]],
-        "classes of a level that is not the largest": ["classes", 2 * NAT, [["ldp", NAT], ["ldp", NAT]]],
-        "classes of an unknown notion": ["classes", NAT, [["ldp", NAT], ["central", NAT]]],
-        "classes of two sizes": ["classes", NAT, [["lip", NAT, [1, 1, 1], 0], ["lip", NAT, [1, 1], 0]]],
-        "classes of another size": ["classes", NAT, [["ldp", NAT], ["lip", NAT, [1, 1, 1], 0]]],
-    }
-    for name, value in without_meaning.items():
+    budgets = [NAT + c for c in range(65)]
+    many = {"minid of 65 classes": ["minid", NAT + 62, budgets, [n for c in range(65) for n in (c, 1)], []]}
+    for name, value in {**REFUSED["notion"], **many}.items():
         yield {"name": name, "notion": wire(value), "channel": codec.encode(PLAIN.encode()).hex(), "stage": "notion"}
 
 
@@ -1297,7 +1084,7 @@ def campaign_cases() -> Iterator[Case]:
             _payload(transcripts(), channel=notions.TranscriptPrior(NAT, PRIOR).channel_of((6, 3, 2)).encode()),
             "certificate",
         ),
-        *((f"address: {name}", _payload(addresses=[text]), "campaign") for name, text in NO_ADDRESS.items()),
+        *((f"address: {name}", _payload(addresses=[text]), "campaign") for name, text in REFUSED["address"].items()),
         ("five addresses", _payload(addresses=[f"https://{host}" for host in "abcde"]), "campaign"),
         ("an address twice", _payload(addresses=["https://a", "https://b", "https://a"]), "campaign"),
         ("addresses as text", _payload(addresses="https://a"), "campaign"),
@@ -1306,10 +1093,10 @@ def campaign_cases() -> Iterator[Case]:
         ("contact of 201 characters", _payload(contact="c" * 201), "campaign"),
         ("retention of 2,001 characters", _payload(retention="r" * 2001), "campaign"),
         ("retention that turns the line around", _payload(retention="a\u200fb"), "campaign"),
-        *((f"notice: {name}", _payload(notice=text), "campaign") for name, text in NO_LINK.items()),
+        *((f"notice: {name}", _payload(notice=text), "campaign") for name, text in REFUSED["notice"].items()),
         ("an unknown goal", _payload(goal="median"), "campaign"),
         ("a goal as a number", _payload(goal=1), "campaign"),
-        *((f"language {tag!r}", _payload(language=tag), "campaign") for tag in NO_TAG),
+        *((f"language {tag!r}", _payload(language=tag), "campaign") for tag in REFUSED["language"]),
         *(
             (f"invisible character in the {name}", _payload(**{name: value}), stage)
             for name, value, stage in (
@@ -1341,63 +1128,6 @@ def campaign_cases() -> Iterator[Case]:
     ]
     for name, payload, stage in payloads:
         yield refused(name, envelope.seal(Kind.CAMPAIGN, ANALYST, payload), stage)
-
-
-NO_ADDRESS = {
-    "nothing": "",
-    "no scheme": "study.example",
-    "another scheme": "ftp://study.example",
-    "scheme in upper case": "HTTPS://study.example",
-    "plain http": "http://study.example",
-    "plain http to a private address": "http://192.168.1.2",
-    "plain http to a name that begins as this machine's": "http://127.0.0.1.example",
-    "plain http to this machine in another spelling": "http://127.1",
-    "no host": "https://",
-    "no host but a port": "https://:443",
-    "no host but a path": "https:///a",
-    "a name and password": "https://me:secret@study.example",
-    "a name": "https://study.example@evil.example",
-    "a query": "https://study.example?a=b",
-    "a query after a path": "https://study.example/a?",
-    "a fragment": "https://study.example#a",
-    "host in upper case": "https://Study.example",
-    "host beyond ASCII": "https://bücher.example",
-    "host with an empty label": "https://study..example",
-    "host with a point at its end": "https://study.example.",
-    "host with a hyphen at its end": "https://study-.example",
-    "host with an underscore": "https://my_study.example",
-    "host with a label of 64": f"https://{'a' * 64}.example",
-    "host that is a number": "https://2130706433",
-    "IPv4 address with leading zeros": "https://192.000.002.001",
-    "IPv6 address without brackets": "https://2001:db8::1",
-    "IPv6 address in a long form": "https://[2001:db8:0:0:0:0:0:1]",
-    "IPv4 address in IPv6": "https://[::ffff:c000:201]",
-    "IPv4 address in IPv6, as decimal numbers": "https://[::ffff:192.0.2.1]",
-    "IPv6 address with a zone": "https://[fe80::1%25eth0]",
-    "port 0": "https://study.example:0",
-    "port 65536": "https://study.example:65536",
-    "port with a leading zero": "https://study.example:0443",
-    "port without digits": "https://study.example:",
-    "path with a slash at its end": "https://study.example/",
-    "path with an empty name": "https://study.example/a//b",
-    "path that goes up": "https://study.example/a/..",
-    "path with an escape": "https://study.example/%61",
-    "a backslash": "https://study.example\\evil",
-    "a blank": "https://study.example/a b",
-    "a line end": "https://study.example\n",
-    "201 characters": "https://study.example/" + "a" * 180,
-}
-NO_LINK = {
-    "plain http": "http://library.example",
-    "no scheme": "library.example/privacy",
-    "a script": "javascript:alert(1)",
-    "a name": "https://library.example@evil.example",
-    "no host": "https:///privacy",
-    "a quotation mark": 'https://library.example/"',
-    "a line end": "https://library.example/\n",
-    "501 characters": "https://library.example/" + "a" * 477,
-}
-NO_TAG = ("DE", "d", "deutsch", "de-", "de_at", "de-a", "de-at-de-at-de", "-de")
 
 
 def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
