@@ -197,9 +197,9 @@ def compare(
     if ranges.named or mean or has_summary(asked[0].terms):
         if not ranges.named and not mean:
             ranges, mean = Ranges.usual(asked[0].terms), has_mean(asked[0].terms)
-        ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
-        course = compare_ranges(ranges, sides, mean, method, confidence)
-        print_course(course, form, plot)
+        drawn = replace(ranges, cdf=cdf or plot is not None)
+        course = compare_ranges(drawn, sides, mean, method, confidence)
+        print_course(course, ranges, form, plot)
         return course
     found = difference(sides[0], sides[1], level=confidence, method=method)
     if form == "json":

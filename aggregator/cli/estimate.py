@@ -207,7 +207,7 @@ def estimate(
         raise click.UsageError("--by class is of all classes, --where of one: leave out one of them")
     if ranges.named:
         others = [("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
-        _require_alone(ranges.named[0], [*others, ("report", report), ("forged", forged), ("pool", pool != POOLS[0])])
+        _require_alone(ranges.named[0], [*others, ("forged", forged), ("pool", pool != POOLS[0])])
         if form in FILES:
             raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
@@ -283,9 +283,9 @@ def estimate(
             return print_form_course(study, engine, signed, asked_form, periods, spans, steps, name)
         if by is not None and in_order:
             over = Over(by, period, periods, spans, steps)
-            ranges = replace(ranges, cdf=cdf or plot is not None or report is not None)  # which is what is drawn
-            sides = estimate_course(ranges, study, engine, signed, over, mean, method, confidence, name)
-            print_course(sides, form, plot)
+            drawn = replace(ranges, cdf=cdf or plot is not None or report is not None)
+            sides = estimate_course(drawn, study, engine, signed, over, mean, method, confidence, name)
+            print_course(sides, ranges, form, plot)
             if report is None:
                 return sides
         elif by is not None and not questions:
@@ -310,9 +310,11 @@ def estimate(
         signed = replace(signed, terms=cut)
     terms = signed.terms
     if by is None and ranges.named:
-        ranges = replace(ranges, cdf=cdf or plot is not None)  # which is what is drawn
-        read = estimate_ranges(ranges, signed, tally, mean, method, confidence, name, margins)
-        print_ranges(read, form, plot)
+        drawn = replace(ranges, cdf=cdf or plot is not None or report is not None)
+        read = estimate_ranges(drawn, signed, tally, mean, method, confidence, name, margins)
+        print_ranges(read, ranges, form, plot)
+        if report:
+            _write_page(report, read.found, tally, period, asked=read)
         return read
     if queries:
         wanted = Wanted(value, mean, weights, offset, population, coefficients)
@@ -328,7 +330,7 @@ def estimate(
     if by is None:
         _print_shares(found, tally, period, form, plot, truth)
     if report:
-        _write_page(report, found, tally, period, truth, course or sides)
+        _write_page(report, found, tally, period, truth=truth, course=course or sides)
     return sides or course or found
 
 
@@ -435,8 +437,10 @@ def _write_page(
     found: Estimate,
     tally: Tally,
     period: int | None,
-    truth: Floats | None,
-    course: Trend | OrderedCourse | None,
+    *,
+    truth: Floats | None = None,
+    asked: Ordered | None = None,
+    course: Trend | OrderedCourse | None = None,
 ) -> None:
     from aggregator.author.audit import ask, audit
     from aggregator.present.page import page
@@ -446,5 +450,6 @@ def _write_page(
         # Levels under other notions are of one law for all people, which classes do not have.
         audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
     with shell.new_file(path) as file:
-        file.write(page(found, audited, tally, period=period, truth=truth, course=course).encode("utf-8"))
+        text = page(found, audited, tally, period=period, truth=truth, asked=asked, course=course)
+        file.write(text.encode("utf-8"))
     shell.warn(f"{path}  written")

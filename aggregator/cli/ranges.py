@@ -6,7 +6,7 @@ How they are estimated: estimate.ordered. How they are shown: present.ordered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,16 +177,17 @@ def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str
         raise Failure(str(error), BAD_DATA) from None
 
 
-def print_course(course: OrderedCourse, form: str, plot: Path | None = None) -> None:
-    """Print what was found of each period or class and the differences, and draw it."""
+def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | None = None) -> None:
+    """Print what was asked of each period or class and the differences, and draw it with the distribution functions."""
     from aggregator.present.ordered_course import course_csv, course_tables
 
+    told = course if asked.cdf else course.without_cdf()
     if form == "json":
-        shell.print_json(course.as_json())
+        shell.print_json(told.as_json())
     elif form == "csv":
-        shell.say(course_csv(course).rstrip())
+        shell.say(course_csv(told).rstrip())
     else:
-        for table in course_tables(course):
+        for table in course_tables(told):
             shell.console().print(table)
     few = [side.words for side in course.sides if side.found is None]
     if few:
@@ -204,16 +205,17 @@ def print_course(course: OrderedCourse, form: str, plot: Path | None = None) -> 
         shell.warn(f"{plot}  drawn")
 
 
-def print_ranges(found: Ordered, form: str, plot: Path | None) -> None:
-    """Print what was found, and draw it."""
+def print_ranges(found: Ordered, asked: Ranges, form: str, plot: Path | None) -> None:
+    """Print what was asked, and draw it with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
+    told = found if asked.cdf else replace(found, cdf=())
     if form == "json":
-        shell.print_json(found.as_json())
+        shell.print_json(told.as_json())
     elif form == "csv":
-        shell.say(ordered_csv(found).rstrip())
+        shell.say(ordered_csv(told).rstrip())
     else:
-        shell.console().print(ordered_table(found))
+        shell.console().print(ordered_table(told))
     for warning in found.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:

@@ -109,6 +109,14 @@ class OrderedCourse:
         """The values of the campaign."""
         return self.known[0][1].found.terms.domain
 
+    def without_cdf(self) -> OrderedCourse:
+        """Return the course without the distribution functions, which a picture needs though nobody asked for them."""
+        sides = [one if one.found is None else replace(one, found=replace(one.found, cdf=())) for one in self.sides]
+        differences = [
+            replace(one, shifts=tuple(shift for shift in one.shifts if shift.what != "cdf")) for one in self.differences
+        ]
+        return replace(self, sides=tuple(sides), differences=tuple(differences))
+
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form: of each side what ``Ordered.as_json`` gives, or its reports alone."""
         whole = self.known[0][1].found

@@ -61,7 +61,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
     widest = max((one.estimate for one in found.bins), default=0.0)
     shares = [(range_text(one), one, bar(one.estimate / widest) if widest else "") for one in found.bins]
     if found.above is not None:
-        shares.append((f"from {value_text(found.above.first)} on", found.above, ""))
+        shares.append((above_text(found.above), found.above, ""))
     if found.between is not None:
         shares.append((range_text(found.between), found.between, ""))
     for name, one, drawn in shares:
@@ -114,6 +114,11 @@ def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
         f"{subtitle(found.found, found.found.size)}\n{asked}; --format csv has the shares of single values"
     )
     return table
+
+
+def above_text(one: RangeShare) -> str:
+    """Return the lower end of a range that has no upper one."""
+    return f"from {value_text(one.first)} on"
 
 
 def range_text(one: RangeShare) -> str:

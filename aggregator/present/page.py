@@ -19,7 +19,7 @@ from importlib import resources
 import numpy as np
 
 from aggregator.author.audit import Audit
-from aggregator.estimate.ordered import Ordered, has_summary, summary
+from aggregator.estimate.ordered import Ordered, has_summary, is_wave, summary
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
@@ -53,6 +53,7 @@ def page(
     *,
     period: int | None = None,
     truth: Floats | None = None,
+    asked: Ordered | None = None,
     course: Trend | OrderedCourse | None = None,
 ) -> str:
     """The page of an estimate.
@@ -62,15 +63,16 @@ def page(
         tally: what the estimate was made from.
         period: the one it is of; None: everybody's latest answer.
         truth: (k,) the true shares to set beside it, in rehearsals.
+        asked: the quantiles and ranges to show in place of the usual ones, with the distribution function to draw.
         course: the course over the periods, or the classes beside each other, which the page then has too.
     """
     if audit.terms != found.terms or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally are of one campaign and the same reports")
     terms = found.terms
-    read = summary(tally, found) if has_summary(terms) else None
+    read = asked or (summary(tally, found) if has_summary(terms) else None)
     sections = [
         ("results", "Results", results_section(found, truth, read)),
-        ("values", "Numbers", numbers_section(read, truth) if read and read.bins else values_section(found, truth)),
+        ("values", "Numbers", _numbers(found, truth, read)),
         *([] if course is None else [_course(course)]),
         ("method", "How the numbers were made", method_section(found)),
         ("promise", "What people were promised", promise_section(audit)),
@@ -94,6 +96,13 @@ def page(
         *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
     )
     return html_page(terms, header, _warnings(found, truth, read), sections)
+
+
+def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+    """The tables of quantiles and ranges; of single values, where reports tell them."""
+    if read is None or not (read.bins or read.cdf):
+        return values_section(found, truth)
+    return [*numbers_section(read, truth), *([] if is_wave(found.terms) else values_section(found, truth))]
 
 
 def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:

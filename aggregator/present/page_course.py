@@ -93,13 +93,14 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         words = "The distribution function of each, with its band; below, its difference from the first one."
         parts.append(tag("figure", picture_of(course_figure(course), words)))
     level, unit = f"{100 * known[0][1].found.level:.4g}%", unit_of(course.domain)
-    cells = {side.name: side_cells(found) for side, found in known}
+    told = course.without_cdf()
+    cells = {side.name: side_cells(found) for side, found in told.known}
     rows = [("reports", *(f"{side.reports:,}" for side in course.sides))]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
     words = f"{'Each class' if course.by == 'class' else 'Each period'}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(sheet(f"{words} {level} intervals.", ("", *(side.words for side in course.sides)), rows))
-    for one in course.differences:
+    for one in told.differences:
         before, after = (course.sides[place].words for place in (one.before, one.after))
         words = f"Differences, {after} less {before}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [(number_name(shift.what, shift.about), *shift_texts(shift, course)) for shift in one.shifts]

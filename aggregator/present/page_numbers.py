@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.estimate.ordered import Ordered
+from aggregator.estimate.ordered import DECILES, Ordered
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, label, tag
-from aggregator.present.ordered import TrueOrdered, range_text, value_text
+from aggregator.present.ordered import TrueOrdered, above_text, range_text, value_text
 from aggregator.present.page_parts import interval_text, picture_of, sheet
 from aggregator.present.table import (
     MAY_BE_ZERO,
@@ -33,6 +33,11 @@ ROWS = 200
 
 
 def results_section(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+    if read is not None and read.cdf:
+        from aggregator.present.ordered_plot import ordered_figure  # matplotlib takes a second to load
+
+        words = "The distribution function with its band, and the quantiles with their intervals."
+        return [tag("figure", picture_of(ordered_figure(read), words))]
     if read is not None and read.bins:
         from aggregator.present.ordered_plot import histogram_figure  # matplotlib takes a second to load
 
@@ -64,7 +69,7 @@ def missed(found: Estimate, truth: Floats) -> str:
 
 
 def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
-    """The mean, the deciles and the shares of ranges of a summary as tables."""
+    """The mean, the quantiles and the shares of ranges as tables. The distribution function is in the picture."""
     sure = f"{100 * read.found.level:.4g}% interval"
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", sure) if true else (sure,)
@@ -76,18 +81,21 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
             sheet("The mean of all numbers.", ("", "value", *names), [("mean", estimate, *held, f"{low} to {high}")])
         )
     if read.quantiles:
-        deciles = [
-            (f"{one.p:.0%}", value_text(one.value), *([value_text(true.quantile(one.p))] if true else []),
+        quantiles = [
+            (f"{100 * one.p:.10g}%", value_text(one.value), *([value_text(true.quantile(one.p))] if true else []),
              f"{value_text(one.low)} to {value_text(one.high)}")
             for one in read.quantiles
         ]  # fmt: skip
-        words = "Deciles: this share of the people has this value or a lower one."
-        parts.append(sheet(words, ("people", "value", *names), deciles))
-    if read.bins:
+        name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
+        words = f"{name}: this share of the people has this value or a lower one."
+        parts.append(sheet(words, ("people", "value", *names), quantiles))
+    ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
+    ranges += [(above_text(one), one) for one in filter(None, [read.above])]
+    if ranges:
         shares = [
-            (range_text(one), percent(one.estimate, 1), *([percent(true.share_of(one), 1)] if true else []),
+            (name, percent(one.estimate, 1), *([percent(true.share_of(one), 1)] if true else []),
              interval_text(one.low, one.high, 1))
-            for one in read.bins
+            for name, one in ranges
         ]  # fmt: skip
         parts.append(sheet("Shares of ranges, including both ends.", ("range", "share", *names), shares))
     return parts

@@ -166,7 +166,6 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
         (("--by", "period", "--cdf", "--value", "2026-01-03"), 2, "--value"),
         (("--by", "period", "--cdf", "--period", "1"), 2, "--period"),
         (("--by", "period", "--cdf", "--between", "0,5"), 2, "two of the spans"),
-        (("--by", "period", "--cdf", "--report", "a.html"), 2, "--report"),
         (("--by", "period", "--bins", "2027-01-01"), 65, "outside"),
     ],
 )

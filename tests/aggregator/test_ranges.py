@@ -130,6 +130,24 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     assert f"<td>{read.quantiles[4].value}</td><td>{read.quantiles[4].low} to {read.quantiles[4].high}</td>" in text
 
 
+def test_a_page_shows_what_was_asked(lib, tmp_path):
+    """A page of quantiles and ranges has these in place of the deciles, with the same numbers as the table; where the
+    function was drawn and not asked for, neither table nor JSON has it."""
+    asked = ("--quantiles", ".05,.5", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean")
+    page = tmp_path / "way.html"
+    said = json.loads(run(lib, *asked, "--report", page, "--plot", tmp_path / "way.png", "--json").stdout)
+    text = page.read_text(encoding="utf-8")
+    assert "cdf" not in said
+    assert ("Deciles" in text, "Quantiles: " in text, "distribution function" in text) == (False, True, True)
+    for one in said["quantiles"]:
+        row = f"{100 * one['p']:g}%</span></th><td>{one['value']}</td><td>{one['low']} to {one['high']}</td>"
+        assert row in text
+    for name, one in zip(("10 to 19", "20 to 29", "30 to 33"), said["bins"], strict=True):
+        assert f"{name}</span></th><td>{one['estimate']:.1%}</td><td>{one['low']:.1%} to {one['high']:.1%}</td>" in text
+    assert f"from 26 on</span></th><td>{said['above']['estimate']:.1%}" in text
+    assert f"12 to 18</span></th><td>{said['between']['estimate']:.1%}" in text
+
+
 def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
     """Quantiles, mean and shares of a rehearsal's true counts, found one by one."""
     (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")
