@@ -1,7 +1,7 @@
 """The base class of channels: weights, sampling, worst ratios, wire form.
 
-The integers that ``weight`` names are the ones ``sample`` compares random bits with and the ones
-``loss`` takes the ratio of. There is no other place a probability could come from.
+``weight``, ``sample`` and ``loss`` read the same integers: ``sample`` compares random bits with them, and ``loss``
+    takes their ratios. So the audited probabilities are the sampled ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar
 from protocol import codec, exact
 
 PAIR_STEPS = 64
-"""Steps of one worst ratio, where a family has it in closed form."""
+"""Audit steps that one worst ratio costs in a family that has it in closed form."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Loss:
 
     @property
     def level(self) -> int | None:
-        """The smallest level this ratio provably keeps, nanonats, rounded up; None where it is infinite."""
+        """The smallest level that this ratio provably keeps, in nanonats, rounded up; None if it is infinite."""
         return exact.level_of(self.numerator, self.denominator)
 
     def worse_than(self, other: Loss) -> bool:
@@ -74,13 +74,14 @@ class Channel(ABC):
 
     @property
     def features(self) -> int:
-        """Numbers that reports are counted by: each output, or each bit of a unary channel."""
+        """Number of features that reports are counted by: the outputs, or the bits of a unary channel."""
         return self.output_bits if self.unary else self.outputs
 
     def spelled(self, y: int) -> int | str:
-        """Output ``y`` in the form that is printed: its number; of a unary channel its bits in hexadecimal digits.
+        """Return output ``y`` as text: its number in decimal, or the word of a unary channel in hexadecimal.
 
-        A word of tens of thousands of bits has no decimal form that programs read: Python refuses 4,300 digits.
+        A word may have tens of thousands of bits, and Python refuses to convert integers of more than 4,300 decimal
+        digits.
         """
         return f"{y:0{-(-self.output_bits // 4)}x}" if self.unary else y
 
@@ -114,27 +115,31 @@ class Channel(ABC):
 
     @abstractmethod
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        """The worst Q(y given x) / Q(y given x') over y, x in ``first``, x' in ``second``.
+        """Return the largest Q(y given x) / Q(y given x') over all y, x in ``first`` and x' in ``second``.
 
-        Where x = x' the ratio is 1, so overlapping sequences are fine.
+        The two sequences may overlap: where x = x' the ratio is 1.
         """
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
-        """A few of ``inputs``, in their order, whose worst ratios against any others are those of all of them."""
+        """Return a subset of ``inputs``, in their order, that has the same worst ratio as all of them against any
+        inputs.
+        """
         return inputs
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        """Steps of ``loss`` of two sets of inputs that ``apart`` gave."""
+        """Number of audit steps of ``loss`` for two sets of inputs returned by ``apart`` (SPEC 6.11)."""
         return PAIR_STEPS
 
     @property
     @abstractmethod
     def prior_steps(self) -> int:
-        """Steps of ``loss_against_prior``."""
+        """Number of audit steps of ``loss_against_prior`` (SPEC 6.11)."""
 
     @property
     def held(self) -> int:
-        """Numbers that ``loss`` and ``loss_against_prior`` hold at once, beside the channel's own."""
+        """How many numbers ``loss`` and ``loss_against_prior`` keep in memory at once, without those of the channel
+        itself.
+        """
         return 0
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
@@ -146,14 +151,14 @@ class Channel(ABC):
         return self._worst_lift(prior, range(self.outputs))
 
     def _worst_lift(self, prior: Sequence[int], outputs: Iterable[int]) -> Loss:
-        """The worst of these outputs, each compared with all inputs."""
+        """Return the worst lift over these outputs and all inputs."""
         total = sum(prior)
         worst = Loss(1, 1, 0, None, 0)
         for y in outputs:
             column = self.column(y)
             marginal = sum(p * q for p, q in zip(prior, column, strict=True))
             if marginal == 0:
-                continue  # no input emits y, so nobody ever sees it
+                continue  # no input gives y, so y never occurs
             largest, smallest = max(column), min(column)
             for candidate in (
                 Loss(largest * total, marginal, column.index(largest), None, y),
@@ -180,7 +185,7 @@ class Channel(ABC):
 
 
 def best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:
-    """The two different inputs of the lowest places, or the one there is."""
+    """Return the two different inputs with the lowest places; one input if there is only one."""
     best = min(inputs, key=place)
     rest = [x for x in inputs if x != best]
     return [best, min(rest, key=place)] if rest else [best]

@@ -1,9 +1,9 @@
-"""The interface of audits to a channel: pairs of inputs, columns, marginals, row sums.
+"""What an audit asks of a channel: pairs of inputs, columns, marginals, row sums.
 
-A large channel is never walked through. Its outputs fall into few classes: as a pair of inputs sees them, and
-as a prior sees them; a structured family names the classes and how many outputs each has, and every level is a sum or
-a maximum over classes. ``Structure`` asks four questions and answers them cell by cell; a family that has a faster way
-overrides them, and is registered by ``structure_of``.
+An audit never visits every cell of a large channel. Outputs with the same weights form a class: the same pair of
+weights for a pair of inputs, or the same column of weights for a prior. A family states its classes and their sizes,
+and every level is a sum or a maximum over classes. ``Structure`` computes them cell by cell; a family with a faster
+method overrides it, and ``structure_of`` chooses between them.
 
 Every answer is in integers over 2^scale; what is computed from them: pairs, priors.
 """
@@ -34,7 +34,7 @@ class TooLarge(HalftruthError):
 
 @dataclass(frozen=True)
 class OutputClass:
-    """A class of outputs that a prior sees alike.
+    """A class of outputs that have the same weights and prior masses.
 
     Attributes:
         y: one of them.
@@ -53,11 +53,11 @@ class OutputClass:
 
 
 class Structure:
-    """A channel as audits see it; this one looks at each cell.
+    """The audit's view of a channel; this implementation visits every cell.
 
     Attributes:
         channel: what is audited.
-        most: the most steps of a walk; more raise ``TooLarge``.
+        most: maximum number of steps; a method that needs more raises ``TooLarge``.
     """
 
     def __init__(self, channel: Channel, most: int = MOST_STEPS) -> None:
@@ -66,12 +66,12 @@ class Structure:
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        """Inputs by kind: the profile of two different inputs depends on their kinds alone."""
+        """Return the inputs grouped by kind; the profile of two different inputs depends only on their kinds."""
         self.require_steps(self.channel.inputs, "its inputs are all of different kinds")
         return [(x,) for x in range(self.channel.inputs)]
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        """Ordered pairs of different inputs, among them the worst by any measure of a profile."""
+        """Yield ordered pairs of different inputs that include the worst pair for every measure of a profile."""
         kinds = self.kinds
         self.require_steps(len(kinds) ** 2, "too many pairs of inputs differ")
         for first in kinds:
@@ -82,7 +82,7 @@ class Structure:
                     yield first[0], first[1]
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
-        """(weight, how many outputs have it) pairs of input ``x``; weights of 0 may be left out."""
+        """Return (weight, number of outputs with this weight) pairs of row ``x``; weights of 0 may be left out."""
         self.require_steps(self.channel.outputs, "it has too many outputs")
         return [(self.channel.weight(x, y), 1) for y in range(self.channel.outputs)]
 
@@ -97,21 +97,21 @@ class Structure:
 
     @property
     def profile_steps(self) -> int:
-        """Steps that one profile takes."""
+        """Number of audit steps of one ``profile``."""
         return self.channel.outputs
 
     @property
     def loss_steps(self) -> int:
-        """Steps that the channel's loss of one pair takes."""
+        """Number of audit steps of the channel's ``loss`` for one pair of inputs."""
         return self.profile_steps
 
     @property
     def profile_scale(self) -> int:
-        """log2 of what the weights of a profile sum to."""
+        """log2 of the sum of a profile's weights."""
         return self.channel.scale
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """All outputs by class; among them some that are never seen.
+        """Yield all outputs by class; classes of outputs that never occur may be included.
 
         Args:
             prior: ``inputs`` positive integers.
@@ -125,7 +125,7 @@ class Structure:
 
     @property
     def lift_steps(self) -> int:
-        """Steps of the worst ratios over all ``lifts`` and priors near one (SPEC 6.11)."""
+        """Number of audit steps for the worst ratios over all ``lifts`` and a ball of priors (SPEC 6.11)."""
         return 2 * self.channel.inputs * self.channel.outputs
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
@@ -144,12 +144,13 @@ class Structure:
         return [self.channel.weight(x, y) for x in range(self.channel.inputs)]
 
     def fits(self, x: int) -> tuple[int, int, int]:
-        """How often an output fits input ``x``: it is one of those that x makes likeliest; of independent bits, the
-        bit of x is set.
+        """Return how often an output fits input ``x``.
+
+        An output fits x if its weight is the largest of row x; in words of independent bits, if bit x is set.
 
         Returns:
-            (truth, wrong, whole): an output fits x with probability truth / whole where x is the input, and with
-            wrong / whole at least where it is another, whichever.
+            (truth, wrong, whole), integers: the probability that an output fits x is truth / whole if x is the input,
+            and at least wrong / whole for every other input.
         """
         truth, wrong = 0, None
         for kind in self.kinds:
@@ -164,8 +165,7 @@ class Structure:
         return truth, wrong or 0, 1 << self.profile_scale
 
     def fitting(self, y: int) -> Sequence[int]:
-        """The inputs that an output fits: those that make it as likely as any; of independent bits, those whose bit is
-        set.
+        """Return the inputs that an output fits (see ``fits``).
 
         Raises:
             TooLarge
@@ -179,7 +179,7 @@ class Structure:
         return sorted(found)
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        """2^scale * sum(law) * P(y) for every output.
+        """Return 2^scale * sum(law) * P(y) for every output y, exactly.
 
         Args:
             law: ``inputs`` integers, not negative.
@@ -189,13 +189,13 @@ class Structure:
         return [sum(mass * self.channel.weight(x, y) for x, mass in held) for y in range(self.channel.outputs)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        """For each input x the sum over outputs of ``of``(weight(x, y), marginals[y])."""
+        """Return, for each input x, the sum over outputs y of ``of``(weight(x, y), marginals[y])."""
         self.require_cells()
         for x in range(self.channel.inputs):
             yield sum(of(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        """The largest P(x|y) over all outputs and the given inputs, as a ratio of integers.
+        """Return the largest posterior P(x|y) over all outputs and the given inputs: exact (numerator, denominator).
 
         Args:
             prior: ``inputs`` positive integers.
@@ -210,7 +210,7 @@ class Structure:
         return best
 
     def require_steps(self, steps: int, why: str) -> None:
-        """Refuse a walk of more than ``most`` steps.
+        """Raise if more than ``most`` steps are needed.
 
         Raises:
             TooLarge
@@ -219,7 +219,7 @@ class Structure:
             raise TooLarge(f"a {self.channel.family} channel of {self.channel.inputs} inputs is too large: {why}")
 
     def require_cells(self) -> None:
-        """Refuse a walk through all cells where these are more than ``most``.
+        """Raise if the channel has more than ``most`` cells.
 
         Raises:
             TooLarge

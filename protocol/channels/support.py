@@ -1,8 +1,8 @@
-"""What the channels share that prefer a set of outputs: two weights over 2^128 (SPEC 5.4, 5.5, 5.10, 5.11).
+"""Support channels: each input prefers a set of outputs; two weights over 2^128 (SPEC 5.4, 5.5, 5.10, 5.11).
 
-Every input has a set of outputs that are likelier than all others, by one and the same factor, so the outside weight
-says all: the inside weight is what it leaves. No set holds another, so all pairs of inputs lose alike. Which sets these
-are, the families say: projective, sets and wave.
+Each input has a set of outputs that are more likely than all others by one factor. The outside weight determines the
+inside weight, since a row sums to 2^128. No set contains another, so all pairs of inputs have the same loss. The sets
+are defined by the families projective, sets and wave.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SupportChannel(Channel):
         return SCALE // 8
 
     def _derive(self, **numbers: int | tuple[int, ...]) -> None:
-        """Set what follows from the other attributes."""
+        """Set the attributes that follow from the others."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)  # frozen for everybody else
 
@@ -61,13 +61,13 @@ class SupportChannel(Channel):
 
 
 def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[int, int]:
-    """The inside weight, as large as the others leave, and what is then left.
+    """Return the largest inside weight that the outside weights leave, and the remainder of the row, both over 2^128.
 
-    Where no two whole weights need fill a row exactly, the remainder goes to one output that the input does not prefer.
+    Two integer weights may not fill a row exactly; then one output that the input does not prefer gets the remainder.
 
     Args:
         having, lacking: how many outputs an input prefers, and how many it does not.
-        output: what an output is called.
+        output: the word for an output in the error's text.
     Raises:
         ChannelError: the outside weight is not positive and below the inside one, or the remainder would lift an output
             above those that the input prefers.

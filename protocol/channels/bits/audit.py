@@ -1,7 +1,7 @@
-"""The structure of independent bits: two inputs differ in two bits, whatever the others are.
+"""The audit structure of independent bits: only the bits of two inputs distinguish them.
 
-The bits that two inputs share have the same law for both, so their profile is that of the two bits alone.
-Under a uniform prior and one class of inputs, all words with as many ones are one column.
+All other bits have the same distribution for both inputs, so the profile is that of the two bits. With a uniform prior
+and one class of inputs, all words with the same number of ones form one class of columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from protocol.channels.bits.channel import BIT_SCALE, Bits, S
 from protocol.channels.structure import OutputClass, Profile, Structure, TooLarge
 
 MOST_WORDS = 512
-"""A channel of more bits has no columns: their weights would have 32 bits for each of its bits."""
+"""Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
 
 MOST_CLASSES = 64
 
@@ -94,7 +94,7 @@ class BitsStructure(Structure):
             only, others = self.channel.only(x), list(masses)
             others[number] -= prior[x]
             own = told[number]
-            if own is None:  # nobody else has this bit
+            if own is None:  # no other input has this bit
                 yield OutputClass(only, 1, ((1, prior[x]), (0, sum(others))))
                 continue
             yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
@@ -128,7 +128,7 @@ class BitsStructure(Structure):
 
 
 def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> OutputClass:
-    """A column of ratios, on a scale of its own."""
+    """Return a column of ratios, scaled to integers."""
     scale = lcm(*(ratio.denominator for ratio, _ in parts))
     masses: dict[int, int] = {}
     for ratio, mass in parts:

@@ -1,7 +1,7 @@
 """A word of bits: one for each input, each flipped on its own (SPEC 5.6).
 
 The bit of the person's own input is 1 with probability a, every other bit with its own probability b < a, all
-independent. So a ratio of two inputs' laws is a matter of their two bits, whatever the others are,
+independent. So the ratio of the probabilities of two inputs depends only on the bits of these two inputs,
 
     max over y of Q(y|x) / Q(y|x') = [a_x / b_x] [(1 - b_x') / (1 - a_x')]     (Gu et al. 2020, eq. 5)
 
@@ -10,10 +10,9 @@ and is reached where x's bit is 1 and all others are 0. The published mechanisms
     RAPPOR (basic)     a + b = 1                        (Erlingsson, Pihur, Korolova 2014)
     OUE                a = 1/2                          (Wang, Blocki, Li, Jha 2017)
     IDUE               a and b by class of inputs       (Gu et al. 2020, sec. V)
-    utility-optimised  b = 0 for what is not sensitive  (Murakami, Kawamoto 2019)
+    utility-optimised  b = 0 for non-sensitive inputs   (Murakami, Kawamoto 2019)
 
-Rounding a down or b up weakens every ratio, which errs towards privacy. How a and b are chosen is the author's
-business, not here.
+Rounding a down or b up lowers every ratio, which errs towards privacy. aggregator.families.bits chooses a and b.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from protocol.runs import Runs, require_runs, runs_of
 BIT_SCALE = 32
 S = 1 << BIT_SCALE
 MAX_BITS = 2**16
-"""Inputs of a bits channel at most: its reports grow by a bit with each."""
+"""Maximum number of inputs of a bits channel; each input adds one bit to a report."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,8 @@ class Bits(Channel):
 
     Attributes:
         own: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
-        other: for each class, 2^32 times b: the probability that the bit is 1 where it is not the own. 0 <= b < a <= 1.
+        other: for each class, 2^32 times b: the probability that the bit of an input that is not the true one is 1. 0
+            <= b < a <= 1.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance, no two of
             them alike.
         class_of: the class of each input.
@@ -119,7 +119,7 @@ class Bits(Channel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         draws = struct.unpack(f">{self.inputs}I", rand)
-        # All bits as if none were the own one, then the own one over them: the same work for every input.
+        # All bits are drawn as those of other inputs, then the true input's bit replaces its own: constant work.
         hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
         place = self.inputs - 1 - x
         word = int(hidden, 2)
@@ -128,7 +128,7 @@ class Bits(Channel):
 
     @cached_property
     def _telling(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The place of each class when ordered by a / b, and by (1 - b) / (1 - a); the largest ratio comes first."""
+        """Return the rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0."""
         pairs = list(zip(self.own, self.other, strict=True))
         # (a/b) and ((1-b)/(1-a)) grow as b/a and (1-a)/(1-b) fall, and those are never a division by zero.
         return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])
@@ -164,7 +164,7 @@ class Bits(Channel):
         return worst
 
     def only(self, x: int) -> int:
-        """The output whose one set bit is that of ``x``."""
+        """Return the output in which only bit ``x`` is set."""
         return 1 << (self.inputs - 1 - x)
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
@@ -225,7 +225,7 @@ class Bits(Channel):
 
 
 def _places(keys: Sequence[Fraction]) -> tuple[int, ...]:
-    """The place of each key in increasing order."""
+    """Return the rank of each key, in increasing order."""
     places = [0] * len(keys)
     for place, number in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
         places[number] = place

@@ -1,7 +1,7 @@
 """The structure of a channel of blocks: each block's own structure, side by side.
 
-Inputs of different blocks share no output, so between blocks there is nothing to compute; open inputs share
-one weight with all outputs of block 1, which shifts its columns by a constant.
+Inputs of different blocks share no output, so no pair across blocks needs computing. An open input gives every output
+of block 1 with the same weight, which adds a constant to its columns.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class BlocksStructure(Structure):
         row = list(self.row(x))
         likeliest = max(weight for weight, count in row if count)
         outputs = sum(count for weight, count in row if weight == likeliest)
-        # Blocks share no output; an open input has the cover for each output of block 1, and its own output alone.
+        # Blocks share no output; an open input gives each output of block 1 with the cover weight, and its single
+        # output.
         wrong = []
         if block == OPEN:
             hides = self.channel.channels[0].outputs if likeliest == self.channel.cover else 0
@@ -132,7 +133,7 @@ class BlocksStructure(Structure):
         for x in inputs:
             asked.setdefault(self.channel.block_of[x], []).append(self.channel.place_of[x])
         for block, places in asked.items():
-            # An open input is the only one of its output; a report of a block speaks of the block's inputs alone.
+            # Only one open input gives its output; an output of a block comes from the block's inputs (and the cover).
             most, whole = (1, 1) if block == OPEN else self.inner[block - 1].belief(self._law(block, prior), places)
             if most * best[1] > best[0] * whole:
                 best = (most, whole)

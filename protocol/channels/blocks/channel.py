@@ -1,9 +1,9 @@
-"""Blocks: a channel of its own for each block of inputs, and open inputs that may hide in the one block (SPEC 5.7).
+"""Blocks: one channel for each block of inputs, and open inputs that may give outputs of block 1 (SPEC 5.7).
 
-One idea carries two notions. An input of block j answers through that block's inner channel, always within the block's
-own outputs: nothing is hidden between blocks, everything within one. An open input belongs to no block: it has an
-output of its own, and hides with probability ``cover`` behind each output of block 1, so that nobody can say of an
-answer there that it must be sensitive.
+This family serves two notions. An input of block j is perturbed by the inner channel of block j, whose outputs belong
+to block j only. So a report reveals the block and protects the input within it. An open input belongs to no block. It
+has one output that no other input gives, and it gives each output of block 1 with probability ``cover``. So an output
+of block 1 does not prove that the input is in block 1.
 
     blocks       no cover; a block of one is open                      (Acharya et al. 2020, sec. 6, Hadamard inside)
     high-low     the sensitive inputs are the one block, and the cover is the inner channel's largest weight / e^eps
@@ -11,7 +11,7 @@ answer there that it must be sensitive.
                  randomised response inside                            (utility-optimised RR, Murakami, Kawamoto 2019)
                  one sensitive input, which always gives one answer    (Mangat 1994; Acharya et al. 2020, Theorem 2)
 
-What an inner channel looks like is its own file's.
+The inner channels are described in the files of their families.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCKS_SCALE = 128
 ONE = 1 << BLOCKS_SCALE
 COVER_BYTES = 16
 MAX_OUTPUTS = 2**24
-"""Whoever counts reports holds a number for each output."""
+"""Maximum number of outputs; the aggregator keeps one count for each output."""
 
 OPEN = 0
 """The block number of inputs that belong to no block."""
@@ -45,7 +45,7 @@ OPEN = 0
 
 @dataclass(frozen=True)
 class Constant(Channel):
-    """The channel of a block of one: it always gives the block's one output. It exists within blocks only."""
+    """The channel of a block with one input: it always gives its one output. It occurs only inside ``Blocks``."""
 
     inputs: int = field(init=False, repr=False, default=1)
     outputs: int = field(init=False, repr=False, default=1)
@@ -100,7 +100,7 @@ class Blocks(Channel):
         offsets: first output of each block; entry 0: of the open inputs, after all blocks.
         members: the inputs of each block, in order; entry 0: the open ones.
         block_of, place_of: block of each input, and its position there, which is its input of the inner channel.
-        hidden: 2^128 times the probability that an open input hides at all.
+        hidden: 2^128 times the probability that an open input gives any output of block 1.
     """
 
     cover: int
@@ -193,7 +193,7 @@ class Blocks(Channel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         draw = int.from_bytes(rand[:COVER_BYTES], "big")
-        # Open inputs and those of a block go the same way to the end, and one of two outputs is chosen there.
+        # Both outputs are computed and one is chosen at the end, so the time does not depend on the kind of input.
         is_open = self.block_of[x] == OPEN
         block = self.block_of[x] or 1
         inner = self.channels[block - 1]
@@ -215,7 +215,7 @@ class Blocks(Channel):
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
         steps = PAIR_STEPS + 2 * (len(first) + len(second))
-        # Of several blocks, two without a cover are told apart for certain: nothing is looked at after the first.
+        # Inputs of different blocks have an infinite ratio if there is no cover, so the search stops at the first pair.
         block = self.block_of[first[0]] or (1 if self.cover else OPEN)
         if block == OPEN or (not self.cover and self.block_of[second[0]] != block):
             return steps
@@ -227,7 +227,7 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Infinite: an open input's own output, or any of block 1 if it has none, rules some other input out."""
+        """Return an infinite loss: the output of an open input rules all others out; without open inputs, blocks do."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
@@ -256,7 +256,7 @@ class Blocks(Channel):
 
     def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
         """The worst ratio of inputs of one block each; None where both hold one and the same input alone."""
-        if block == OPEN:  # its own output, which nobody else emits
+        if block == OPEN:  # only this input gives its output
             pair = different(first, second)
             return pair and Loss(1, 0, *pair, self.offsets[OPEN] + self.place_of[pair[0]])
         inner, offset = self.channels[block - 1], self.offsets[block]
@@ -265,12 +265,12 @@ class Blocks(Channel):
             found = inner.loss(places, [self.place_of[x] for x in second])
             x, other = self.members[block][found.x], self.members[block][found.other or 0]
             return Loss(found.numerator, found.denominator, x, other, offset + found.y)
-        # Others give this block's outputs only where they are open and hide; with another block there is no cover.
+        # Only open inputs with a cover give another block's outputs; several blocks have no cover.
         place, y = _likeliest(inner, places)
         return Loss(_weight(inner, place, y), self.cover, self.members[block][place], second[0], offset + y)
 
     def encode(self) -> codec.Value:
-        # Thousands of blocks have a few channels between them: each is written once, where it first appears.
+        # Thousands of blocks may share a few channels, so each channel is written once, where it first occurs.
         places = {inner: place for place, inner in enumerate(dict.fromkeys(self.channels))}
         return [
             self.family,
@@ -307,7 +307,7 @@ def _weight(inner: Channel, x: int, y: int) -> int:
 
 
 def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
-    """An input of ``inputs`` and an output, of the largest weight that any of these inputs has."""
+    """Return (input, output) with the largest weight over these inputs."""
     if isinstance(inner, Hadamard):
         return inputs[0], 0  # column 0 agrees with every row
     if isinstance(inner, ProjectiveGeometry):

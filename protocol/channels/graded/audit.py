@@ -1,7 +1,7 @@
-"""The structure of graded projective response: two inputs differ by their classes alone.
+"""The audit structure of graded projective response: a pair's profile depends only on the two classes.
 
-Any two inputs split the outputs into four kinds of as many points each, whatever their classes; the weights are those
-of the classes. What a prior sees of an output is, for each class, the mass of its inputs that prefer it.
+Any two inputs divide the outputs into four sets whose sizes are the same for every pair; the weights depend on the two
+classes. Under a prior, a column is determined by the mass, in each class, of the inputs that prefer the output.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class GradedStructure(Structure):
             without = [of(outside, marginal) for marginal in marginals]
             gained = [of(inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
             base = sum(without)
-            told = self.channel.geometry.masses(gained)  # a point is orthogonal to those that are orthogonal to it
+            told = self.channel.geometry.masses(gained)  # orthogonality is symmetric
             for x in members:
                 found[x] = base + told[x]
         return found
@@ -82,7 +82,8 @@ class GradedStructure(Structure):
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         self._require_supports()
         best = (0, 1)
-        # Outside its own outputs an input is believed less than before, within them more on the rarest.
+        # The posterior of an input exceeds its prior only on preferred outputs, and most on the one of least
+        # probability.
         for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
             most = prior[x] * self._weights(x)[0]
             if most * best[1] > best[0] * marginal:

@@ -1,21 +1,21 @@
 """Graded projective response: budgets that differ by value, in little more than log2 k bits (SPEC 5.12).
 
-Inputs and outputs are the points of a projective geometry, as in projective response, and an input is likelier to
-answer with a point orthogonal to it than with any other. How much likelier depends on the class of the input: values
-that need less protection have a larger contrast. With f = cs / K and the contrast c_x of x,
+Inputs and outputs are the points of a projective geometry, as in projective response, and an input gives a point
+orthogonal to it with a larger probability than any other point. The ratio of the two probabilities depends on the class
+of the input: values that need less protection have a larger contrast. With f = cs / K and the contrast c_x of x,
 
     Q(y|x) = e^c_x / (K g_x)  in S_x,   1 / (K g_x)  elsewhere,   g_x = f e^c_x + 1 - f
 
-As all S_x have one size, a larger weight inside means a smaller one outside. So the worst output for two inputs, x the
-likelier one, is in S_x and not in S_x', whatever their classes, and the level of the pair is
+As all S_x have one size, a larger weight inside means a smaller one outside. So the worst output for a pair, x being
+the more likely input, is in S_x and not in S_x', for all classes, and the level of the pair is
 
     ln (inside_x / outside_x') = c_x + ln g_x' - ln g_x
 
 The three other kinds of output have smaller ratios. Each class has two weights, which make a row sum to exactly 2^128:
 K - cs is 1 modulo cs, so every outside weight that is 2^128 modulo cs leaves a whole inside weight.
 
-The channel is ours; the design it stands on is that of Feldman, Nelson, Nguyen, Talwar 2022, and that budgets by value
-are worth having is from Gu, Li, Xiong, Cao 2020, whose own channel takes a bit for each value.
+This channel is new. It uses the design of Feldman, Nelson, Nguyen, Talwar 2022. The idea of one budget for each value
+is from Gu, Li, Xiong, Cao 2020, whose channel needs one bit for each value.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from protocol.errors import ChannelError
 from protocol.runs import Runs, require_runs, runs_of
 
 MAX_CLASSES = 64
-"""As many as a graded notion has."""
+"""Maximum number of classes, the same as that of a graded notion."""
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ class GradedProjective(Channel):
         return self.outside[self.class_of[x]]
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        # The least outside weight is the largest inside weight too: the best two of each side, where both sides' best
-        # is the same input.
+        # The class with the smallest outside weight also has the largest inside weight. Two candidates are kept for
+        # each side, because the best of both sides may be the same input.
         loud, quiet = best_two(first, self._outside_of), best_two(second, self._outside_of)
         worst, place = Fraction(1), (first[0], second[0])
         for x in loud:
@@ -136,7 +136,7 @@ class GradedProjective(Channel):
         return Loss(worst.numerator, worst.denominator, *place, y)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        return 2 * PAIR_STEPS  # up to 24 coordinates are worked out for the witness
+        return 2 * PAIR_STEPS  # finding the witness computes up to 24 coordinates
 
     @property
     def prior_steps(self) -> int:
@@ -144,7 +144,7 @@ class GradedProjective(Channel):
         return (classes + 1) * (self.inputs + self.geometry.mass_steps(self.inputs)) + 2 * classes * self.outputs
 
     def masses_of(self, law: Sequence[int], number: int) -> list[int]:
-        """For each output the mass of the inputs of one class that are orthogonal to it."""
+        """Return, for each output, the prior mass of the inputs of one class that are orthogonal to it."""
         return self.geometry.masses([mass if c == number else 0 for mass, c in zip(law, self.class_of, strict=True)])
 
     def marginals(self, law: Sequence[int]) -> list[int]:

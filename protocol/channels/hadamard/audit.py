@@ -1,4 +1,4 @@
-"""The structure of Hadamard response: agreement with the rows, summed by Walsh's transform.
+"""The audit structure of Hadamard response: prior masses are summed with a Walsh-Hadamard transform.
 
 An input gives one weight to the columns its row agrees with and another to the rest. So two different rows
 split the columns into four equal classes, and the mass of the rows that agree with a column is half of all mass and
@@ -39,7 +39,7 @@ class HadamardStructure(Structure):
         return 4
 
     def _agreeing(self, law: Sequence[int]) -> list[int]:
-        """For each column the mass of the rows that agree with it."""
+        """Return, for each column, the prior mass of the inputs whose row is +1 there."""
         self.require_steps(self.channel.outputs * self.channel.output_bits, "its transform takes too long")
         total = sum(law)
         rows = [0, *law] + [0] * (self.channel.outputs - len(law) - 1)
@@ -65,7 +65,8 @@ class HadamardStructure(Structure):
         told, not_told = self._weights
         agreed = [of(told, marginal) for marginal in marginals]
         other = [of(not_told, marginal) for marginal in marginals]
-        # Over the columns a row agrees with, ``agreed``; over the rest, ``other``: half the sum, half a transform.
+        # ``agreed`` sums over the columns where the row is +1, ``other`` over the rest; each is half a sum and half a
+        # transform.
         both = sum(agreed) + sum(other)
         signed = walsh([mine - theirs for mine, theirs in zip(agreed, other, strict=True)])
         return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]
@@ -75,7 +76,8 @@ class HadamardStructure(Structure):
         marginals = self.marginals(prior)
         rising = sorted(range(len(marginals)), key=marginals.__getitem__)
         best = (0, 1)
-        # The heaviest inputs first, each on the rarest column it agrees with: most others cannot be believed more.
+        # The inputs of largest prior come first, because their posteriors are usually the largest and end the search
+        # early.
         for x in sorted(inputs, key=prior.__getitem__, reverse=True):
             for y in rising:
                 if prior[x] * told * best[1] <= best[0] * marginals[y]:
@@ -90,7 +92,7 @@ class HadamardStructure(Structure):
 
 
 def walsh(values: Sequence[int]) -> list[int]:
-    """The Walsh-Hadamard transform of 2^n integers, rows in Sylvester's order."""
+    """Return the Walsh-Hadamard transform of 2^n integers, exactly, in Sylvester's order."""
     found = list(values)
     step = 1
     while step < len(found):

@@ -1,8 +1,8 @@
 """Hadamard response: one bit about the input, however many inputs there are (SPEC 5.3).
 
-An input owns a row of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than
-k: row 0 is all ones and would tell nothing, so the rows are 1 .. k. It answers with a column where its row is +1 with
-probability ``truth``, else with one where it is -1; which of them is even (Acharya, Sun, Zhang 2019).
+Input x has row x + 1 of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than k. Row 0
+is all ones and carries no information, so it is not used. The output is a column: with probability ``truth`` one where
+the row is +1, else one where it is -1, uniformly (Acharya, Sun, Zhang 2019).
 
 Hadamard response within blocks, or for sensitive inputs alone, is ``blocks`` around this.
 """
@@ -27,7 +27,7 @@ class Hadamard(Channel):
     """Hadamard response over ``inputs`` rows; the outputs are the K columns.
 
     Attributes:
-        truth: 2^64 times the probability to answer where the own row is +1; above 2^63.
+        truth: 2^64 times the probability of an output where the input's row is +1; above 2^63.
         inputs: k; the row of input x is x + 1.
         outputs: K.
     """
@@ -77,7 +77,7 @@ class Hadamard(Channel):
         pair = different(first, second)
         if pair is None:
             return Loss(1, 1, first[0], second[0], 0)
-        x, other = pair  # whichever they are: every two rows differ somewhere
+        x, other = pair  # any pair serves: every two rows differ in some column
         return Loss(self.truth, ONE - self.truth, x, other, _telling_column(x + 1, other + 1))
 
     def encode(self) -> codec.Value:
@@ -93,11 +93,11 @@ class Hadamard(Channel):
 
 
 def different(first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | None:
-    """An input of ``first`` and another one of ``second``; None where both hold one and the same alone."""
+    """Return two different inputs, one of ``first`` and one of ``second``; None if both hold only the same input."""
     x, other = first[0], next((other for other in second if other != first[0]), None)
     if other is not None:
         return x, other
-    # All of ``second`` is the first of ``first``.
+    # ``second`` holds only the first input of ``first``.
     return next(((x, second[0]) for x in first if x != second[0]), None)
 
 

@@ -1,4 +1,4 @@
-"""The structure of noise: a column at a time, and two inputs by how they lie to each other.
+"""The audit structure of noise: whole columns at once, and pairs of inputs by their shift.
 
 The law of steps gives a whole column faster than its cells one by one, and the worst loss of all pairs that
 are one shift apart. A distance of inputs needs no more than that.
@@ -53,7 +53,7 @@ class NoiseStructure(Structure):
         return found
 
     def shifts(self) -> Iterator[tuple[Loss, Sequence[tuple[int, int]]]]:
-        """The worst loss of the pairs that are one shift apart, and these pairs; the loss is of one of them.
+        """Yield (worst loss, pairs of inputs) for each shift; all of these pairs have the shift, and one has the loss.
 
         Raises:
             ValueError: a ratio is infinite.
@@ -61,7 +61,7 @@ class NoiseStructure(Structure):
         rows, columns = self.channel.rows, self.channel.columns
         self.require_steps(self.channel.inputs**2, "too many pairs of inputs differ")
         for down, across, loss in self.channel.losses_by_shift():
-            # What is so far to the left loses as much as to the right, where directions are alike.
+            # A symmetric distribution has the same loss for a shift to the left and to the right.
             yield (
                 loss,
                 [

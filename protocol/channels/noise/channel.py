@@ -1,12 +1,13 @@
 """Noise: a random step on a lattice of points, stopped at its border (SPEC 5.8).
 
-The step does not depend on where it starts. A line or a grid of points needs one law of steps, and a step
-that would leave the lattice ends on its border; so a row of the channel is a window of the law, folded at both ends.
+The distribution of the step does not depend on where the step starts, so one distribution serves all points. A step
+that would leave the lattice ends on its border. So a row of the channel is a part of the step distribution, and the
+mass beyond each end is added to that end.
 
     discrete Laplace, discrete Gaussian      rows = 1: a line of points
     planar noise                             a grid of cells
 
-Which law keeps which notion is the author's business, not here.
+The step distribution for a notion is chosen by aggregator.families.noise.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ _KEY_BITS = 64
 
 @dataclass(frozen=True)
 class _Fold:
-    """How steps along one axis end at some of its points.
+    """The points of one axis at which steps end in the same way.
 
     Attributes:
-        kind: 0 inside, 1 the first point, where all steps that reach it or go beyond are one; 2 the last.
+        kind: 0 inside the axis; 1 the first point, which also receives all steps beyond it; 2 the last point, likewise.
         first, last: the points of this kind.
     """
 
@@ -46,20 +47,20 @@ class _Fold:
     last: int
 
     def steps(self, size: int, shift: int) -> tuple[int, int]:
-        """The least and the greatest step that end here from some x for which x + shift is on the axis as well."""
+        """Return the smallest and the largest step that end at these points, from any x with x + shift on the axis."""
         return self.first - (size - 1) + max(shift, 0), self.last + min(shift, 0)
 
 
 @dataclass(frozen=True)
 class Noise(Channel):
-    """y = x plus a step of a fixed law, each coordinate stopped at the border; x and y are row * columns + column.
+    """y = x plus a random step, each coordinate clamped to the border; x and y are row * columns + column.
 
     Attributes:
         rows, columns: the lattice, at least two columns and at most ``MAX_POINTS`` points; a line has one row.
-        law: integers that sum to 2^62, the weight of each step. A law that is the same for steps up and down, left
-            and right must be given as rows x columns integers: of the steps (r, c), r < rows, c < columns, each
-            counting for its mirror images too. Any other as (2 rows - 1) x (2 columns - 1) integers, from the
-            step (-(rows - 1), -(columns - 1)).
+        law: the weight of each step; the weights of all steps sum to 2^62. A symmetric distribution must be given as
+            rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also holds for
+            its mirror images. Any other distribution is given as (2 rows - 1) x (2 columns - 1) integers, beginning
+            with the step (-(rows - 1), -(columns - 1)).
     """
 
     rows: int
@@ -89,7 +90,7 @@ class Noise(Channel):
 
     @property
     def mirrored(self) -> bool:
-        """Whether steps up and down, left and right are alike."""
+        """Whether the step distribution is symmetric in both axes."""
         return len(self.law) == self.rows * self.columns
 
     @property
@@ -112,7 +113,7 @@ class Noise(Channel):
 
     @cached_property
     def _tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
-        """[kind of row][kind of column]: ``_steps``, summed over the steps that end alike."""
+        """[kind of row][kind of column]: the sums of ``_steps`` over the steps that end at the same point."""
         by_row = (self._steps, _sums_down(self._steps), _sums_down(self._steps[::-1])[::-1])
         return tuple(
             (table, [list(accumulate(row)) for row in table], [list(accumulate(row[::-1]))[::-1] for row in table])
@@ -121,7 +122,7 @@ class Noise(Channel):
 
     @cached_property
     def _mirror_tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
-        """``_tables`` with each row from the greatest step to the least: a window of it runs over inputs upwards."""
+        """``_tables`` with each row reversed, so that a slice of a row is in increasing order of the input."""
         return tuple(
             tuple([row[::-1] for row in table] for table in tables)  # type: ignore[misc]  # three of three
             for tables in self._tables
@@ -179,15 +180,15 @@ class Noise(Channel):
 
     @property
     def shift_steps(self) -> int:
-        """Steps of ``losses_by_shift``."""
+        """Number of audit steps of ``losses_by_shift`` (SPEC 6.11)."""
         shifts = self.inputs if self.mirrored else self._height * self._width
         return shifts * (3 * self.inputs + 96 * self.rows)
 
     def losses_by_shift(self) -> Iterator[tuple[int, int, Loss]]:
-        """(r, c, the worst Q(y given x) / Q(y given x')) over y and all x' that lie r rows and c columns after x.
+        """Yield (r, c, ratio): the worst Q(y given x) / Q(y given x') over all y and all pairs with x' = x + (r, c).
 
-        For every shift (r, c) but (0, 0); of a mirrored law only those with r, c >= 0, since the others' are the same.
-        Where no input emits an output, its ratio is passed over.
+        Every shift except (0, 0) is yielded; for a symmetric distribution only shifts with r, c >= 0, because the
+        others have the same ratios. Outputs that no input gives are skipped.
 
         Raises:
             ValueError: a ratio is infinite. ``loss`` finds such a pair.
@@ -207,7 +208,8 @@ class Noise(Channel):
                 start, stop = start + self.columns - 1, stop + self.columns
                 mine, theirs = self._keys[vertical.kind][horizontal.kind]
                 for step in range(least + self.rows - 1, greatest + self.rows):
-                    # floor(2^64 ratio) orders ratios up to 2^-64, and no Python runs for each of them.
+                    # floor(2^64 ratio) is compared first because it needs no Python code for each ratio; it is exact to
+                    # 2^-64.
                     ratios = map(floordiv, mine[step][start:stop], theirs[step - down][start - across : stop - across])
                     largest = max(ratios, default=-1)
                     if largest >= best:
@@ -258,7 +260,7 @@ class Noise(Channel):
 
 
 def _kind(point: int, size: int) -> int:
-    """0 inside an axis, 1 its first point, 2 its last; an axis of one point has nothing to fold."""
+    """Return 0 inside an axis, 1 at its first point, 2 at its last; an axis of one point has kind 0."""
     return 0 if size == 1 else (point == 0) + 2 * (point == size - 1)
 
 
@@ -275,7 +277,7 @@ def _end(fold: _Fold, step: int, shift: int, size: int) -> int:
 
 
 def _stopped(point: int, size: int) -> int:
-    """``point``, or the end of the axis that it lies beyond; all three are there before one is chosen."""
+    """Return ``point`` clamped to the axis; all three candidates are computed first, for constant time."""
     return (0, point, size - 1)[(point >= 0) + (point >= size)]
 
 

@@ -1,7 +1,8 @@
-"""The structure of projective geometry response: any two inputs split the outputs alike.
+"""The audit structure of projective geometry response: all pairs of inputs have the same profile.
 
-An input prefers ``support`` outputs, any two share ``shared`` of them, and every pair of inputs is one kind.
-What a prior sees of an output is the mass of the inputs that prefer it; only these are walked through.
+Each input prefers ``support`` outputs, and any two inputs have ``shared`` of them in common, so all pairs have the same
+profile. Under a prior, a column is determined by the mass of the inputs that prefer the output; only these sums are
+computed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ProjectiveStructure(Structure):
         return 4
 
     def _masses(self, law: Sequence[int]) -> list[int]:
-        """For each output the mass of the inputs that prefer it."""
+        """Return, for each output, the prior mass of the inputs that prefer it."""
         self.require_steps(self.channel.prior_steps, "its outputs are too many")
         return self.channel.geometry.masses(law)
 
@@ -58,13 +59,14 @@ class ProjectiveStructure(Structure):
         without = [of(self.channel.outside, marginal) for marginal in marginals]
         gained = [of(self.channel.inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
         base = sum(without)
-        # A point is orthogonal to those that are orthogonal to it.
+        # Orthogonality is symmetric.
         return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.inputs]]
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         self._require_supports()
         best = (0, 1)
-        # Outside its own outputs an input is believed less than before, within them more on the rarest.
+        # The posterior of an input exceeds its prior only on preferred outputs, and most on the one of least
+        # probability.
         for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
             most = prior[x] * self.channel.inside
             if most * best[1] > best[0] * marginal:

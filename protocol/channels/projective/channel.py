@@ -1,15 +1,16 @@
-"""Projective geometry response: near the least error at every level, in little more than log2 k bits (SPEC 5.4).
+"""Projective geometry response: close to the minimum error at every level, with about log2 k bits (SPEC 5.4).
 
-The inputs are points of the projective space PG(t-1, q), and so are the outputs. An input x is a little
-likelier to answer with one of the points orthogonal to it, S_x = {y : <x, y> = 0}, than with any other. All S_x are of
-one size and any two of them meet in one number of points, so no pair of inputs is told apart worse than another
-(Feldman, Nelson, Nguyen, Talwar 2022). The field's order q is about 1 over the part of all outputs that an input
-prefers; the best part is 1 / (e^eps + 1).
+Inputs and outputs are points of the projective space PG(t-1, q). An input x gives each of the points orthogonal to it,
+S_x = {y : <x, y> = 0}, with a larger probability than any other point. All S_x have the same size, and the
+intersections of any two of them have the same size, so all pairs of inputs have the same profile (Feldman, Nelson,
+Nguyen, Talwar 2022). An input prefers about 1/q of all outputs, q being the order of the field; the best fraction is 1
+/ (e^eps + 1).
 
-The paper draws by rejection. Here the two weights are chosen so that a row sums to exactly 2^128, and one draw names a
-point: K - cs = q^(t-1) is 1 modulo cs, so some weight within cs of any other will do.
+The paper uses rejection sampling. Here the two weights are chosen so that a row sums to exactly 2^128, and one draw
+determines the output. Such weights exist: K - cs = q^(t-1) is 1 modulo cs, so any cs consecutive outside weights
+include one that fits.
 
-Where K exceeds k, the points from k on are outputs that are no input's own.
+If K exceeds k, the points from k on are outputs only.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class ProjectiveGeometry(SupportChannel):
         return self.geometry.drawn(x, int.from_bytes(rand, "big"), self.inside, self.outside)
 
     def preferred(self, x: int) -> int:
-        """An output that input ``x`` prefers."""
+        """Return an output that input ``x`` prefers."""
         return next(self.geometry.supported(x))
 
     def _telling(self, x: int, other: int) -> int:
@@ -86,18 +87,19 @@ class ProjectiveGeometry(SupportChannel):
         return self.geometry.mass_steps(self.inputs)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        return 2 * PAIR_STEPS  # up to 24 coordinates are worked out for the witness
+        return 2 * PAIR_STEPS  # finding the witness computes up to 24 coordinates
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
         """The worst lift, from the prior mass of the inputs orthogonal to each output.
 
             2^128 P(y) = outside + (inside - outside) mass[y],   mass[y] = sum of P(x) over x with <x, y> = 0
 
-        So the rarest output lifts its inputs most, and the likeliest lowers the others most.
+        So the output of least probability has the largest lift of the inputs that prefer it, and the output of largest
+        probability has the smallest lift of the others.
         """
         mass = self.geometry.masses(prior)
         total = sum(prior)
-        # Weights are positive: an output of no mass is preferred by nobody, one of all mass by everybody.
+        # Prior weights are positive, so mass 0 means that no input prefers the output, and the full mass that all do.
         rarest = min((y for y in range(self.outputs) if mass[y]), key=mass.__getitem__)
         likeliest = max((y for y in range(self.outputs) if mass[y] < total), key=mass.__getitem__)
         gap = self.inside - self.outside

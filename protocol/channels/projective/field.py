@@ -1,9 +1,8 @@
-"""The fields that coordinates of projective geometries are taken from: primes, and 4, 8 and 9 elements (SPEC 5.4).
+"""The finite fields of the coordinates: fields of prime order, and those of order 4, 8 and 9 (SPEC 5.4).
 
-An element is a number 0 .. q - 1. Of a prime number of elements arithmetic is that of integers modulo q. An element of
-a field of 4, 8 or 9 is a polynomial over its prime field: the digits of its number in base 2 or 3 are its coefficients,
-the last digit the constant. Polynomials are added and multiplied modulo the prime, and reduced by one of them that has
-no factors,
+An element is a number 0 .. q - 1. If q is prime, arithmetic is that of integers modulo q. An element of a field of
+order 4, 8 or 9 is a polynomial over its prime field. The digits of its number in base 2 or 3 are the coefficients; the
+last digit is the constant. Sums and products are taken modulo the prime and reduced by an irreducible polynomial,
 
     4: x^2 = x + 1        8: x^3 = x + 1        9: x^2 = 2
 
@@ -22,11 +21,11 @@ from protocol.errors import ChannelError
 MAX_ORDER = 2**20
 
 _REDUCED = {4: (2, (1, 1)), 8: (2, (1, 1, 0)), 9: (3, (2, 0))}
-"""For each order that is no prime: the prime, and the coefficients of the power that is reduced, the constant first."""
+"""By order that is not prime: the prime, and the coefficients that replace the highest power, the constant first."""
 
 
 class FiniteField:
-    """Integers modulo a prime number of elements, its order."""
+    """Integers modulo a prime, the order of the field."""
 
     def __init__(self, order: int) -> None:
         self.order = order
@@ -40,7 +39,7 @@ class FiniteField:
         return (one - other) % self.order
 
     def inverse(self, element: int) -> int:
-        """The element whose product with this one, which is not 0, is 1."""
+        """Return the multiplicative inverse of an element that is not 0."""
         return pow(element, -1, self.order)
 
     def dot(self, one: Sequence[int], other: Sequence[int]) -> int:
@@ -48,7 +47,9 @@ class FiniteField:
         return sum(mine * theirs for mine, theirs in zip(one, other, strict=True)) % self.order
 
     def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
-        """The sum of each element of ``first`` and each of ``second``, the second changing faster; ``most`` of them."""
+        """Return the first ``most`` sums of an element of ``first`` and one of ``second``; ``second`` varies
+        fastest.
+        """
         return [(one + other) % self.order for one in first for other in second][:most]
 
 
@@ -105,7 +106,7 @@ def orders(least: int = 2) -> Iterator[int]:
 
 
 def is_prime(number: int) -> bool:
-    """Whether ``number`` has no divisor besides 1 and itself, by trying them: for numbers of 20 bits or so."""
+    """Whether ``number`` is prime, by trial division; meant for numbers of about 20 bits."""
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 

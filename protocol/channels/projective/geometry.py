@@ -22,10 +22,10 @@ from protocol.channels.projective.field import FiniteField, field_of
 from protocol.errors import ChannelError
 
 MAX_POINTS = 2**24
-"""Whoever counts reports holds a number for each point."""
+"""Maximum number of points; the aggregator keeps one count for each point."""
 
 MAX_DIMENSION = 24
-"""Above it even the field of two elements has too many points."""
+"""Maximum dimension; above it even the field of two elements has more than ``MAX_POINTS`` points."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Geometry:
         return tuple(number // self.powers[place] % self.order for place in reversed(range(length)))
 
     def point(self, vector: Sequence[int]) -> int:
-        """The number of the point that ``vector``, t elements of the field and not all 0, belongs to."""
+        """Return the number of the point with the coordinates ``vector``: t field elements, not all 0."""
         lead = 0
         for coordinate in reversed(vector):
             lead = coordinate or lead
@@ -96,7 +96,8 @@ class Geometry:
         return self.arithmetic.dot(self.coordinates(x), self.coordinates(y)) == 0
 
     def drawn(self, x: int, draw: int, inside: int, outside: int) -> int:
-        """The point at the place ``draw`` where each point of S_x, and then each other point, takes its weight.
+        """Return the output for a random draw: the points of S_x come first, then the others, each as wide as its
+        weight.
 
         Args:
             draw: below cs * inside + (K - cs) * outside.
@@ -105,7 +106,7 @@ class Geometry:
         beyond = self.support * inside
         own = self.coordinates(x)
         pivot = own.index(1)
-        # Both points are made whichever it will be; the remainders only keep the one that is not taken in its range.
+        # Both candidates are computed, for constant time; the remainders keep the unused one within its range.
         near = self._canonical(draw // inside % self.support, self.dimension - 1)
         far = self._digits((draw - beyond) // outside, self.dimension - 1)
         orthogonal = self._completed(own, pivot, near, 0)
@@ -122,16 +123,18 @@ class Geometry:
         return self.point((*others[:pivot], solved, *others[pivot:]))
 
     def supported(self, x: int) -> Iterator[int]:
-        """The points of S_x, in the order of the draws that name them."""
+        """Yield the points of S_x in the order of their draws."""
         own = self.coordinates(x)
         pivot = own.index(1)
         for place in range(self.support):
             yield self._completed(own, pivot, self._canonical(place, self.dimension - 1), 0)
 
     def telling(self, x: int, other: int) -> int:
-        """A point orthogonal to ``x`` and not to ``other``: S_x and S_x', of one size, share ci < cs points.
+        """Return a point orthogonal to ``x`` and not to ``other``; one exists, because S_x and S_x' share only ci < cs
+        points.
 
-        e_c - x_c e_pivot is orthogonal to x for every c. Were all of them to ``other`` too, it would be a multiple.
+        e_c - x_c e_pivot is orthogonal to x for every c. If all of them were orthogonal to ``other``, it would be a
+        multiple of x.
         """
         own, against = self.coordinates(x), self.coordinates(other)
         pivot = own.index(1)
@@ -142,9 +145,11 @@ class Geometry:
         return self.point(vector)
 
     def least(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
-        """For each of these inputs the least of ``numbers``, one for each point, over the points orthogonal to it.
+        """Return, for each of these inputs, the smallest of ``numbers`` (one for each point) over the points orthogonal
+        to it.
 
-        A point is orthogonal to cs of K, so few of the points of least numbers leave few inputs to be looked at.
+        Points are visited in increasing order of their numbers. Each is orthogonal to cs of K inputs, so few inputs
+        remain after a few points.
         """
         left, found = {x: self.coordinates(x) for x in inputs}, {}
         for y in sorted(range(self.points), key=numbers.__getitem__):
@@ -157,12 +162,12 @@ class Geometry:
         return found
 
     def mass_steps(self, inputs: int) -> int:
-        """Steps of ``masses``, of so many inputs (SPEC 6.11)."""
+        """Number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
         told = sum(used * self.firsts[free] for free, used in self._used(inputs))
         return 3 * told // 4 + 4 * self.points * len(list(self._used(inputs)))
 
     def _used(self, inputs: int) -> Iterator[tuple[int, int]]:
-        """(f, how many inputs have f coordinates after their first that is not 0)."""
+        """Yield (f, number of inputs with f coordinates after the first nonzero one)."""
         for free in range(self.dimension):
             used = min(self.powers[free], inputs - self.firsts[free])
             if used <= 0:
@@ -170,11 +175,11 @@ class Geometry:
             yield free, used
 
     def masses(self, law: Sequence[int]) -> list[int]:
-        """For each point the mass of the inputs orthogonal to it.
+        """Return, for each point, the prior mass of the inputs orthogonal to it: K integers, exact.
 
-        An input with f coordinates after its leading 1 looks at no more than the last f + 1 of a point: the product
-        is d + <rest, low>, with d the coordinate at its 1. So a table over (d, low) serves all points, and as points
-        are vectors up to a factor, low need be looked at up to a factor only.
+        For an input with f coordinates after its leading 1, the product with a point depends only on the last f + 1
+        coordinates of the point. It is d + <rest, low>, where d is the coordinate at the leading 1. So one table over
+        (d, low) serves all points, and only one low of each set of multiples is computed.
 
         Args:
             law: an integer for each input, the points from 0 on.
@@ -184,8 +189,7 @@ class Geometry:
             first = self.firsts[free]
             table = self._told(free, law[first : first + used])
             size = self.powers[free + 1]
-            # Points with as many coordinates after their first, or fewer, are numbers of the table; longer ones
-            # repeat it.
+            # Points with f or fewer coordinates after the leading 1 are entries of the table; the others repeat it.
             for length in range(self.dimension):
                 start, count = self.firsts[length], self.powers[length]
                 if length <= free:
@@ -212,7 +216,7 @@ class Geometry:
             sums = [0] * q
             for product, mass in zip(products, law, strict=True):
                 sums[product] += mass
-            # (d, low) times any factor that is not 0 is told by the same inputs.
+            # All nonzero multiples of (d, low) are orthogonal to the same inputs.
             for factor in range(1, q):
                 number = 0
                 for coordinate in low:

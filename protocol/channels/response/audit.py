@@ -1,4 +1,4 @@
-"""The structure of randomised response: an output is one input's own, and all others give it alike.
+"""The audit structure of randomised response: an output has one weight for its input and another for all others.
 
 Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs from the cover in one cell.
 """
@@ -26,7 +26,7 @@ class ResponseStructure(Structure):
         return list(kinds.values())
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        # x shows only in its own output, and shows most where that has the least cover.
+        # Only output x distinguishes input x, and most if its cover weight is small.
         x = min(range(self.channel.inputs), key=self.channel.cover_of) if len(self.channel.cover) > 1 else 0
         yield x, 1 if x == 0 else 0
 
@@ -52,7 +52,7 @@ class ResponseStructure(Structure):
             return (told, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
         likeliest = max(told, *(weight for y, weight in enumerate(channel.cover) if y != x))
         outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == likeliest]
-        # Where the own output is among them, others have its cover alone; those of one of ``outputs`` have more there.
+        # If output x is among them, the other inputs give it with the cover weight; inputs of ``outputs`` give more.
         truth = likeliest * (len(outputs) + (told == likeliest))
         wrong = truth - (channel.truth if told == likeliest else 0)
         return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), whole
@@ -99,7 +99,7 @@ class ResponseStructure(Structure):
             if most * best[1] > best[0] * marginal:
                 best = (most, marginal)
 
-        # On another's output x is believed most where that other's own share is least: where c[y] / P[y] is largest.
+        # On the output of another input y, the posterior of x is largest where c[y] / P[y] is largest.
         hidden: list[int] = []
         for y in range(channel.inputs):
             hidden.append(y)

@@ -1,10 +1,9 @@
 """Randomised response: tell the truth, or draw from one fixed cover distribution (SPEC 5.2).
 
-One idea carries Warner's and k-ary randomised response, the random sampling mechanism and the same-alphabet LIP
-channels alike: with probability 1 - C the output is the input, otherwise it is y with probability c[y], where
-C = sum of c. So Q(y given x) = c[y] + (1 - C) [y = x]. They differ only in c, which the author derives
-(k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up weakens every ratio, which errs towards
-privacy.
+This family contains Warner's and k-ary randomised response, the random sampling mechanism and the same-alphabet LIP
+channels. With probability 1 - C the output is the input, otherwise it is y with probability c[y], where C = sum of c.
+So Q(y given x) = c[y] + (1 - C) [y = x]. The mechanisms differ only in c, which aggregator.families.response derives
+(k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up weakens every ratio, which errs towards privacy.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from protocol.errors import ChannelError
 RESPONSE_SCALE = 64
 
 RESPONSE_STEPS = 16
-"""Steps of one input's lifts."""
+"""Audit steps for the lifts of one input."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +63,12 @@ class RandomizedResponse(Channel):
 
     @cached_property
     def covered(self) -> int:
-        """C over 2^64: the weight of all draws from the cover."""
+        """C * 2^64: the sum of the cover weights."""
         return self.cover[0] * self.inputs if len(self.cover) == 1 else sum(self.cover)
 
     @property
     def truth(self) -> int:
-        """1 - C over 2^64."""
+        """(1 - C) * 2^64: the weight with which the output is the input."""
         return (1 << RESPONSE_SCALE) - self.covered
 
     def cover_of(self, y: int) -> int:
@@ -102,7 +101,7 @@ class RandomizedResponse(Channel):
         return RESPONSE_STEPS * self.inputs
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        # Only y = x, emitted by another x', has a ratio above 1: 1 + truth / cover[x]. The least cover is worst.
+        # Only y = x compared with another x' has a ratio above 1: 1 + truth / cover[x]. The smallest cover is worst.
         lone = second[0] if all(other == second[0] for other in second) else None
         candidates = [x for x in first if x != lone]
         if not candidates or not self.truth:

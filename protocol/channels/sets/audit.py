@@ -1,7 +1,8 @@
-"""The structure of answers that are sets of inputs: subset selection, and triples.
+"""The audit structure of channels whose outputs are sets of inputs: subset selection, and triples.
 
-All sets with the own input weigh alike, and so do all others but one, which has the remainder of the row. So
-a prior sees a set by its mass, and only the few sets that have a remainder need a look of their own.
+All sets that contain the input have one weight. All other sets have another, except one set, which also has the
+remainder of the row. So under a prior a column is determined by the mass of the set, and only the few sets with a
+remainder are computed one by one.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class SetsStructure(Structure):
-    """Sets of inputs; as many hold one input as another, and as many any two."""
+    """Outputs that are sets of inputs; all inputs are in equally many sets, and so are all pairs of inputs."""
 
     channel: SubsetSelection | Triples
 
     @property
     @abstractmethod
     def counts(self) -> tuple[int, int, int]:
-        """How many sets there are, how many hold an input, and how many any two."""
+        """Return the number of sets, of sets that contain an input, and of sets that contain two given inputs."""
 
     @abstractmethod
     def raised(self, x: int) -> int:
-        """The output that has the remainder of the row of ``x``."""
+        """Return the output that has the remainder of row ``x``."""
 
     @abstractmethod
     def members(self, y: int) -> Sequence[int]:
@@ -41,7 +42,7 @@ class SetsStructure(Structure):
 
     @abstractmethod
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
-        """(x, y) where x is of ``inputs`` and y of the least mass with x, of those without a remainder."""
+        """Yield (x, y) for x in ``inputs``: y has the least mass of the sets that contain x and have no remainder."""
 
     @cached_property
     def _raised_by(self) -> dict[int, list[int]]:
@@ -132,7 +133,7 @@ class SetsStructure(Structure):
             if most * best[1] > best[0] * marginal:
                 best = (most, marginal)
 
-        # Without the own input and without a remainder, a set makes it less likely than it was.
+        # A set without x and without a remainder lowers the posterior of x.
         for y in self._raised_by:
             column = self.of_set(y, prior)
             for x in inputs:
@@ -224,7 +225,7 @@ class TriplesStructure(SetsStructure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        # Where an input is of one of the first two columns matters, and of which.
+        # The profile depends on whether an input is in the first column, in the second, or in neither.
         kinds: list[list[int]] = [[], [], []]
         for x in range(self.channel.inputs):
             kinds[min(x % self.channel.ring, 2)].append(x)

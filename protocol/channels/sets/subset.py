@@ -1,12 +1,12 @@
-"""Subset selection: answer with a set of d inputs, the best there is where k is small (SPEC 5.5).
+"""Subset selection: the output is a set of d inputs; its error is minimal if k is small (SPEC 5.5).
 
-An output is a word of k bits with exactly d ones, a set of inputs, and every set that holds the true input is
-likelier by one and the same factor. No channel of its level estimates shares with less error, at the best d; it pays
-with k bits (Ye, Barg 2018; Wang et al. 2016). With d = 1 it would be randomised response.
+An output is a word of k bits with exactly d ones, a set of inputs, and every set that contains the true input is more
+likely by the same factor. With the best d, no channel of the same level has a smaller error, but an output takes k bits
+(Ye, Barg 2018; Wang et al. 2016). With d = 1 it would be randomised response.
 
-Sets are counted in the order of their words as numbers, by the combinatorial number system. No two whole weights need
-fill a row of 2^128 exactly: the remainder goes to the last set without the own input. There it brings an outside weight
-nearer to the inside one, and the worst ratio is shown by other sets as before.
+Sets are numbered by the combinatorial number system, in the order of their words as integers. Two integer weights may
+not fill a row of 2^128 exactly, so the last set without the true input gets the remainder. This moves an outside weight
+towards the inside weight, so the worst ratio does not grow.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class SubsetSelection(SupportChannel):
     Attributes:
         inputs: k, at most 62. Bit x of an output is counted from the most significant.
         ones: d, above 1 and below k.
-        outside: the weight of a set without the own input; positive and below ``inside``.
-        inside: the weight of a set with it, as large as the others leave.
-        remainder: what is then left: below the number of sets with the own input and at most inside - outside, and
-            where only one set is without it, 0.
-        having, lacking: how many sets have the own input, and lack it.
+        outside: the weight of a set without the true input; positive and below ``inside``.
+        inside: the weight of a set with the true input: the largest that the outside weights leave.
+        remainder: 2^128 minus all these weights; below ``having`` and at most inside - outside, and 0 if ``lacking`` is
+            1.
+        having, lacking: the number of sets with and without a given input.
     """
 
     inputs: int
@@ -60,7 +60,7 @@ class SubsetSelection(SupportChannel):
         having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
         inside, remainder = shared_out(self.outside, having, lacking, "set")
         if lacking == 1 and remainder:
-            raise ChannelError("where only one set lacks the own input, its weight must leave no remainder")
+            raise ChannelError("where only one set lacks the true input, its weight must leave no remainder")
         self._derive(outputs=1 << self.inputs, inside=inside, remainder=remainder, having=having, lacking=lacking)
 
     def weight(self, x: int, y: int) -> int:
@@ -81,10 +81,12 @@ class SubsetSelection(SupportChannel):
         return self._word([other for other in range(self.ones + 1) if other != x][: self.ones])
 
     def _nth(self, place: int, ones: int) -> int:
-        """The ``place``-th word of k - 1 bits with so many ones, as numbers go: the combinatorial number system."""
+        """Return the ``place``-th word of k - 1 bits with ``ones`` ones, in increasing order (combinatorial number
+        system).
+        """
         word = 0
         for position in reversed(range(self.inputs - 1)):
-            below = comb(position, ones)  # words whose ones all lie below the position
+            below = comb(position, ones)  # number of words with all ones below this position
             here = place >= below
             place -= below * here
             ones -= here
@@ -100,7 +102,7 @@ class SubsetSelection(SupportChannel):
         self._require_draw(x, rand)
         draw = int.from_bytes(rand, "big")
         beyond = self.having * self.inside
-        # Both sets are made whichever it will be; the bounds keep the one that is not taken in its range.
+        # Both candidates are computed, for constant time; the bounds keep the unused one within its range.
         place = min(max(draw - beyond, 0) // self.outside, self.lacking - 1)
         own = self._with_bit(self._nth(draw // self.inside % self.having, self.ones - 1), x, 1)
         other = self._with_bit(self._nth(place, self.ones), x, 0)
@@ -117,12 +119,13 @@ class SubsetSelection(SupportChannel):
         return 16 * self.inputs**2
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """The worst lift, without a walk through all sets.
+        """The worst lift, without visiting all sets.
 
             2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose last set is y
 
-        Last sets are among the first d + 1 inputs and looked at one by one. Of the others, the one of least mass has
-        the largest lift of an input that it holds, the one of most mass the least lift of one that it does not.
+        The sets with a remainder lie within the first d + 1 inputs and are computed one by one. Of the others, the set
+        of least mass has the largest lift of an input that it contains, and the set of largest mass has the smallest
+        lift of an input that it does not contain.
         """
         first = range(self.ones + 1)
         sets = [tuple(x for x in first if x != left_out) for left_out in first]

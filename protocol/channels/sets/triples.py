@@ -1,9 +1,9 @@
-"""Triples: answer with three inputs, near the best there is where k is two to five times e^eps (SPEC 5.10).
+"""Triples: the output is a set of three inputs; the error is near the minimum if k is 2 to 5 times e^eps (SPEC 5.10).
 
-Any two points of a Steiner triple system lie in exactly one of its triples. So a triple that holds the own
-input can be likelier than one that does not, by one and the same factor, and every other input is in as many of the
-likelier ones: the error is that of subset selection with sets of three, on v(v - 1) / 6 outputs in place of all
-v(v - 1)(v - 2) / 6 sets (Ye, Barg 2018, with d = 3; Bose 1939).
+Any two points of a Steiner triple system lie in exactly one of its triples. So the triples that contain the true input
+can be more likely than the others by one factor, and every other input is in equally many of them. The error is that of
+subset selection with sets of three, on v(v - 1) / 6 outputs in place of all v(v - 1)(v - 2) / 6 sets (Ye, Barg 2018,
+with d = 3; Bose 1939).
 
 Bose's system is written so that triples and points are found by arithmetic alone. The v = 3 n points, n odd, lie on
 three rings of n places: point ``ring * n + place``. A triple is a column, one point of each ring at one place; or two
@@ -11,8 +11,8 @@ points of a ring, d = 1 .. t = (n - 1) / 2 places before and after a place b, wi
 system does not change when all rings turn by a place. So a triple is a block, 0 for columns or ring * t + d, and b, and
 has the number ``block * n + b``; a point is in cs = 3 t + 1 triples, as many as there are blocks.
 
-cs does not divide 2^128, and the remainder of a row goes to the first triple without the own input. There it brings an
-outside weight nearer to the inside one, and the worst ratio is shown by other triples as before.
+cs does not divide 2^128, so the first triple without the true input gets the remainder of a row. This moves an outside
+weight towards the inside weight, so the worst ratio does not grow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protocol.channels.support import SupportChannel, outside_from_wire, shared_
 from protocol.errors import ChannelError
 
 MAX_INPUTS = 4095
-"""The most points of a system of less than 2^12. Whoever counts reports holds a number for each triple."""
+"""Maximum number of inputs, below 2^12; the aggregator keeps one count for each triple."""
 
 
 def ring_of(inputs: int) -> int:
@@ -42,14 +42,14 @@ class Triples(SupportChannel):
     The first of the others has outside + remainder.
 
     Attributes:
-        inputs: k, 2 .. 4095. Input x is point x; up to five more points are no input's.
-        outside: the weight of a triple without the own input; positive and below ``inside``.
+        inputs: k, 2 .. 4095. Input x is point x; the system has up to five more points.
+        outside: the weight of a triple without the true input; positive and below ``inside``.
         outputs: K = n cs, the number of triples.
         ring: n, how many places a ring has.
         reach: t, the largest distance of a point of a ring from a place of it.
         support: cs, how many triples hold an input.
-        inside: the weight of a triple with the own input, as large as the others leave.
-        remainder: what is then left: below cs and at most inside - outside.
+        inside: the weight of a triple with the true input: the largest that the outside weights leave.
+        remainder: 2^128 minus all these weights; below cs and at most inside - outside.
     """
 
     inputs: int
@@ -119,7 +119,7 @@ class Triples(SupportChannel):
         self._require_draw(x, rand)
         draw = int.from_bytes(rand, "big")
         beyond = self.support * self.inside
-        # Both triples are made whichever it will be; the bounds keep the one that is not taken in its range.
+        # Both candidates are computed, for constant time; the bounds keep the unused one within its range.
         own = self._having(x, draw // self.inside % self.support)
         other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
         return (other, own)[draw < beyond]
@@ -138,15 +138,16 @@ class Triples(SupportChannel):
 
             2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose first this is
 
-        The first two columns alone take remainders, and are looked at one by one. Of the others, the one of least mass
-        has the largest lift of an input that it holds, the one of most mass the least lift of one that it does not.
+        Only the first two columns have remainders; they are computed one by one. Of the others, the triple of least
+        mass has the largest lift of an input that it contains, and the triple of largest mass has the smallest lift of
+        an input that it does not contain.
         """
         return self._worst_lift(prior, sorted({0, 1, *self.extremes(prior)}))
 
     def extremes(self, prior: Sequence[int]) -> tuple[int, int]:
         """The triples of least and of most mass, of those without a remainder; 0 if all have one.
 
-        A triple of no input lifts none, and one of all of them neither.
+        A triple without any input, or one that contains all inputs, changes no posterior and is skipped.
         """
         total = sum(prior)
         rarest = likeliest = 0

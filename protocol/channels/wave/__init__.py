@@ -1,1 +1,1 @@
-"""Waves: an answer near the own number, on a line of ordered numbers (SPEC 5.11)."""
+"""Square waves: outputs near the true number are more likely, on a line of ordered numbers (SPEC 5.11)."""

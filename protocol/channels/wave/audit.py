@@ -1,4 +1,6 @@
-"""The structure of waves: two inputs by their distance, an output by the mass of the inputs near it."""
+"""The audit structure of waves: a pair's profile depends on its distance, a column on the mass of the inputs near
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ class WaveStructure(Structure):
     channel: Wave
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        # The outputs that only one of two windows has are the more, the farther they are apart.
+        # The farther two inputs are apart, the more outputs are in only one of their windows.
         yield 0, self.channel.inputs - 1
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
@@ -81,7 +83,8 @@ class WaveStructure(Structure):
         overall = min(marginals)
         best = (0, 1)
         for x in inputs:
-            # The least of all outputs, as of one outside the window: where it lies inside, the other is larger.
+            # The minimum over all outputs serves for those outside the window: if it lies inside, the inside ratio is
+            # larger.
             for most, marginal in (
                 (prior[x] * channel.inside, nearest[x]),
                 (prior[x] * channel.outside, overall),
@@ -92,7 +95,7 @@ class WaveStructure(Structure):
 
 
 def _least_of_each(numbers: Sequence[int], span: int) -> list[int]:
-    """The least of each ``span`` neighbours: of the rest of a stretch of ``span`` numbers and the start of the next."""
+    """Return the minimum of every ``span`` neighbours, from the suffix and prefix minima of stretches of ``span``."""
     stretches = [numbers[start : start + span] for start in range(0, len(numbers), span)]
     starts = [least for stretch in stretches for least in accumulate(stretch, min)]
     rests = [least for stretch in stretches for least in [*accumulate(reversed(stretch), min)][::-1]]

@@ -1,12 +1,12 @@
-"""The wave channel: an output near the own number is likelier than any other (SPEC 5.11).
+"""The wave channel: an output near the true number is more likely than any other (SPEC 5.11).
 
 The inputs are ordered numbers. The outputs are the same line, longer by b places at each end, so every input has a
 whole window of 2 b + 1 outputs around it, and E[Y given x] is affine in x. Each output of the window has one weight,
-each other output another. This is the square wave of Li et al. 2020, on integers. It does not tell single inputs apart
-well, but it tells a distribution and its quantiles better than a channel that treats numbers as labels.
+each other output another. This is the square wave of Li et al. 2020, on integers. It estimates single shares poorly,
+but a distribution and its quantiles better than a channel that treats numbers as labels.
 
-Two weights fill a row of 2^128 exactly only where k - 1 and 2 b + 1 have no common factor; other half widths are no
-channel. There is always one near: the error hardly depends on b.
+Two weights fill a row of 2^128 exactly only if k - 1 and 2 b + 1 have no common factor; other half widths are refused.
+A permitted half width is always near, and the error hardly depends on b.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Wave(SupportChannel):
         beyond = ONE - (self.inputs - 1) * self.outside
         far = draw >= beyond
         place = (draw - (0, beyond)[far]) // (self.inside, self.outside)[far]
-        return (x + place, place + (0, self.span)[place >= x])[far]  # both are there before one is chosen
+        return (x + place, place + (0, self.span)[place >= x])[far]  # both are computed, for constant time
 
     def _telling(self, x: int, other: int) -> int:
         return x if x < other else x + 2 * self.half
