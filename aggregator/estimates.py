@@ -1,4 +1,4 @@
-"""What the counted reports of a study say: tallies, estimates, questions of forms, quantiles of numbers.
+"""Tallies and estimates of the counted reports of a study.
 
 How rows become tallies: counting. How a tally becomes an estimate: estimate. What a study takes in: study.
 """
@@ -116,8 +116,8 @@ class Estimates(Holdings):
         Raises:
             StudyError: the study has no such campaign, or several; or the campaign has no such period.
             NotEnough: fewer devices have answered than the campaign waits for.
-            MethodRefused: an unknown method, or one that the campaign does not have what it takes for; a form, of which
-                ``question`` and ``cross`` are asked.
+            MethodRefused: an unknown method, or one that the campaign does not support; or a form, for which
+                ``question`` and ``cross`` are used.
             BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
         """
         from aggregator.estimate.result import estimate  # an ingest and a status need no estimators

@@ -14,7 +14,7 @@ not parted by their noise.
 A value is shrunk towards a share in proportion to the number of values with such a share: an isolated value keeps its
 raw estimate, and a value like a hundred others is estimated from all of them.
 
-What the reports themselves make most likely is in ``likelihood``.
+Maximum likelihood of the reports: ``likelihood``.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ BEYOND = 9.0
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     """Return the posterior means under the law of the shares that fits the raw estimates best.
 
-    What is missing to one, or too much, is shared out over the values in proportion to their means, and hardly any to
-    those that stand out of their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean of m.
+    The difference of their sum from one is distributed over the values in proportion to their means, and hardly to
+    values that are large compared with their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean of m.
 
     Args:
         raw: (k,) unbiased estimates.
@@ -102,8 +102,8 @@ def _drawn(raw: Floats, se: Floats) -> Floats:
         crowd(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
         belief(g) = 1 / (1 + (CROWD / crowd(g))^4)
 
-    Without it, the most likely law has a point at nearly every large raw estimate, and neighbours of different shares
-    are taken for one.
+    Without this, the fitted law has an atom at nearly every large raw estimate, and neighbouring values of different
+    shares get the same estimate.
     """
     grid = _grid(raw, se)
     phase = _phase(se)
@@ -164,7 +164,7 @@ def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floa
 def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, leaning: float) -> Floats:
     """The weights that explain the bins best, by expectation maximisation, pulled to ``start`` by ``leaning`` values.
 
-    Stopped after ``ROUNDS``: what would still change are weights of shares that explain the bins equally well.
+    It stops after ``ROUNDS`` rounds; later rounds only move weight between shares that explain the bins equally well.
     """
     law, whole = start, count.sum() + leaning
     for _ in range(ROUNDS):

@@ -1,9 +1,9 @@
-"""How concentrated people are inside the districts of a map, as far as the reports tell it.
+"""How concentrated people are inside the districts of a map, estimated from the reports.
 
-Where few reports stand behind each cell, the shares nearest to their estimates that are not negative lie in the few
-cells that chance has lifted most. Where people are concentrated these are often the right ones. Where they are spread
-evenly none is, and an even spread inside each parent is nearer. Which of the two is nearer, the reports say: of the
-mixtures f projected + (1 - f) even, inside parents whose shares are given, the one with the least squared error has
+With few reports for each cell, the projection puts all shares into the few cells whose estimates are largest by chance.
+If people are concentrated, these are often the right cells. If people are spread evenly, an even spread inside each
+parent is closer to the truth. The reports decide between the two. Of the mixtures f projected + (1 - f) even, inside
+parents whose shares are given, the one with the smallest squared error has
 
     f = sum u (p - even) / sum u^2,    u = projected - even,
 
@@ -11,9 +11,9 @@ and an unbiased estimate of it replaces p by its estimate and subtracts from the
 the divergence of the projection (Stein 1981, theorem 1). The variance of that numerator is known too: sum u^2 v, and
 the trace of the square of the divergence's matrix (Bellec, Zhang 2021, theorem 2.1).
 
-Each resolution keeps the f of the next coarser one, 1 above all, unless its own estimate contradicts it. Then it moves
-as little as the interval of the estimate allows: a shape that is not known is drawn as before. A mixture inside parents
-changes no sum of a parent, and the unbiased estimates and their intervals not at all. (MATH 8.3)
+Each resolution keeps the f of the next coarser one, 1 above all, unless its own estimate contradicts it. Then f moves
+to the nearest end of the confidence interval of its estimate. A mixture inside parents changes no sum of a parent, and
+the unbiased estimates and their intervals not at all. (MATH 8.3)
 """
 
 from __future__ import annotations

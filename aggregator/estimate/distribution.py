@@ -3,7 +3,7 @@
 Raw estimates are unbiased but may be negative. The projection uses only that shares form a distribution; the posterior
 mean also uses the campaign's prior.
 
-What is learnt from all values together is in ``bayes``, what the reports make most likely in ``likelihood``.
+Empirical Bayes: ``bayes``. Maximum likelihood: ``likelihood``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
 def _project_sets(raw: Floats, reported: Reported) -> Floats:
     """Return the distribution of the sampled items nearest to ``raw`` among those that sets of items can have.
 
-    Nobody tells an item with more than 1 / l, and every dummy is told as often as every other:
+    A person sends each item with probability at most 1 / l, and all dummies have the same probability:
 
         p[x] = min(max(raw[x] - c, 0), 1 / l)  of items,      max(mean raw of the dummies - c, 0)  of each dummy,
 
@@ -79,8 +79,8 @@ def posterior_mean(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
 
         p[x] = sum over y of share[y] P[x] Q(y|x) / P(y)             (Jiang, Li, Tandon 2020, sec. III; MATH 2.9)
 
-    It is exactly one step of expectation maximisation from the prior, so where the prior is wrong it stays wrong,
-    however many report.
+    It is exactly one step of expectation maximisation from the prior, so the bias of a wrong prior remains, for any
+    number of reports.
     """
     marginal = decoder.forward(prior)
     seen = marginal > 0

@@ -5,8 +5,9 @@ and these are averaged with weights
 
     w_j  proportional to  n_j / (mean variance of one report of view j under the reference law)
 
-where the reference law takes all answers to be equally frequent. Variances estimated from the same reports would draw
-large shares down. The weights are the same for all values of a question, so the average sums to one if the views do.
+where the reference law takes all answers to be equally frequent. Variances estimated from the same reports would bias
+large shares downwards. The weights are the same for all values of a question, so the average sums to one if the views
+do.
 
 The tables of two questions: form_table. Shares among those who did not skip: form_ratio.
 """
@@ -65,7 +66,9 @@ class SharesEstimate(ABC):
 
     @abstractmethod
     def adds(self) -> Iterator[Floats]:
-        """(k,) for each group of devices, what its reports add to ``raw``, beyond their part of it."""
+        """Yield, for each group of devices, (k,): the sum of its reports' addends to ``raw``, minus the group's
+        share of ``raw``.
+        """
 
     @abstractmethod
     def reach_of(self, v: Floats) -> float:
@@ -75,7 +78,7 @@ class SharesEstimate(ABC):
     def reach(self) -> Floats:
         """(k,) a bound on how far one device can move each of ``raw``."""
         found = np.zeros(len(self.raw))
-        for place in range(len(found)):  # one at a time: a question may have many thousand values
+        for place in range(len(found)):  # one at a time, to save memory: a question may have many thousand values
             unit = np.zeros_like(found)
             unit[place] = 1
             found[place] = self.reach_of(unit)
@@ -227,7 +230,7 @@ def answered(size: int, skippable: bool) -> Floats:
 
 
 def part_of(share: Floats, kept: Floats) -> Floats:
-    """Return consistent shares among those kept; even ones where nobody is.
+    """Return consistent shares among the kept values; uniform if their total is zero.
 
     Args:
         share, kept: (a,)

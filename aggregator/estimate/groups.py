@@ -1,8 +1,8 @@
-"""Devices dealt into groups: the error of an estimate in which a device has more than one report.
+"""Random groups of devices: the error of an estimate in which a device has more than one report.
 
 A device repeats the output it once drew for a value, so its reports are correlated in an unknown way. Devices are
-independent. So devices are dealt into groups by their key, which is a hash; whatever goes on within a device, groups
-are independent, and the spread between them is the error:
+independent. So devices are assigned to groups by their key, which is a hash. Groups are independent, for any dependence
+within a device, and the variance between them estimates the error:
 
     Var(raw) = G / (G - 1) sum over groups of (what its reports add to raw, beyond their part of it)^2
 
@@ -10,8 +10,8 @@ are independent, and the spread between them is the error:
 Groups of two tallies hold the same devices, so the contributions of one device are subtracted: a device whose output
 has not changed adds nothing to the difference.
 
-It takes G passes through the channel, and never a matrix of devices, or of outputs and values. How rows of a study come
-into groups: counting. What is done with the error: linear, change.
+This takes G multiplications with the channel, and no matrix of devices or of outputs and values. How rows of a study
+come into groups: counting. What is done with the error: linear, change.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GROUPS = 256
 
 @dataclass(frozen=True)
 class Groups:
-    """The counts of a tally by group of devices; a row for each feature that came in a group.
+    """The counts of a tally by group of devices: one row for each group and feature that occurs in it.
 
     Attributes:
         group, feature, count: (r,) of each row, by increasing group.
@@ -51,7 +51,7 @@ class Groups:
 
     @classmethod
     def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, most: int) -> Groups:
-        """The groups of rows in any order, some of them perhaps of one group and feature.
+        """Return the groups of rows in any order; rows of the same group and feature are added.
 
         Of a channel whose reports have one feature each.
         """
@@ -84,13 +84,15 @@ class Groups:
         return max(int(np.count_nonzero(self.reports)), -(-reports // max(self.most, 1)))
 
     def within(self, first: int, past: int) -> Groups:
-        """The groups of the features from ``first`` to before ``past``, which is a part of the tally."""
+        """Return the groups with only the features ``first`` .. ``past`` - 1."""
         mine = (first <= self.feature) & (self.feature < past)
         found = Groups.of(self.group[mine], self.feature[mine] - first, self.count[mine], 0, self.most)
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
-        """(k,) for each group: what its reports add to ``raw``, beyond their part of it."""
+        """Yield, for each group, (k,): the sum of its reports' addends to ``raw``, minus the group's share of
+        ``raw``.
+        """
         n = max(int(self.reports.sum()), 1)
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
@@ -110,7 +112,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Spread:
-    """A variance that was found between groups.
+    """A variance estimated between groups.
 
     Attributes:
         variance: (k,).

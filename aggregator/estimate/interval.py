@@ -1,8 +1,8 @@
 """Standard errors and confidence intervals of every value.
 
-One report adds one of few numbers to a value's estimate, so the estimate is a staircase of binomial counts and each
-count has an exact interval (Clopper, Pearson 1934). Exact intervals of several steps add up to one that is too wide, so
-there the normal one takes over as soon as enough reports bear on the value.
+One report adds one of a few numbers to a value's estimate, so the estimate is a sum of steps on binomial counts, and
+each count has an exact interval (Clopper, Pearson 1934). The sum of several exact intervals is too wide, so the normal
+interval replaces it if enough reports affect the value.
 
 Intervals are for the shares in the population that the reports are drawn from. For a fixed set of people the counts
 vary less (Hoeffding 1956), so they hold there too and are wider than they must be. They are not clipped here. Reports
@@ -77,9 +77,10 @@ def intervals(
 ) -> Interval:
     """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
 
-    One step: exact. Several: normal where enough reports bear on the value, otherwise exact at ``alpha`` divided by
-    the steps, which is honest (Boole) and up to 1.6 times as wide for two steps. Where ``words`` are given, ``raw`` has
-    a smaller error than the staircase: normal where enough reports bear on the value, otherwise that of the staircase.
+    One step: exact. Several steps: normal if enough reports affect the value, else exact at ``alpha`` divided by the
+    number of steps, which is conservative (Boole) and up to 1.6 times as wide for two steps. If ``words`` are given,
+    ``raw`` has a smaller error than the steps: normal if enough reports affect the value, else the interval of the
+    steps.
 
     For the intervals of all k values to hold together, divide ``alpha`` by k (Bonferroni).
 
@@ -132,10 +133,10 @@ def _least_count(z: float) -> float:
 def possible(low: Floats, high: Floats, se: Floats, share: Floats) -> tuple[Floats, Floats]:
     """Return each interval clipped to possible shares and extended to the consistent share.
 
-    One value in forty has an interval wholly below zero. Clipped, it would look like certainty, so an upper end is at
-    least a standard error above 0 and a lower end one below 1. A consistent share knows more than the unbiased estimate
-    of its value, or leans on a prior, and may lie outside; the interval then reaches as far. Wider only, so no share is
-    missed that was covered.
+    About one value in forty has an interval entirely below zero, and clipping would reduce it to a point. So an upper
+    end is at least one standard error above 0, and a lower end at least one below 1. A consistent share uses the other
+    values or a prior and may lie outside the interval, which is then extended to it. Intervals only become wider, so
+    the coverage does not fall.
     """
     least, most = np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
     return np.minimum(least, share), np.maximum(most, share)

@@ -68,9 +68,9 @@ class Fit:
 
 
 def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: int = MAX_STEPS) -> Fit:
-    """The distribution under which the reports are most likely.
+    """Return the maximum-likelihood distribution of the reports, by expectation maximisation.
 
-    Where several are equally likely, which one it is depends on ``start``.
+    If several distributions are equally likely, the result depends on ``start``.
 
     Args:
         share: (m,) how often each output came, over the reports.
@@ -83,8 +83,8 @@ def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: i
 def posterior_mode(decoder: Decoder, share: Floats, reports: int, prior: Floats, *, steps: int = MAX_STEPS) -> Fit:
     """The most probable distribution, if people are drawn from one that is Dirichlet around the prior   (MATH 2.9).
 
-    The prior counts as much as ``PRIOR_REPORTS`` reports for each report. Unlike the mean, the mode leaves a wrong
-    prior behind as far as the reports contradict it.
+    The prior has the weight of ``PRIOR_REPORTS`` reports for each report. Unlike the posterior mean, the mode moves
+    away from a wrong prior where the reports contradict it.
 
     Args:
         share, reports: as in ``em``.
@@ -107,7 +107,7 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
         if (law[seen] <= 0).any():
             return -math.inf, math.inf, p
         slope = decoder.backward(np.divide(share, law, out=np.zeros_like(share), where=seen))
-        # p is positive wherever it is pulled to, since a step never takes it below pull / whole.
+        # p is positive wherever pull is, since a step never takes it below pull / whole.
         value = share[seen] @ np.log(law[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
         slope = slope + np.divide(pull, p, out=np.zeros_like(p), where=pull > 0)
         step = p * slope
@@ -160,7 +160,7 @@ class Partial:
 
     @property
     def told(self) -> NDArray[np.bool_]:
-        """(k,) which values are distinguished."""
+        """(k,) bool: which values the channel distinguishes from all others."""
         told: NDArray[np.bool_] = ~np.isnan(self.raw)
         return told
 
@@ -172,7 +172,8 @@ def told_apart(decoder: Decoder, share: Floats, p: Floats) -> Partial:
 
     F is the Fisher information of one report at ``p``. A value x is told apart where its unit vector lies in the
     range of F; elsewhere other shares would give the same reports, and there is no estimate. It is one step of Fisher
-    scoring from ``p``, which is as good as maximum likelihood and, unlike it, not bent by shares of zero.
+    scoring from ``p``, which is asymptotically as good as maximum likelihood and, unlike it, not biased by shares of
+    zero.
 
     Args:
         share: (m,) how often each output came, over the reports.

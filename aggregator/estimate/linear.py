@@ -48,7 +48,7 @@ class Linear:
 
     @cached_property
     def rough(self) -> NDArray[np.bool_]:
-        """(k,) whether so few reports affect the value that its standard error is unreliable."""
+        """(k,) whether too few reports affect the value for its standard error to be reliable."""
         reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
         height = self.stairs.heights.sum(axis=0)
         rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
@@ -56,7 +56,7 @@ class Linear:
 
     @cached_property
     def reach(self) -> Floats:
-        """(k,) how far apart are the most and the least that one report adds."""
+        """(k,) the difference between the largest and the smallest addend of one report."""
         words = self.decoder.words
         return self.stairs.heights.sum(axis=0) if words is None else words.most - words.least
 
@@ -109,10 +109,10 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
 
 
 def design_effect(between: Floats, independent: Floats) -> Floats:
-    """(k,) the variance over what it would be if all reports were independent, and never smaller than that.
+    """Return (k,) the design effect: the variance divided by that of independent reports; at least 1.
 
-    Where few reports bear on a value, its own effect is known badly and looks small by chance; so it is no smaller than
-    that of all values together.
+    If few reports affect a value, its estimated effect is unreliable and may be small by chance. So the effect of all
+    values together is the minimum.
     """
     own = np.divide(between, independent, out=np.zeros_like(between), where=independent > 0)
     whole = float(between.sum() / independent.sum()) if independent.sum() > 0 else 1.0

@@ -1,10 +1,10 @@
-"""The reports on ordered numbers and their channel as a matrix, neighbours merged where there are many.
+"""Reports on ordered numbers, with their channel as a matrix; neighbouring numbers are merged if there are many.
 
-Reports of a wave do not say more than a part of the range. So from ``MOST_BLOCKS`` numbers on, neighbouring numbers are
-one block, in which people are spread evenly, and neighbouring outputs are counted together. Without blocks it is the
-channel itself.
+A report of a wave locates a number only within a part of the range. So above ``MOST_BLOCKS`` numbers, neighbouring
+numbers form a block, in which people are taken to be spread evenly, and neighbouring outputs are counted together. With
+fewer numbers every block is one number.
 
-Which distribution is made of it: smoothed. Which masses it admits: profile.
+The distribution estimated from it: smoothed. Intervals of its masses: profile.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MergedChannel:
         return cls(ends, starts, channel)
 
     def merged(self, counts: Integers) -> Merged:
-        """The reports of this channel, of which (m,) ``counts`` came by output, some of them above zero."""
+        """Return the reports of this channel with ``counts``, (m,) by output, not all zero."""
         merged = np.add.reduceat(counts, self.starts)
         came = merged > 0
         return Merged(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
@@ -69,7 +69,7 @@ class Merged:
             outputs that came. Of C classes of people (C K, M), the rows of one class after those of another.
         counts: (M,) the reports in each block of outputs, above zero.
         weights: (C,) known parts of the people in classes, which sum to one; None where there is one class, or the
-            classes are as large as they have reports, by chance.
+            class sizes are estimated by their numbers of reports.
     """
 
     ends: Integers

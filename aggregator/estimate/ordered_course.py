@@ -3,8 +3,8 @@
 Classes share no device: their intervals are put together by their squares, as in change. Periods share devices, and a
 device repeats its output while its answer stays; how far this correlates two quantiles is not known. The standard
 error of a difference is at most the sum of both, whatever the correlation. So the interval of a difference of periods
-goes from the lower end of the later less the upper end of the earlier to the upper end less the lower end. It is wider
-than need be where the periods share no device (by a factor of 1.4 at most), and never narrower.
+goes from the lower end of the later less the upper end of the earlier to the upper end less the lower end. It is too
+wide, by a factor of at most 1.4, if the periods share no device, and never too narrow.
 
 One side alone: ordered. How it is printed: present.ordered_course.
 """

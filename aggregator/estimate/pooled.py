@@ -1,8 +1,8 @@
 """One decoder for an estimate over several classes of people, whose features are those of all classes together.
 
 The share of a value is the sum over the classes of the share of people who are in the class and hold the value. A
-report speaks of its own class only, so each class is decoded by its own channel, and the estimates add; no class is
-taken to be like another.
+report is evidence for its own class only. So each class is decoded by its own channel, and the estimates are added; no
+similarity between classes is assumed.
 
 Classes that a campaign names: classes. People with priors of their own, a class for each prior: personal. Devices whose
 channels depend on their earlier reports: transcript.
@@ -28,8 +28,8 @@ NEGLIGIBLE = 1e-10
 class Pooled(Decoder):
     """A decoder for the k values, over the features of C classes.
 
-    What it asks of each class comes and goes as rows of (C, k) arrays; ``members`` are the shares of the classes, which
-    travel in clear and are therefore known.
+    Arguments and results by class are rows of (C, k) arrays. ``members`` are the shares of the classes; reports show
+    their class, so these are known.
 
     Attributes:
         classes: C.
@@ -63,7 +63,7 @@ class Pooled(Decoder):
 
     @abstractmethod
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        """(l, k) all that a report can add to the estimate of each value, and (l, k) how many reports do."""
+        """Return (l, k) the possible addends of a report to each value, and (l, k) the numbers of reports with each."""
 
     @property
     def prior(self) -> Floats | None:
@@ -116,7 +116,7 @@ class Pooled(Decoder):
         """(k,) the most probable shares, if each class is drawn from a distribution that is Dirichlet around its prior.
 
         Expectation maximisation over classes and values together, as ``likelihood.posterior_mode`` over values alone:
-        no class is taken to be distributed like another.
+        no similarity between classes is assumed.
         """
         prior = p = self._joint
         for _ in range(MAX_ROUNDS):

@@ -63,9 +63,9 @@ class PriorTest:
 def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, most: int = 1) -> PriorTest | None:
     """Test ``prior`` by the counts of the outputs; None where it cannot be tested.
 
-    That is where reports are counted bit by bit, where a transcript decides each report's law, and where too few
-    reports came for two cells. Each class is expected to send as many reports as it did, so the test is a little
-    milder there than it could be.
+    It cannot be tested if reports are counted bit by bit, if channels depend on transcripts, or if there are too few
+    reports for two cells. With classes, the numbers of reports by class are taken as given, which makes the test
+    slightly conservative.
 
     Args:
         prior: (k,); a pooled decoder has the priors of its classes itself.

@@ -57,8 +57,8 @@ and 2 nats, the .9 quantile of the statistic was 3.7 to 8.3, beside 2.7 of chi-s
 class Profile:
     """The most likely distribution of ordered values, and the tests of the share in a set of them.
 
-    Of several classes of people the shares are those of class and value, and the set holds its values in every class.
-    No class is taken to be like another.
+    With several classes of people, the shares are those of (class, value), and the set contains its values in every
+    class. No similarity between classes is assumed.
 
     Args:
         reports: by block of outputs.
@@ -104,7 +104,7 @@ class Profile:
     def _start(self, inside: Chosen, t: float) -> Floats:
         """(C K,) a distribution with the share ``t`` in the rows ``inside``, near the most likely one.
 
-        Each class stays as large as it is there, so that its reports are never impossible.
+        Each class keeps its share, so that its reports keep a positive likelihood.
         """
         start, slope = np.zeros_like(self.share), self._slope(self.share)
         sizes = np.bincount(self._class, self.share)
@@ -127,7 +127,7 @@ class Profile:
         return start
 
     def interval(self, chosen: Chosen, z: float) -> tuple[float, float]:
-        """Return the shares in the chosen blocks that the test does not refuse.
+        """Return the interval of shares in the chosen blocks that the test does not reject.
 
         Args:
             chosen: (K,)

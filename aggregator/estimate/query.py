@@ -4,8 +4,8 @@ With a number a[x] for each value, every report adds a number to the answer. So 
 and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2); of a mean over devices, where these have
 more than one report.
 
-Since the shares sum to one, a constant may be taken off all a[x] before and added after. The shares' raw estimates
-need not sum to one, so this changes the error: ages between 60 and 90 are far better known as 75 plus or minus 15. The
+Since the shares sum to one, a constant may be subtracted from all a[x] and added to the result. The raw estimates need
+not sum to one, so this changes the error: for ages between 60 and 90, subtracting 75 makes the error far smaller. The
 constant is the one that is best if all values are equally common (or as common as the prior says), so that it does not
 depend on the reports and the answer stays unbiased.
 """
@@ -203,7 +203,7 @@ def expected_variance(
 
 
 def unit_of(domain: Domain) -> str:
-    """What a difference of two quantiles is counted in; "" where nothing is said of it."""
+    """Return the unit of a difference of two quantiles; "" if the campaign states none."""
     if isinstance(domain, NumberRange):
         return domain.unit
     return "days" if isinstance(domain, Dates) else "" if isinstance(domain, Line) else "values"
@@ -269,8 +269,7 @@ def weighted_sum(
 def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> Answer:
     """The share of people whose value is ``x``; ``times`` the population gives people.
 
-    The same unbiased estimate and interval as the histogram shows for ``x``. Nobody is told of a share below 0 or above
-    1, so the estimate is the nearest possible one.
+    The unbiased estimate and interval are those of ``x`` in the histogram. The shown estimate is clipped to 0 .. 1.
 
     Args:
         resolution: in a campaign with views, the name of the resolution of which ``x`` is a district.
@@ -289,7 +288,8 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
 
 
 def _steady_shift(decoder: Decoder, a: Floats, reference: Floats) -> float:
-    """The c that makes the error of (a - c) . p least under the reference law: cov(a . p, 1 . p) / var(1 . p).
+    """Return the constant c that minimises the variance of (a - c) . p under the reference law: cov(a . p, 1 . p) /
+    var(1 . p).
 
     0 where the raw shares always sum to one. The covariance is that of polarisation, so a decoder knows variances only.
     """

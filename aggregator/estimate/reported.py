@@ -1,8 +1,8 @@
 """The shares that an estimate reports, as they follow from the shares of the channel's inputs.
 
-Of most domains they are the same. Of item sets the inputs are m items and l dummies, of which a device tells one; the
-estimate reports the share of people who hold each item, which is l times the share of people who told it, and nothing
-of the dummies. Errors stated before anybody has answered, and those of an estimate, are both of these shares.
+For most domains they are the same. For item sets the inputs are m items and l dummies, and a device samples one of
+them. The estimate reports the share of people who hold each item, which is l times the share of reports of the item,
+and omits the dummies. Expected errors and estimated errors both refer to these shares.
 
 How a device chooses what it tells: protocol.domain.items.
 """
@@ -41,8 +41,8 @@ class Reported:
     def reader(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
         """The decoder of ``channel`` from which these shares are estimated; ``reference`` as of ``decoder_of``.
 
-        Of item sets each input is decoded by itself: their holders' shares have no known sum, and what the sum of what
-        was told adds is a part 1 / (m + l) of the variance.
+        For item sets each input is decoded by itself: the shares of holders have no known sum, and the known sum of the
+        sampled inputs would save only a fraction 1 / (m + l) of the variance.
         """
         decoder = decoder_of(channel, reference)
         return decoder.plain if self.factor > 1 else decoder
@@ -52,7 +52,7 @@ class Reported:
         return column[: self.count] * self.factor
 
     def possible(self, shares: Floats) -> Floats:
-        """(count,) the same shares, none above one: a law of what is told may say more of an item than people hold."""
+        """(count,) the same shares, clipped to at most one; l times a share of reports may exceed one."""
         return np.minimum(shares, 1.0) if self.factor > 1 else shares
 
     def squared_error(self, variances: Floats) -> float:

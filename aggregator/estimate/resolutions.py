@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 def name_of(map_: Map) -> str:
-    """What tables call a resolution: how many answers a district has on each side, or the name of the map."""
+    """Return the name of a resolution in tables: the answers on each side of a district, or the map's name."""
     if isinstance(map_, Identity):
         return FINEST
     return str(map_.factor) if isinstance(map_, Coarse) else map_.name
@@ -93,11 +93,11 @@ class Resolution:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """The name of the resolution in tables."""
         return name_of(self.map)
 
     def label(self, z: int) -> str:
-        """What tables call a district.
+        """Return the name of a district in tables.
 
         Args:
             z: its number, 0 .. k_j - 1.
@@ -146,7 +146,7 @@ class Asked:
         n = self.tally.reports
         even = self.decoder.forward(np.bincount(self.districts) / len(self.districts))
         shown = self.tally.counts / n
-        # Of reports that are all alike the variance is zero, and may be rounded below.
+        # The variance of identical reports is zero, and rounding may make it negative.
         spreads = [(law, np.maximum(self.decoder.variances(law), 0.0) / n) for law in (even, shown)]
         laws = [tree.independent(self.decoder, law, variances) for law, variances in spreads]
         effect = 1.0 if self.linear.effect is None else self.linear.effect
@@ -167,7 +167,7 @@ class Views:
 
     @classmethod
     def of(cls, terms: Campaign, parts: Sequence[Tally]) -> Views:
-        """Return the views, and which of them form a tree: those nested ones that most people answered.
+        """Return the views, and the chain of nested views with the most reports, which forms the tree.
 
         Args:
             parts: the tally of each view; one has reports.

@@ -48,7 +48,7 @@ VIEW_METHODS = ("projection", "linear")
 """The methods of campaigns whose devices are asked for views: the first where nobody asks for one."""
 
 MOVED = 5e-4
-"""Shares that differ by less are told as the same."""
+"""Shares that differ by less are reported as equal."""
 
 WITHOUT_BARS = "shares without error bars"
 """Start of the warning about shares without standard errors."""
@@ -265,7 +265,7 @@ class Estimate:
         }
 
     def _items(self) -> dict[str, Any]:
-        """Of item sets, what their shares are of: the items, where numbered from 1 to how many."""
+        """Return the note on an item set: its shares are of items, numbered from 1 if they have no names."""
         domain = self.terms.domain
         if not isinstance(domain, Items):
             return {}
@@ -323,7 +323,7 @@ def estimate(
         MarginRefused: the classes cannot be weighted to the margins.
         NotShared: classes cannot be pooled by precision.
         NotEnough: fewer devices than the campaign waits for.
-        MethodRefused: an unknown method, or one that the campaign does not have what it takes for.
+        MethodRefused: an unknown method, or one that the campaign does not support.
         NotInvertible: no unbiased estimate exists and the method is made of one.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
@@ -370,7 +370,8 @@ def estimate(
         method = method or default_method(decoder, prior, None)
         if method not in WITHOUT_INVERSE:
             raise
-        worth = n if groups is None else n / groups.most  # as if each device repeated itself as often as it could
+        # Conservative: every device is taken to have the largest number of reports.
+        worth = n if groups is None else n / groups.most
         raw, se, weight, warning = _as_far_as_told(decoder, share, worth, prior, str(reason))
         warnings.append(warning)
         low, high = interval.normal(raw, se, 1 - level)
@@ -422,7 +423,7 @@ def estimate(
 
 
 def _weighted_method(method: str | None, pool: str, where: str | None, *, by_value: bool) -> str:
-    """The method of an estimate weighted to known margins."""
+    """Return the method of an estimate that is weighted to known margins."""
     if pool != POOLS[0] or where is not None:
         raise MarginRefused("known margins weight all classes: they go neither with --pool precision nor with --where")
     methods = VIEW_METHODS if by_value else ("smooth",)
@@ -503,7 +504,7 @@ def _beside(terms: Campaign, reported: Reported, whole: Floats, less: Floats) ->
 def _as_far_as_told(
     decoder: Decoder, share: Floats, n: float, prior: Floats | None, reason: str
 ) -> tuple[Floats, Floats, float, str]:
-    """Raw estimates, standard errors and weight where a channel has no inverse, and the warning that says so."""
+    """Return raw estimates, standard errors, weight and a warning for a channel without an inverse."""
     nothing = np.full(decoder.inputs, np.nan)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
     if not decoder.by_value or decoder.inputs * decoder.features > likelihood.MOST_CELLS:

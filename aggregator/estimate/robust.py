@@ -1,12 +1,12 @@
-"""A distribution that a few forged reports move less.
+"""A distribution that is less sensitive to a few forged reports.
 
-A channel mostly has more outputs than inputs, so honest counts hang together. An output that comes far more often than
-any shares explain is brought down to what they do, and the shares are made of what is left; honest counts stay what
-they are, but for one output in hundreds (Huber 1964, of residuals; shares by maximum likelihood, which lets no share be
-negative to explain a forgery).
+Most channels have more outputs than inputs, so honest counts satisfy linear constraints. The count of an output that is
+far above what any shares can explain is reduced to the explained count, and the shares are fitted again. Honest counts
+are changed in about one output of hundreds (Huber 1964, applied to residuals; shares by maximum likelihood, so that no
+negative share explains a forgery).
 
-It is set beside the estimate where the screen alarms, and never in its place. Where any counts could be honest, nothing
-is brought down, and only the influence tells what forgeries may do.
+It is shown beside the estimate when the screen raises an alarm, and never replaces it. If every vector of counts could
+be honest, no count is reduced; then only the influence bounds the effect of forgeries.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SETTLED = 1e-5
 
 
 def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | None = None) -> Floats:
-    """The shares that believed counts make, projected as ``distribution.project`` does.
+    """Return the shares fitted to the reduced counts, projected as by ``distribution.project``.
 
     Args:
         share: (m,) how often each output came, over the reports.

@@ -1,19 +1,20 @@
-"""The screen: signs of reports that no population of honest devices could send.
+"""The screen: tests for counts that no population of honest devices could produce.
 
-All tests hold whatever the true shares are, so an alarm never means "an unlikely population".
+All tests are valid for every distribution of true values, so an alarm never means "an unlikely population".
 
     an output comes more often than from the input that makes it likeliest     count[y] <= n max over x of Q(y|x)
     an output comes more often than the others let one expect                  E[share . w] = 0 where R w = 0
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
 
-A device repeats the output it once drew, so where devices have several reports, the tests are of devices, each of which
-weighs as much as it has reports, and are no sharper than if all had as many as the one that has most.
+A device repeats its drawn output. So if devices have several reports, the tests count devices, weighted by their
+reports, and assume that all devices have as many reports as the one with most. This makes them less sensitive, never
+invalid.
 
-They see floods that repeat few outputs and attacks that raise many values at once (maximal gain: Cao, Jia, Gong 2021).
-The second sees the smallest of these, where a channel has more outputs than inputs, by the direction that tells best of
-each output (residual_test); where classes or people have channels of their own it is not made. Of unary channels each
-bit is an output of its own. They do not see forgeries that look like honest people with one value, which nothing in the
-counts can tell, nor words of bits forged to have as many ones as an honest one; how far those reach is the influence.
+They detect floods of few outputs and attacks that raise many values at once (maximal gain attack: Cao, Jia, Gong 2021).
+The second test is the most sensitive. It needs a channel with more outputs than inputs and uses the most powerful
+direction for each output (residual_test); it is not made if classes or people have different channels. In unary
+channels each bit counts as an output. They cannot detect forgeries that imitate honest people with one value, because
+these counts are possible, nor forged words with a plausible number of ones. The influence bounds the effect of those.
 The screen is shown, and never drops a report.
 """
 
@@ -44,9 +45,9 @@ LARGEST = 2**12
 def screen(
     decoder: Decoder, counts: Integers, reports: int, devices: int | None = None, most: int = 1
 ) -> tuple[str, ...]:
-    """What is wrong with the counts, in words; empty where nothing is.
+    """Return the problems found in the counts, as sentences; empty if there are none.
 
-    Where the channel has no unbiased estimate, only the first test is made.
+    Without an unbiased estimate only the first test is made.
 
     Args:
         devices: how many sent the reports; None: as many as there are reports.
@@ -104,11 +105,12 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
 
 
 def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alpha: float) -> float:
-    """How far above its expectation the mean of what reports add goes, but with probability ``alpha`` at most.
+    """Return a limit that the mean of the reports' addends exceeds above its expectation with probability at most
+    ``alpha``.
 
-    The lesser of two bounds, each for half of ``alpha``: one knows the largest variance that any population has, the
-    other finds it in the counts, which is less where most people are of the kind that varies little. Of devices with
-    several reports only the first holds. Few columns weigh heavily, so the normal law would not do for few reports.
+    The smaller of two bounds, each at half of ``alpha``. One uses the largest variance of any population. The other
+    uses the variance of the counts, which is smaller if most people have values of low variance; it holds only for one
+    report per device. A normal approximation fails for few reports, because a few outputs have large weights.
 
     Args:
         adds: (m,) by the report's output.
@@ -135,7 +137,7 @@ def _bernstein(furthest: float, variance: float, doubt: float) -> float:
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
     ones = np.ones(decoder.inputs)
     adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
-    # The furthest from 1 that one report's sum can be; bits may all be set, or none.
+    # The largest distance from 1 of one report's sum; a word may have all bits set, or none.
     furthest = (
         np.abs(adds + excess).max()
         if decoder.one_hot
@@ -159,10 +161,10 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
 
 
 def _largest_variance(decoder: Decoder, adds: Floats) -> float:
-    """At least the variance of one report's sum, whatever its input."""
+    """Return an upper bound on the variance of one report's sum, for every input."""
     if decoder.one_hot:
         return float(decoder.backward((adds - 1) ** 2).max())
-    # Every input's sum is one in the mean, and the bits of one report are independent or, in a subset, negatively
-    # correlated. A bit that is at most as probable as its ceiling varies most there, or at one half.
+    # For every input the sum has mean one, and the bits of a report are independent or, in a subset, negatively
+    # correlated. The variance of a bit is largest at its ceiling, or at one half if that is below the ceiling.
     most = np.minimum(decoder.ceiling, 0.5)
     return float(adds**2 @ (most * (1 - most)))

@@ -1,13 +1,13 @@
 """Estimates of classes of people whose shares are taken to be the same.
 
-Classes that differ in their level differ in how sure they are. Where all have the same shares, weighting each class by
-its precision is the best unbiased combination of their estimates:
+Classes with different levels have different precision. If all classes have the same shares, weighting each class by its
+precision is the best unbiased combination of their estimates:
 
     raw = sum over classes of w_c raw_c,    w_c proportional to n_c / V_c
 
 with V_c the variance of one report of the class, summed over the values, at even shares (or its prior): known before
-anybody answers, and never estimated from the same reports. With unequal shares this estimates no population, so it is
-asked for, tested, and refused where the classes differ.
+any report, and never estimated from the same reports. If the shares differ, the result is not the distribution of any
+population. So the method must be requested, is tested, and is refused if the classes differ.
 
 Everybody's shares, whatever the classes have: classes.
 """
@@ -44,8 +44,9 @@ class SharedDecoder(ReweighedDecoder):
         super().__init__(decoders, members, priors, precision / precision.sum())
 
     def p_value(self, share: Floats, reports: int) -> float:
-        """At most how probable it is, if all classes have the same shares, that one differs from all together as much
-        as the one that differs most: normal tails, times the number of comparisons (Bonferroni)."""
+        """Return an upper bound on the p-value of the hypothesis that all classes have the same shares: the largest
+        difference of a class from all classes, by normal tails, times the number of comparisons (Bonferroni).
+        """
         together = self.invert(share)
         law = np.maximum(together, 0) / np.maximum(together, 0).sum()
         found = []

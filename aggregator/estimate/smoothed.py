@@ -6,8 +6,8 @@ be followed by a step of smoothing of strength s,
     p <- (1 - s) p + s K p,     K a triangle over about 1/64 of the range
 
 Li et al. 2020 (section 5.5) smooth fully, s = 1. That is best for smooth shapes, and loses by a factor of 2 where many
-people hold the same number, such as 40 hours a week. So the reports are split in two, each half is fitted with every
-strength, and the strongest whose fits make the other half about as likely as any is taken.
+people hold the same number, such as 40 hours a week. So the reports are split in two halves. Each half is fitted with
+every strength, and the strongest smoothing whose held-out likelihood is close to the best is taken.
 
 Measured: docs/BENCHMARKS.md.
 """
@@ -112,7 +112,7 @@ def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
     """
     found = np.full((len(counts), len(channel)), 1 / len(channel))
     reports = counts.sum(axis=1)
-    left = np.flatnonzero(reports)  # of very few reports, a half may have none
+    left = np.flatnonzero(reports)  # with very few reports, one half may be empty
     for _ in range(MOST_STEPS // 3):
         if not len(left):
             break

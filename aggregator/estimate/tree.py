@@ -7,9 +7,9 @@ passes through it (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here with variances
     up      z = w raw + (1 - w) sum of the children's z,     w = V_c / (V + V_c)
     down    est = z + v (est of the parent - sum of z in the parent) / V_c
 
-V is the variance of the district's own survey, V_c that of the sum of its children, v that of z. Everybody lives
-somewhere, so the parent of the coarsest districts has share 1. The variances that weigh are those under a reference
-law. Variances estimated from the same reports would draw large shares down.
+V is the variance of the district's own survey, V_c that of the sum of its children, v that of z. The parent of the
+coarsest districts is the whole map, with share 1. The weights use variances under a reference law, because variances
+estimated from the same reports would bias large shares downwards.
 
 The estimates are linear in the reports, so their errors follow from those of the surveys. The consistent shares are
 projected inside each parent, from the coarsest resolution to the finest, and mixed there with an even spread as far as
@@ -143,9 +143,9 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
 
     The estimates of one survey usually sum to one, so their errors are related: of k districts that are alike, each two
     have the correlation -1 / (k - 1). A channel that has a few more inputs than there are districts leaves a sum that
-    varies a little. Numbers of variances v that are independent until the variance of their sum falls to s have the
-    variances v - c v^2 with c = (sum(v) - s) / sum(v)^2, and relate in the same way. The tree knows the sum, so it can
-    take them for independent.
+    varies a little. Independent numbers with variances v, conditioned so that the variance of their sum is s, have
+    variances v - c v^2 with c = (sum(v) - s) / sum(v)^2, and the same correlations. The tree knows the sum, so it can
+    treat the estimates as independent.
 
     Args:
         decoder: of the survey's channel.
@@ -235,7 +235,9 @@ class Passes:
         return above
 
     def furthest(self, level: int, numbers: Sequence[Floats | None]) -> Floats:
-        """Return a bound of what ``estimate`` is, as a size, of a whole of 0 and numbers of at most these sizes."""
+        """Return (k,): an upper bound on the absolute value of ``estimate`` for surveys of at most these sizes and a
+        total of 0.
+        """
         above = np.zeros(1)
         for at, z in enumerate(self._up(numbers)[: level + 1]):
             parent = self.tree.parents[at]
@@ -243,7 +245,7 @@ class Passes:
         return above
 
     def adjoint(self, level: int, v: Floats) -> tuple[float, list[Floats]]:
-        """Return how the estimate of v . p is made of the surveys.
+        """Return the coefficients of the surveys in the estimate of v . p.
 
         Args:
             level: the resolution of ``v``.
@@ -338,7 +340,7 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     sums, widths = (_running(numbers[order], first, of) for numbers in (raw, v))
     c = (sums - share[of]) / widths
     kept = height[order] > c
-    kept[first] = True  # unless by rounding, or where the share is 0
+    kept[first] = True  # except by rounding, or if the share is 0
     last = np.maximum.reduceat(np.where(kept, np.arange(len(raw)), 0), first)
     inside: Floats = np.maximum(raw - c[last][parent] * v, 0)
     return inside

@@ -1,7 +1,7 @@
 """An estimate over the periods of a campaign, and what has changed.
 
-Each period is an estimate like any other, but their errors hang together, since a device repeats its output
-for as long as its answer stays. So a change is never read off two estimates: it is compared device by device (change).
+The errors of two periods are correlated, because a device repeats its output as long as its answer stays the same. So a
+change is not the difference of two independent estimates; it is computed device by device (change).
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""What every decoder can do: carry shares through a channel and back.
+"""The interface of decoders: multiply shares by a channel and by a left inverse of it.
 
 An estimate is linear in the counts. An output y has features f(y): which of the m outputs it is, one-hot, or for unary
-channels its bits. A decoder is a pair of matrices that nobody writes down: the response R (k x m), with R[x] = E[f(Y) |
-x], and a left inverse L of it (m x k), each only multiplied with. Then E[share @ L] = p whatever p is, the variance of
-every linear query is that of one number per report, and one formula serves all mechanisms.
+channels its bits. A decoder is a pair of implicit matrices: the response R (k x m), with R[x] = E[f(Y) | x], and a left
+inverse L of it (m x k). They are only multiplied with vectors, never stored. Then E[share @ L] = p for every p, and the
+variance of a linear query is the variance of one number per report, by one formula for all mechanisms.
 
     forward    p @ R        what the features come to         backward   R @ w        a mean over the output
     invert     share @ L    the unbiased estimate             adjoint    L @ v        what a feature adds to v . p
 
-Features that are one-hot sum to one, bits do not: there a query has an ``intercept`` beside what its features add.
+One-hot features sum to one; bits do not, so there a query also has an ``intercept``.
 
-How a distribution is made of the estimate, and how sure it is, is not here.
+Consistent distributions and intervals: aggregator.estimate.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class BinomialSteps:
 
         raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
 
-    One report adds one of few different numbers to raw[x]. Ordered from the top, they are the base plus the
-    heights of the steps a report reaches, and how many reports reach a step is binomial. One step is a support
-    channel: S_x is the set of outputs that reach it, with probability ``inside`` = p* from x and ``outside`` = q*
-    from every other input (MATH 4.1). Two steps: reports for x, against x, and neither.
+    One report adds one of a few numbers to raw[x]: the base plus the heights of the steps that it reaches. The number
+    of reports that reach a step is binomial. A support channel has one step, reached by the outputs of S_x, with
+    probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two steps, a report
+    counts for x, against x, or neither.
 
     Attributes:
         base: (k,) the least that one report adds, times n.
@@ -78,7 +78,7 @@ class BinomialSteps:
         return np.where(self.steps == 1, numbers, np.nan)
 
     def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
-        """The staircase of the chosen inputs alone."""
+        """Return the steps of the chosen inputs only."""
         slack = self.slack[chosen] if isinstance(self.slack, np.ndarray) else self.slack
         return BinomialSteps(self.base[chosen], self.heights[:, chosen], self.counts[:, chosen], self.reports, slack)
 
@@ -126,7 +126,7 @@ class Decoder(ABC):
         """(m,) -> (k,): R @ w, the mean of w . f(Y) for each input."""
 
     def intercept(self, v: Floats) -> float:
-        """What every report adds to the estimate of v . p, whatever its features.
+        """Return the constant that every report adds to the estimate of v . p.
 
         Raises:
             NotInvertible
@@ -167,7 +167,7 @@ class Decoder(ABC):
         return float(share @ (phi - share @ phi) ** 2)
 
     def furthest(self, v: Floats, share: Floats) -> float:
-        """The most that what one report adds to the estimate of v . p differs from the estimate, at most.
+        """Return an upper bound on the difference between one report's addend and the estimate of v . p.
 
         Raises:
             NotInvertible
@@ -195,23 +195,27 @@ class Decoder(ABC):
 
     @property
     def plain(self) -> Decoder:
-        """The decoder that uses nothing but each feature's own count: this one, where there is no other."""
+        """Return the decoder that estimates each input from its own feature count only; by default this decoder."""
         return self
 
     @property
     def words(self) -> WordIncrements | None:
-        """What a report adds where that takes many numbers; None where the ``staircase`` is the estimate."""
+        """Return the increments of a report if they take many values; None if the ``staircase`` is the estimate
+        itself.
+        """
         return None
 
     @property
     @abstractmethod
     def ceiling(self) -> Floats:
-        """(m,) max over x of R[x]: however the inputs are spread, no feature is more probable; it may be higher."""
+        """(m,) an upper bound of max over x of R[x]: the largest probability of each feature under any distribution
+        of inputs.
+        """
 
     @property
     @abstractmethod
     def weight(self) -> float:
-        """The most people that one report can count for, in the estimate of one input.
+        """Return the largest number of people that one report can count for in the estimate of one input.
 
         Raises:
             NotInvertible

@@ -1,4 +1,4 @@
-"""How far lifts may reach when a level is kept for every prior near the declared one.
+"""The range of lifts that keeps a level for every prior within a total-variation ball around the declared one.
 
 A lift is Q(y|x) / P(y). For an observer with prior P' it is divided by the mean of the lifts under P', which the worst
 P' within total variation d moves by at most d times the range of the lifts (MATH 2.13).
@@ -16,20 +16,21 @@ _HALVINGS = 60
 
 
 def lift_range(b: float, radius: float) -> tuple[float, float]:
-    """The ends (low, high) of lifts that keep the bound b for every prior near, whatever the output.
+    """Return the range (low, high) of lifts that keeps the bound b = e^level for every prior in the ball and every
+    output.
 
     With u = 1 - low and v = high - 1, lifts of mean 1 keep it where
 
         (1 + b d) v + b d u <= b - 1   and   (1 + d / b) u + d v / b <= 1 - 1 / b,
 
-    or, for any d, where high <= b low. Of these ends, those of the largest u v, which is what windows gain.
+    or, for any d, if high <= b low. Of the possible ranges, return the one with the largest u v, the gain of windows.
 
     Args:
         b: e^level.
         radius: d, 0 .. 1.
     """
     a, d = 1 / b, radius
-    # Both constraints tight, then each alone at the largest u v along it, then plain LDP.
+    # Candidates: both constraints tight, each constraint alone at its largest u v, and plain LDP.
     width = (b - a) / (1 + d * (a + b))
     found = [(1 - a * (1 + d * width), b * (1 - d * width) - 1), ((b - 1) / (2 * b), (b - 1) / 2)]
     if d:
@@ -47,7 +48,7 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
 
 
 def scaled(level: int, radius: int) -> int:
-    """The largest level at which every LIP channel for the declared prior keeps ``level`` for all priors near it.
+    """Return the largest level at which every LIP channel for the declared prior keeps ``level`` for the whole ball.
 
     That is s where e^s <= e^level (1 - d (e^s - e^-s)), or half the level, at which every LIP channel keeps ``level``
     under plain LDP (Jiang, Li, Tandon 2020, Prop. 1). Rounded down.
@@ -56,7 +57,7 @@ def scaled(level: int, radius: int) -> int:
         level: nanonats.
         radius: of the ball, in parts per billion; 0 leaves the level as it is.
     Returns:
-        Nanonats; of the least levels it may be below what a campaign declares.
+        Nanonats, rounded down; for very small levels it may be below the smallest level of a campaign.
     """
     if not radius:
         return level

@@ -20,13 +20,13 @@ from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
-"""How the names of mechanisms begin that are made for a prior, and the name of the best of them."""
+"""Prefix of the names of mechanisms for a prior, and the name of the best of them."""
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
-"""What decoding n reports of k values costs: counts, a transform of K points, bits, and a matrix of k x m cells."""
+"""Cost of decoding n reports of k values: counting, a transform of K points, bits, or a matrix of k x m cells."""
 
 REPORTS = 10_000
-"""How many reports are expected where nobody says."""
+"""Default number of expected reports."""
 
 Build: TypeAlias = Callable[[int, int], Channel]
 """A recipe of a plain channel: from a number of inputs and a level in nanonats."""
@@ -64,27 +64,28 @@ class Question:
         return self.notion.inputs or self.domain.size
 
     def missing(self, channel: Channel) -> list[str]:
-        """The families that a channel is of, its blocks' among them, and that devices do not have."""
+        """Return the families of a channel and of its blocks that the devices do not support."""
         inner = channel.channels if isinstance(channel, Blocks) else ()
         needed = {channel.family, *(one.family for one in inner if not isinstance(one, Constant))}
         return sorted(needed - self.families) if self.families else []
 
     @property
     def reported(self) -> Reported:
-        """The shares that an estimate reports, and whose error is to be small."""
+        """The shares that an estimate reports; their error is minimised."""
         return Reported.of(self.domain)
 
     @property
     def shares(self) -> list[float] | None:
-        """The shares to expect: even among the sensitive values and among the others, where a part is said.
+        """Return the expected shares, (k,): uniform, or uniform within the sensitive and the other values if ``part``
+        is given.
 
-        Of numbers whose mean is wanted, what random rounding makes of numbers that are all equally common.
+        For the mean of a number: the shares after random rounding if all numbers are equally common.
         """
         if self.goal == "mean" and isinstance(self.domain, Line) and self.domain.rounds_randomly:
             gaps = [float(high - low) for low, high in pairwise(self.domain.points)]
             around = zip([0.0, *gaps], [*gaps, 0.0], strict=True)
             return [(below + above) / (2 * sum(gaps)) for below, above in around]
-        if self.part is None or not isinstance(self.notion, HighLow):  # the second says it to the type checker
+        if self.part is None or not isinstance(self.notion, HighLow):  # the second condition is for the type checker
             return None
         sensitive = frozenset(self.notion.sensitive)
         each, other = self.part / len(sensitive), (1 - self.part) / (self.size - len(sensitive))
@@ -96,7 +97,7 @@ Recipe: TypeAlias = Callable[[], Channel]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A way to a channel.
+    """A named recipe for a channel.
 
     Attributes:
         name: what authors call it.
@@ -114,7 +115,7 @@ class Mechanism:
 
 
 def level_of(notion: Notion) -> int | str:
-    """The level at which plain LDP keeps ``notion``, or why no level does."""
+    """Return the level, in nanonats, at which plain LDP implies ``notion``; or the reason why no level does."""
     if isinstance(notion, Information):
         return notion.level  # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1)
     if isinstance(notion, MutualInformation):
@@ -131,7 +132,7 @@ def level_of(notion: Notion) -> int | str:
 
 
 def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Question], Recipe | str]:
-    """A plain LDP mechanism of ``least`` to ``most`` values, at a level that keeps every bound there is."""
+    """Return a plain LDP mechanism for ``least`` to ``most`` values; its level is the smallest bound of the notion."""
 
     def recipe(question: Question) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
@@ -149,14 +150,16 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Que
 def for_prior(
     build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
 ) -> Callable[[Question], Recipe | str]:
-    """A mechanism made for a prior of at most ``most`` values; for a radius, at a level low enough for all near it."""
+    """Return a mechanism for a prior of at most ``most`` values; with a radius, its level is lowered for the whole
+    ball.
+    """
     return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), most)
 
 
 def for_priors_near(
     build: Callable[[Sequence[int], int, int], Channel], most: int = MAX_VALUES
 ) -> Callable[[Question], Recipe | str]:
-    """A mechanism made for a prior of at most ``most`` values, a level and a radius in parts per billion."""
+    """Return a mechanism for a prior of at most ``most`` values, a level and a radius in parts per billion."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
@@ -170,7 +173,7 @@ def for_priors_near(
 
 
 def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callable[[Question], Recipe | str]:
-    """A mechanism made for a sensitive set."""
+    """Return a mechanism for a set of sensitive values."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion

@@ -1,15 +1,15 @@
 """What support schemes share: their error, and the integer weight outside the support.
 
-From input x every output of a set S_x is e^eps times likelier than any other, and for every other input x' the set S_x
-is equally likely. Then two probabilities say all about the error,
+From input x, every output of a set S_x is e^eps times as likely as any other. From every other input x', S_x has the
+same probability. Then two probabilities determine the error,
 
     p* = P(Y in S_x | x),   q* = P(Y in S_x | x'),
     n MSE = sum over x of th (1 - th) / (p* - q*)^2,   th = q* + p[x] (p* - q*)                        (MATH 4.1)
 
-so the recipes of projective geometry, subset selection and triples compute it for every size there is and take the
-least. Where other values hide among the sensitive ones, how often they do is a part of the error. These comparisons are
-in floats and decide nothing about privacy: the integers are then made of the rational lower bound of e^eps, rounding
-the weight of the outputs that tell less up.
+so the recipes of projective geometry, subset selection and triples compute it for every possible size and take the
+smallest. In high-low channels the error also includes the probability with which other values give the sensitive
+outputs. These comparisons use floats and decide nothing about privacy: the integers are derived from the rational lower
+bound of e^eps, and the outside weight is rounded up.
 
 The decoders of projective geometry and of triples have the same formulas. They differ only in how they sum over sets.
 """
@@ -48,9 +48,9 @@ class SupportDecoder(Decoder):
     """L[y, x] = ([y in S_x] - q*) / (p* - q*),   p* = cs inside,   q* = ci inside + (cs - ci) outside    (MATH 4.1)."""
 
     def __init__(self, channel: ProjectiveGeometry | Triples, shared: int) -> None:
-        """Take the numbers of a channel, of whose sets any two have ``shared`` outputs in common."""
+        """Decode ``channel``; any two of its sets have ``shared`` outputs in common."""
         self.inputs, self.features = channel.inputs, channel.outputs
-        one, far = 1 << channel.scale, channel.support - shared  # far: outputs of S_x that are not of S_x'
+        one, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
         self._likely, self._unlikely = channel.inside / one, channel.outside / one
         self._outside = (shared * channel.inside + far * channel.outside) / one  # q*
         self._gap = far * (channel.inside - channel.outside) / one  # p* - q*

@@ -1,6 +1,6 @@
-"""Decoding words of bits, with the sum of the shares known to be one.
+"""Decoding words of bits with the constraint that the shares sum to one.
 
-The bits of a report are decoded one by one, so the unbiased shares need not sum to one. That they do is used here:
+The bits of a report are decoded one by one, so the unbiased shares need not sum to one. This correction makes them:
 
     raw' = raw - u (1'raw - 1),    u = C1 / (1'C1)
 
@@ -8,9 +8,9 @@ where C is the covariance of what one report adds to raw, under a reference law 
 Since u sums to one, raw' does, and since E[1'raw] = 1, raw' is unbiased. Under the reference law, each linear query of
 raw' has the least variance of all unbiased linear estimates made of raw (generalised least squares: Aitken 1935).
 
-What adds to a value's estimate is then the whole word and not one bit, so the intervals are normal, where enough
-reports bear on the value; elsewhere the exact ones of the uncorrected estimate are kept. Which it is depends on the
-channel and on the number of reports only.
+A value's estimate then depends on the whole word and not on one bit. So its interval is normal if enough reports affect
+the value; else the exact interval of the uncorrected estimate is used. The choice depends only on the channel and on
+the number of reports.
 """
 
 from __future__ import annotations
@@ -70,26 +70,27 @@ class BalancedDecoder(BitsDecoder):
         raw, alone = self._plain.invert(share), self._plain.variances(share)
         with_sum = alone - raw * (raw.sum() - raw)
         found: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
-        return np.maximum(found, 0)  # shares that are estimates may take it below, by less than their own error
+        return np.maximum(found, 0)  # with estimated shares the difference may be slightly negative
 
     def variance(self, v: Floats, share: Floats) -> float:
         return self._plain.variance(self._without_sum(v)[0], share)
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        """The uncorrected estimate as steps; raw' has as many levels as there are words."""
+        """Return the uncorrected estimate as steps; raw' would have one level for each word."""
         return self._plain.staircase(counts, reports)
 
     @cached_property
     def words(self) -> WordIncrements:
-        # A report adds most to raw'[x] with x's bit alone, and least with all bits but that one.
+        # A report adds most to raw'[x] if only bit x is set, and least if all bits except x are set.
         unset, set_ = self._other / self._gap, (1 - self._other) / self._gap
         most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
         return WordIncrements(self._bearing(), least, most)
 
     def _bearing(self) -> Floats:
-        """The lesser of those where nobody and where everybody has the value; the other bits are as the reference law
-        has them, and taken to be independent."""
+        """Return the smaller of the values at share 0 and at share 1; the other bits follow the reference law and
+        are treated as independent.
+        """
         others = self._moments(self._law)
         least = np.full(self.inputs, np.inf)
         for second, third in (self._moments(self._other), self._moments(self._own)):

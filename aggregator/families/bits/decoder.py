@@ -1,11 +1,11 @@
 """Decoding words of bits.
 
-The bit of input x is 1 with probability b[x], and with a[x] where x is the person's own. So, whatever the other bits
-do,
+The bit of input x is 1 with probability a[x] if x is the true input, else with probability b[x]. So, independently of
+the other bits,
 
     p[x] = (share[x] - b[x]) / (a[x] - b[x])                               (Gu et al. 2020, eq. 6)
 
-and bits are correlated only through the person's one input,
+and two bits are correlated only because a person has one input,
 
     E[f_i f_j] = b_i b_j + p_i (a_i - b_i) b_j + p_j (a_j - b_j) b_i       for i other than j
 
@@ -66,7 +66,7 @@ class BitsDecoder(Decoder):
         # Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j) for i other than j.
         told = v * self.invert(share)
         alone = float(v**2 @ self.variances(share))
-        # Shares that are estimates themselves may take what is left below zero, by less than their own error.
+        # With estimated shares the difference may be slightly negative.
         return max(alone - float(told.sum() ** 2 - told @ told), 0.0)
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:

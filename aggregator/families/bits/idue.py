@@ -1,6 +1,6 @@
 """Input-discriminative unary encoding: bits for budgets by class of inputs (Gu et al. 2020).
 
-The paper's problem is convex after a change of variables, though it says it is not. With u = ln(a/b) and v =
+The paper calls its problem non-convex; after a change of variables it is convex. With u = ln(a/b) and v =
 ln((1-b)/(1-a)) of each class,
 
     a (1-b') / (b (1-a')) <= e^r    is    u + v' <= r                                    (eq. 5)
@@ -14,7 +14,7 @@ barrier finds the one optimum, in numpy alone.
     opt1   u = v: every bit flipped alike, as in RAPPOR    (eq. 10)
     opt2   a = 1/2, as in OUE                              (eq. 11)
 
-What is optimal is rounded a down and b up to 32 bits; that the level is kept is for the certificate to say.
+The optimum is rounded to 32 bits, a down and b up; the certificate then verifies the level.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
     Args:
         kind: one of ``KINDS``.
         reported: the error is that of the first ``reported`` inputs, of item sets the items: the dummies after them
-            are protected, and nobody wants to know how many they are (Gu et al. 2020, sec. VI-B). None: of all inputs.
+            are protected, and their shares are not reported (Gu et al. 2020, sec. VI-B). None: all inputs are reported.
     Raises:
         ValueError: another kind, or a class of inputs of which none is reported.
     """
@@ -64,7 +64,7 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
 
 
 def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
-    """The budget of each input of an item set: the items' own, and for every dummy the least of them.
+    """Return the budget of each input of an item set: that of each item, and for every dummy the smallest of these.
 
     Source: Gu et al. 2020, sec. VI-B.
 
@@ -102,7 +102,7 @@ def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[F
     Args:
         sizes: m, the inputs of each class whose counts are reported, one at least.
         levels: t x t, nats, the bound of an input of one class against another of the other; infinite where there is
-            none. A class without any bound is told as it is: a = 1, b = 0.
+            none. A class without any bound is sent unperturbed: a = 1, b = 0.
         kind: one of ``KINDS``.
     Raises:
         ValueError: another kind, or nothing is bounded.
@@ -264,5 +264,7 @@ MECHANISMS = (
         "idue", "a bit for each value, noisier the smaller its budget", "Gu et al. 2020, opt0", BITS, _graded("opt0")
     ),
     Mechanism("idue-opt1", "the same with symmetric bits", "Gu et al. 2020, opt1", BITS, _graded("opt1")),
-    Mechanism("idue-opt2", "the same with the own bit even", "Gu et al. 2020, opt2", BITS, _graded("opt2")),
+    Mechanism(
+        "idue-opt2", "the same, the true value's bit set half the time", "Gu et al. 2020, opt2", BITS, _graded("opt2")
+    ),
 )

@@ -15,10 +15,9 @@ from protocol.notions import Block
 
 
 def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build]) -> Channel:
-    """In each block the channel of least expected error, values of a block being equally common.
+    """Return, for each block, the channel of least expected error if all values of the block are equally common.
 
-    The ranking holds whatever share of the people a block has: what one report adds to its block's estimates is only
-    more or less often added.
+    The ranking does not depend on the block's share of the people, which only changes its number of reports.
     """
     return in_blocks(
         blocks, level, lambda size, level: min((build(size, level) for build in builders), key=expected_mse)

@@ -1,8 +1,9 @@
 """Decoding blocks: each block by its inner channel's decoder, open inputs by their own outputs.
 
-Inner decoders never ask that shares sum to one, so the reports of a block are decoded as if it were all there is. What
-hides among the outputs of block 1 is known from the open inputs' own outputs: with tau the probability of hiding, an
-own report stands for tau / (1 - tau) hidden ones, spread evenly over the block's m outputs,
+Inner decoders do not need shares that sum to one, so each block is decoded by itself. The reports of open inputs among
+the outputs of block 1 are estimated from the outputs of the open inputs. With tau the probability that an open input
+gives an output of block 1, each report of an open output stands for tau / (1 - tau) reports in block 1, uniform over
+its m outputs,
 
     p[x] = share[own output of x] / (1 - tau)                                       x open
     p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the own shares
@@ -30,7 +31,7 @@ NEGLIGIBLE = 1e-10
 
 
 class ConstantDecoder(Decoder):
-    """A block of one: its reports are its people."""
+    """Decoder of a block with one input: every report of the block counts one person."""
 
     inputs = features = 1
 
@@ -79,7 +80,7 @@ class _Alike:
     members: Integers
 
     def each(self, method: Callable[[Floats], Floats], rows: Floats) -> Floats:
-        """``method`` of the inner decoder for the vector of each block."""
+        """Apply ``method`` of the inner decoder to the vector of each block."""
         if isinstance(self.inner, HadamardDecoder):
             return method(rows)
         return np.array([method(row) for row in rows])
@@ -177,14 +178,14 @@ class BlocksDecoder(Decoder):
         moment: Floats = np.empty(self.inputs)
         for group in self._groups:
             rows = share[group.columns]
-            # The inner decoder takes off the square of its own estimate, in which nothing is hidden.
+            # The inner decoder subtracts the square of its own estimate, which excludes the open inputs.
             moment[group.members] = group.each(group.inner.variances, rows) + group.each(group.inner.invert, rows) ** 2
         moment[self._open] = share[self._own] / self._shown**2
         moment += share[self._own].sum() * self._aside**2
         return moment - self.invert(share) ** 2
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        """The inner steps, each cut in two at the level of the reports from outside the block."""
+        """Return the inner steps, each divided in two at the level of reports from outside the block."""
         pieces = [(self._open, *self._open_steps(counts))]
         pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
         base = np.zeros(self.inputs)

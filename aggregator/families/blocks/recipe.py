@@ -1,4 +1,4 @@
-"""Recipes that put a plain mechanism inside blocks, or hide other values among the outputs of sensitive ones."""
+"""Recipes for channels of blocks: a plain mechanism inside each block, and high-low channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from protocol.notions import Block, HighLow
 
 
 def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
-    """A channel for each block, which tells the block; a value alone in its block is told as it is.
+    """Return one channel for each block; a report reveals the block, and a value alone in its block is not perturbed.
 
     Source: Acharya et al. 2020, sec. 6; eq. 19 with Hadamard response inside.
 
@@ -33,12 +33,13 @@ def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
 
 
 def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> Blocks:
-    """A channel for the sensitive values, among whose outputs the others hide just often enough.
+    """Return a channel for the sensitive values; other values give its outputs with the smallest sufficient
+    probability.
 
         cover = largest weight of the inner channel / e^eps, rounded up
 
-    A single sensitive value always gives one answer, which the others give with probability e^-eps: for two values in
-    all this is the optimum for every linear or convex loss, Mangat's response (Acharya et al. 2020, Theorem 2).
+    A single sensitive value always gives one output, and the others give it with probability e^-eps. For two values
+    this is optimal for every linear or convex loss: Mangat's response (Acharya et al. 2020, Theorem 2).
 
     With Hadamard response inside, the others hide with probability 2 / (e^eps + 1) (Acharya et al. 2020, eq. 13-14,
     with S strictly larger than s and row 0 skipped: as printed, x in [s] would include the all-ones row, whose
@@ -57,7 +58,7 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
 
 
 def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Recipe | str]:
-    """A plain LDP mechanism of at most ``most`` values, inside blocks and a sensitive set too."""
+    """Return a mechanism that serves plain LDP, blocks and sensitive sets, for at most ``most`` values."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
@@ -71,5 +72,5 @@ def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Rec
 
 
 def blocks_of(notion: Block) -> list[int]:
-    """The number of the block of each input."""
+    """Return the block number of each input."""
     return [block for block, length in notion.runs for _ in range(length)]

@@ -1,7 +1,7 @@
-"""Decoding graded projective response: how many reports are orthogonal to each input, with the sum of the shares known.
+"""Decoding graded projective response: counts of reports orthogonal to each input, with shares that sum to one.
 
-Whatever the classes of x and x', S_x holds so many outputs of which x' prefers so many. So t_x, the share of reports in
-S_x, has the mean
+The sizes of S_x and of its intersection with S_x' do not depend on the classes. So t_x, the share of reports in S_x,
+has the mean
 
     p_x d_x + sum over x' of p_x' b_x',   d_x = (cs - ci) (inside_x - outside_x),
                                           b_x = ci inside_x + (cs - ci) outside_x
@@ -14,8 +14,8 @@ whose sum need not be one. That the shares sum to one is used as for words of bi
 outputs: raw' = raw - u (1'raw - 1), with u the part of each value in the variance of the sum. For one class, and as
 many inputs as points, both are the estimate of projective response.
 
-What a report adds to a value is thus mostly a matter of its set S_x, and a little of all of its points: intervals are
-normal where enough reports bear on the value, elsewhere exact ones of t_x, wider by what b may differ.
+So the addend of a report to a value depends mostly on whether the report is in S_x, and slightly on the output.
+Intervals are normal if enough reports affect the value; else they are the exact ones of t_x, widened by the range of b.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class GradedDecoder(Decoder):
         """Decode ``channel``; ``balanced``: use that the shares sum to one."""
         self.inputs, self.features = channel.inputs, channel.outputs
         self._channel, geometry, one = channel, channel.geometry, 1 << channel.scale
-        far = geometry.support - geometry.shared  # points of S_x that are not of S_x'
+        far = geometry.support - geometry.shared  # number of points in S_x and not in S_x'
         classes = np.asarray(channel.class_of, dtype=np.int64)
         pairs = list(zip(channel.inside, channel.outside, strict=True))
         self._inside = np.array([inside / one for inside, _ in pairs])[classes]
@@ -132,7 +132,7 @@ class GradedDecoder(Decoder):
             x = members[0]  # a and u are those of the class
             common = self._factor[x] * less + self._part[x] * beyond
             bearing[place] = self._bearing(x, common)
-            # Any output may be in the set of some value of the class, or beside it: that only widens the ends.
+            # Every output is treated as inside and as outside some set of the class, which can only widen the bounds.
             least[place], most[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
         return WordIncrements(bearing[classes], least[classes], most[classes])

@@ -1,7 +1,7 @@
 """Decoding noise: the inverse of a square matrix, while it is small enough to be written down.
 
-Noise has as many outputs as inputs, so its only left inverse is its inverse. That of discrete Laplace noise is mild; a
-smooth law such as the Gaussian blurs detail away, and its inverse would be noise itself.
+Noise has as many outputs as inputs, so its only left inverse is its inverse. For discrete Laplace noise the inverse is
+well-conditioned. For a smooth distribution such as the Gaussian it is not, and no unbiased estimate is made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class NoiseDecoder(TableDecoder):
     """Q as it is, a matrix of at most 2^24 numbers; L its inverse, up to ``MOST_INVERTED`` points."""
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
-        # A reference changes nothing: there is one left inverse.
+        # ``reference`` is not used: there is only one left inverse.
         self.inputs, self.features = channel.inputs, channel.outputs
         one = 1 << channel.scale
         columns = [[weight / one for weight in channel.column(y)] for y in range(channel.outputs)]

@@ -1,10 +1,10 @@
 """Recipes for noise, and geo-indistinguishability from a domain's own distances.
 
-What falls off by a factor of e^level a step keeps that level between neighbours, at the border too, if the last step
-carries all that lies beyond it. Integers keep it as well if each weight is the last one's share rounded up: no weight
-is ever zero, and no ratio above its bound.
+A distribution whose weights fall by a factor of e^level with each step keeps that level between neighbours. This holds
+at the border too if the last step gets all mass beyond it. Integer weights keep it if each is computed from the one
+before and rounded up: then no weight is zero and no ratio exceeds its bound.
 
-The (eps, delta) curve of a law is the audit's business, not here.
+The (eps, delta) curve of a distribution: protocol.levels.pairs.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ def discrete_laplace(size: int, level: int) -> Noise:
 def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
     """Gaussian noise on a line, P(step d) in proportion to e^(-d^2 / (2 sigma^2)), whose far tails are uniform.
 
-    A Gaussian tail has no finite level. Here no step is rarer than e^-level of the most frequent, so the channel keeps
-    pure LDP at ``level``, the level that is declared; what it keeps with a small delta is far better and the audit's to
-    tell. The last step carries what lies beyond it, and at least the part of one border's mass that the level asks for.
+    A Gaussian tail has no finite level. Here every step has at least e^-level times the largest probability, so the
+    channel keeps pure LDP at ``level``, which is declared. With a small delta it keeps a much smaller epsilon; the
+    audit computes it. The last step carries what lies beyond it, and at least the part of one border's mass that the
+    level asks for.
 
     Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the floor is ours.
 
@@ -118,10 +119,10 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
 def planar(geo: Geo) -> Noise:
     """Noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
 
-    Where the last row and column of steps carry what lies beyond them, the triangle inequality keeps the level for all
-    pairs, cells at the border included. Every step has a floor on top, of a law that keeps the level too, so that
-    rounding up changes no ratio by more than a few billionths; the level is lowered by as much, and the result
-    audited. On a line this is ``discrete_laplace``. On an uneven lattice the smallest gap counts for all.
+    The last row and column of steps get all mass beyond them. So by the triangle inequality the level holds for all
+    pairs of cells, also at the border. Every step has a floor on top, of a law that keeps the level too, so that
+    rounding up changes no ratio by more than a few billionths; the level is lowered by as much, and the result audited.
+    On a line this is ``discrete_laplace``. On an uneven lattice the smallest gap counts for all.
 
     Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with its border folded in).
 
@@ -149,7 +150,7 @@ def planar(geo: Geo) -> Noise:
             best = audited, channel
         if CLOSE * geo.level < audited <= geo.level:
             break
-        # Too much for the sums that were cut off and rounded, or too little for a border that hides much.
+        # The level is too high because sums were truncated and rounded, or too low because the border gets much mass.
         rate *= geo.level / audited * (1 - ROOM)
     if best is None:
         raise NotionError("neighbouring cells are so close for this level that nothing could be told apart")

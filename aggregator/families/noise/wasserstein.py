@@ -1,8 +1,8 @@
 """The Wasserstein mechanism: the notion, and by it the noise, that Pufferfish privacy asks for.
 
-Where every scenario's law of the answer given one secret can be carried to that given another without moving anybody
-further than W steps, noise of level / W a step makes the two secrets alike up to e^level: each y is as likely, up to
-e^level, from where a person is as from where the person is carried to.
+Assume that in every scenario the distribution of answers given one secret can be transported to the one given the other
+by moves of at most W steps. Then noise of level / W per step keeps the two secrets within e^level: each output's
+probability changes by at most that factor when an answer moves by W steps.
 
 The scenarios, and the level that a finished channel has under them, are ``protocol.levels``'; the file is
 ``aggregator.author.pufferfish_file``'.
@@ -40,13 +40,16 @@ def _steps(asked: Pufferfish) -> int:
 
 
 def distance(asked: Pufferfish) -> int:
-    """W: the largest distance over scenarios and pairs, steps. Secrets that a scenario rules out are not compared."""
+    """Return W, the largest distance over scenarios and pairs, in steps; secrets impossible in a scenario are
+    skipped.
+    """
     laws = [[scenario.joint[secret] for secret in pair] for scenario in asked.scenarios for pair in asked.pairs]
     return max((law_distance(first, second) for first, second in laws if sum(first) and sum(second)), default=0)
 
 
 def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
-    """The infinite Wasserstein distance between two laws on a line, steps: how far their quantiles are apart at most.
+    """Return the infinite Wasserstein distance of two distributions on a line: the largest distance of quantiles, in
+    steps.
 
         W = max over u of |F^-1(u) - G^-1(u)|
 
@@ -57,7 +60,7 @@ def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
     """
     ends = [[total * sum(law) for total in accumulate(other)] for law, other in ((second, first), (first, second))]
     mine = theirs = furthest = 0
-    # Each stretch of u up to the next jump of either has one pair of quantiles.
+    # Between two jumps of either distribution function, the pair of quantiles is constant.
     for end in sorted({total for totals in ends for total in totals} - {0}):
         while ends[0][mine] < end:
             mine += 1

@@ -45,7 +45,7 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
         raise ChannelError("subset selection has at least 3 inputs: for two, randomised response is the best there is")
     ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
     having, lacking = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
-    if lacking == 1:  # no other outside set could take a remainder
+    if lacking == 1:  # only one outside set: no set is left for the remainder
         return SubsetSelection(size, ones, outside_weight(ONE, having, lacking, level))
     return SubsetSelection(size, ones, ceil(D * ONE, exp_lower(level) * having + D * lacking))
 
@@ -53,8 +53,8 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
 def triples(size: int, level: int) -> Triples:
     """Subset selection with d = 3 on a Steiner triple system, in little more than 2 log2 k - 2 bits.
 
-    Its error is next to the least of any where k is two to five times e^eps: between randomised response, where S_x is
-    a single output, and the planes of projective geometry response.
+    Its error is near the minimum if k is 2 to 5 times e^eps: between randomised response, where S_x is one output, and
+    projective geometry response with planes.
 
     Source: Ye, Barg 2018, section IV; Bose 1939.
 
@@ -69,7 +69,7 @@ def triples(size: int, level: int) -> Triples:
 
 
 def _triples_with(size: int) -> tuple[int, int]:
-    """cs and K - cs: how many triples of ``size`` points, and up to five more, hold one of them, and do not."""
+    """Return cs and K - cs: the numbers of triples with and without a given point, for at least ``size`` points."""
     ring = ring_of(size)
     support = (3 * ring - 1) // 2
     return support, (ring - 1) * support
@@ -78,14 +78,14 @@ def _triples_with(size: int) -> tuple[int, int]:
 MECHANISMS = (
     Mechanism(
         "subset",
-        "a set of values with the own one in it, a bit each",
+        "a random subset likely to hold the true value, k bits",
         "Ye, Barg 2018",
         BITS,
         plain(subset_selection, 62, 4),
     ),
     Mechanism(
         "triples",
-        "three values, the own one among them more often than others",
+        "three values, more often with the true value than with another",
         "Ye, Barg 2018, d = 3, on a Steiner triple system (Bose 1939)",
         TRIPLES,
         plain(triples, MAX_INPUTS, 4),

@@ -1,8 +1,8 @@
 """Decoding subset selection: every report is d votes.
 
 Bit x of a report is set with probability p* from input x and q* from every other, so p[x] is (share[x] - q*) / (p* -
-q*). Each estimate is one binomial count; two of them vary together, because a report has exactly d ones, and how is
-known from the shares themselves.
+q*). Each estimate is one binomial count. Two estimates are correlated, because a report has exactly d ones; the
+covariance follows from the shares.
 
 The channel's remainder moves q* by less than 2^-64 of p* - q* and is left out.
 """
@@ -27,7 +27,7 @@ class SubsetDecoder(Decoder):
         one = 1 << channel.scale
         mine = channel.having * channel.inside  # 2^128 p*
         self._inside = mine / one
-        self._outside = (one * d - mine) / (one * (k - 1))  # the d ones of a report less the own one, in expectation
+        self._outside = (one * d - mine) / (one * (k - 1))  # expected number of ones without the bit of the true input
         self._gap = (mine * k - one * d) / (one * (k - 1))  # p* - q*, without cancellation
         # Two bits at once, given an input: that input's and another's; two others'. The rest of a set is uniform.
         self._with_own = mine * (d - 1) / (one * (k - 1))
@@ -62,7 +62,7 @@ class SubsetDecoder(Decoder):
 
             E[b_i b_j] = a (p_i + p_j) + c (1 - p_i - p_j)      for i other than j
 
-        with a and c for the bits of the own input and another, and of two others; p is the estimate.
+        with a for the bits of the true input and another input, c for those of two other inputs; p is the estimate.
         """
         p = self.invert(share)
         pairs = v.sum() ** 2 - v @ v  # sum over i other than j of v_i v_j

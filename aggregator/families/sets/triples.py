@@ -1,9 +1,9 @@
 """Decoding triples: every report is three votes.
 
 S_x, the triples with x, have probability p* from input x and q* from every other, so p[x] is (t[S_x] - q*) / (p* - q*)
-with t[S_x] the share of the reports that name x. By number, the triples of a block are n neighbours, one for each place
-of a ring, and the block tells how far each of their points is from that place: sums over triples and over their points
-are sums of turned rings, in t steps of 3 n, and no array is larger than the counts.
+with t[S_x] the share of the reports that name x. The triples of a block have n consecutive numbers, one for each place
+of a ring, and the block determines the distance of their points from that place. So sums over triples are sums of
+rotated rings: t steps of 3 n additions, without arrays larger than the counts.
 
     p* = cs inside,   q* = inside + (cs - 1) outside          (MATH 4.1, ci = 1)
 

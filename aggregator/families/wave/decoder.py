@@ -1,9 +1,9 @@
 """Decoding waves: running sums, and the mean of the numbers.
 
-An output is in the windows of neighbouring inputs, so a pass forward or back is one running sum, whatever b is. How
-many people have a single number is not read from a wave: the estimate of one share would carry the noise of a whole
-window. The shares are those that make the reports most likely. The mean output is affine in the input, so the mean of
-evenly spaced numbers has an unbiased estimate, linear in the counts:
+An output is in the windows of neighbouring inputs, so multiplying by the channel takes one running sum, for any b. The
+share of a single number is not estimated: it would have the noise of a whole window. Distributions are estimated by
+maximum likelihood. The mean output is affine in the input, so the mean of evenly spaced numbers has an unbiased
+estimate, linear in the counts:
 
     E[Y given x] = outside m (m - 1) / 2 + (inside - outside) (2 b + 1) (x + b)
 """
@@ -20,7 +20,9 @@ EVEN = 1e-9
 
 
 class WaveDecoder(Decoder):
-    """A wave, read by likelihood; of linear queries it knows those that are affine in the input."""
+    """Decoder of a wave: maximum likelihood for distributions, unbiased estimates only for queries affine in the
+    input.
+    """
 
     by_value = False
 

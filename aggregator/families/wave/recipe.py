@@ -18,7 +18,7 @@ def wave(size: int, level: int) -> Wave:
 
         Q(y|x) = e^eps / ((2 b + 1) e^eps + k - 1) for x <= y <= x + 2 b, 1 / ((2 b + 1) e^eps + k - 1) otherwise
 
-    The outside weight is rounded up to the next with which a row is whole.
+    The outside weight is rounded up to the next one for which a row sums to exactly 2^128.
 
     Source: Li, Wang, Lopuhaä-Zwakenberg, Li, Skoric 2020.
 
@@ -33,13 +33,13 @@ def wave(size: int, level: int) -> Wave:
 
 
 def half_width(size: int, level: int) -> int:
-    """The b of the published rule, or the nearest one with which a row can be whole, the larger of two.
+    """Return the b of the published rule, or the nearest permitted one (the larger of two equally near).
 
         b = floor(k (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)))
 
     Of all b the rule takes the one with the largest bound on the mutual information of input and output: half the
-    inputs at small levels, and few at large ones. The error is flat around it. A row is whole where k - 1 and 2 b + 1
-    have no common factor.
+    inputs at small levels, few at large ones. The error hardly changes around it. A row can sum to exactly 2^128 if k -
+    1 and 2 b + 1 have no common factor.
 
     Args:
         size: k.
@@ -69,7 +69,7 @@ def _on_numbers(question: Question) -> Recipe | str:
 MECHANISMS = (
     Mechanism(
         "wave",
-        "a number near the own one, for their distribution and mean",
+        "a number near the true one, for distribution and mean",
         "Li et al. 2020",
         "n + k a step",
         _on_numbers,

@@ -1,6 +1,4 @@
-"""The audit structure of waves: a pair's profile depends on its distance, a column on the mass of the inputs near
-it.
-"""
+"""The audit structure of waves: pairs by their distance, columns by the mass of the inputs near the output."""
 
 from __future__ import annotations
 
