@@ -2,12 +2,20 @@
 
 import { Uncertified } from "./errors.js";
 
+/** Of one audit: steps, and numbers that it holds at once. */
+const [MOST_STEPS, MOST_HELD] = [2 ** 22, 2 ** 19];
+
+/** Whether an audit may be made. @param {number} steps @param {number} held @returns {boolean} */
+export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_HELD;
+
 /**
  * Refuse an audit that would take too long, or too much memory.
  * @param {number} steps @param {number} held
  * @throws {Uncertified}
  */
 export function requireAffordable(steps, held) {
-  if (steps > 2 ** 22) throw new Uncertified(`the audit would take ${steps} steps, and at most ${2 ** 22} are allowed`);
-  if (held > 2 ** 19) throw new Uncertified(`the audit would hold ${held} numbers, and at most ${2 ** 19} are allowed`);
+  if (affordable(steps, held)) return;
+  const [asked, most, what] =
+    steps > MOST_STEPS ? [steps, MOST_STEPS, "take steps"] : [held, MOST_HELD, "hold numbers at once"];
+  throw new Uncertified(`the audit would ${what}, ${asked} in all, and at most ${most} are allowed`);
 }

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
-from protocol.effort import MOST_STEPS
+from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.errors import NotionError, Uncertified
-from protocol.notions.notion import Notion, require_level
+from protocol.notions.notion import Certificate, Notion, require_level, worst_pair
 
 MAX_PRIOR_WEIGHT = 2**53
 
@@ -64,6 +64,27 @@ class Information(Notion):
 
     def audit_steps(self, channel: Channel) -> int:
         return channel.prior_steps
+
+    def steps(self, channel: Channel) -> int:
+        whole = super().steps(channel)
+        return self.ldp_steps(channel) if whole > MOST_STEPS and self._follows_from_ldp(channel) else whole
+
+    def _follows_from_ldp(self, channel: Channel) -> bool:
+        """Whether ``channel`` keeps LDP at the level, which bounds a lift under every prior; if that is affordable."""
+        if self.ldp_steps(channel) > MOST_STEPS or channel.held > MOST_HELD:
+            return False
+        loss = worst_pair(channel)
+        return exact.keeps(loss.numerator, loss.denominator, self.level)
+
+    def certificate(self, channel: Channel) -> Certificate:
+        if super().steps(channel) <= MOST_STEPS:
+            return super().certificate(channel)
+        # Too large to walk over, and certified all the same: LDP at the level implies it (SPEC 6.3).
+        loss = worst_pair(channel)
+        level = loss.level
+        if level is None:
+            raise Uncertified(f"output {channel.spelled(loss.y)} rules input {loss.other} out, which no level allows")
+        return Certificate(self.level, level, level, loss, ball=level if self.radius else None)
 
     def ball_steps(self, channel: Channel) -> int:
         if not self.radius:

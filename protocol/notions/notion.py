@@ -86,8 +86,12 @@ class Notion(ABC):
 
     def ldp(self, channel: Channel) -> int | None:
         """The LDP level of ``channel`` over all the inputs that this notion compares; None where it is infinite."""
+        return worst_pair(channel).level
+
+    def ldp_steps(self, channel: Channel) -> int:
+        """Steps of ``ldp``."""
         everything = channel.apart(range(channel.inputs))
-        return channel.loss(everything, everything).level
+        return 2 * channel.inputs + channel.pair_steps(everything, everything)
 
     def ball_steps(self, channel: Channel) -> int:
         """Steps of ``ball``."""
@@ -103,8 +107,7 @@ class Notion(ABC):
 
     def steps(self, channel: Channel) -> int:
         """Steps of everything that its certificate states."""
-        everything = channel.apart(range(channel.inputs))
-        ldp = 0 if self.name == "ldp" else 2 * channel.inputs + channel.pair_steps(everything, everything)
+        ldp = 0 if self.name == "ldp" else self.ldp_steps(channel)
         return self.audit_steps(channel) + ldp + self.ball_steps(channel)
 
     def certificate(self, channel: Channel) -> Certificate:
@@ -148,6 +151,12 @@ class Notion(ABC):
     @abstractmethod
     def encode(self) -> codec.Value:
         """The wire form (SPEC 6)."""
+
+
+def worst_pair(channel: Channel) -> Loss:
+    """The largest ratio of two inputs' probabilities of one output."""
+    everything = channel.apart(range(channel.inputs))
+    return channel.loss(everything, everything)
 
 
 def certify(channel: Channel, notion: Notion) -> Certificate:

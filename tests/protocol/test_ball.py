@@ -11,8 +11,9 @@ from fractions import Fraction
 import pytest
 
 from protocol import codec, exact, notions
-from protocol.channels import Bits, Channel, RandomizedResponse, SubsetSelection, Table, Triples, Windows
+from protocol.channels import Bits, Channel, Hadamard, RandomizedResponse, SubsetSelection, Table, Triples, Windows
 from protocol.channels.windows.arrangement import Type
+from protocol.effort import MOST_STEPS
 from protocol.errors import NotionError, Uncertified
 from protocol.notions import Information, Ldp, certify
 from protocol.notions.information import RADIUS_UNITS
@@ -123,3 +124,29 @@ def test_what_is_too_large_declares_no_ball() -> None:
     assert certify(channel, Information(MOST, (1,) * 65)).ball is None
     with pytest.raises(Uncertified, match="ball"):
         certify(channel, Information(MOST, (1,) * 65, 1))
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
+    """At the LDP level of a channel every radius is kept, which is what certifies channels too large to walk over."""
+    channel = CHANNELS[name]
+    level = max(certify(channel, Ldp(MOST)).audited, exact.MIN_LEVEL)
+    for radius in (0, 1, 10**8, 10**9):
+        found = certify(channel, Information(level, PRIOR, radius))
+        assert found.audited <= level
+        assert found.ball is None or found.ball <= level
+
+
+@pytest.mark.parametrize("radius", [0, 5 * 10**7])
+def test_what_is_too_large_to_walk_over_follows_from_ldp(radius: int) -> None:
+    """Of 3,000 values a walk over all outputs takes too much. The channel is certified where it keeps LDP at the level,
+    with that level for every prior, and refused a nanonat below it, where only the walk could tell."""
+    channel = Hadamard((ONE * 731) // 1000, 3000)
+    prior = tuple(1 + x % 7 for x in range(3000))
+    plain = certify(channel, Ldp(MOST))
+    assert Information.audit_steps(Information(NAT, prior), channel) > MOST_STEPS
+    found = certify(channel, Information(plain.audited, prior, radius))
+    assert (found.audited, found.ldp, found.cost) == (plain.audited,) * 3
+    assert found.ball == (plain.audited if radius else None)
+    with pytest.raises(Uncertified, match="steps"):
+        certify(channel, Information(plain.audited - 1, prior, radius))

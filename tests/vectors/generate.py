@@ -597,10 +597,14 @@ def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
     yield "geo of noise on 4,096 points", notions.Geo.between(level, 1, [0], range(4096)), line
     yield (
         "lip of a channel with a row more than 2^22 cells",
-        notions.Information(level, (1,) * 2047),
+        notions.Information(9 * NAT // 10, (1,) * 2047),
         Hadamard(truth, 2047),
     )
-    yield "lip of projective of 2^20 - 1 outputs", notions.Information(level, (1, 1)), projective(2, 2, 20, NAT)
+    yield (
+        "lip of projective of 2^20 - 1 outputs",
+        notions.Information(9 * NAT // 10, (1, 1)),
+        projective(2, 2, 20, NAT),
+    )
     matrix = tuple(tuple(0 if x == y else NAT for y in range(110)) for x in range(110))
     yield "pairwise of a table, 11,990 pairs", notions.Matrix(NAT, matrix), Table(cells)
     runs = *((number, 2) for number in range(2**13)), (2**13, 2**20 - 2**14)
@@ -667,6 +671,15 @@ def certificate_cases() -> Iterator[Case]:
     ):
         notion = notions.Information(NAT, tuple(1 + x % 3 for x in range(channel.inputs)))
         yield case(f"lip of {name} of more than 2^22 cells", notion, channel)
+    large = Hadamard(truth_of(NAT), 2047)
+    ldp_level = notions.certify(large, notions.Ldp(20 * NAT)).audited
+    even = notions.Information(ldp_level, (1,) * 2047, 5 * 10**7)
+    yield case("lip with a radius of a channel too large to walk over, which keeps ldp", even, large)
+    yield case(
+        "lip of projective of 2^20 - 1 outputs, which keeps ldp",
+        notions.Information(NAT, (1, 1)),
+        projective(2, 2, 20, NAT),
+    )
     tight = list(_tight())
     for name, notion, channel in tight:
         yield case(name, notion, channel)
@@ -731,11 +744,16 @@ def certificate_cases() -> Iterator[Case]:
         ),
         ("pairwise with a zero where a bound is", notions.Matrix(two, matrix), line),
         ("lip a nanonat above its level", notions.Information(lip_level - 1, PRIOR), LIP_TABLE),
+        ("lip of a channel too large to walk over, ldp a nanonat above", replace(even, level=ldp_level - 1), large),
         ("lip of a ball a nanonat above its level", notions.Information(ball_level - 1, PRIOR, 10**8), LIP_TABLE),
         ("lip under another prior", notions.Information(lip_level, (98, 1, 1)), LIP_TABLE),
         ("lip with a zero", notions.Information(20 * NAT, PRIOR), line),
-        ("lip of a channel of 2^23 cells", notions.Information(20 * NAT, (1,) * 2048), Hadamard(truth_of(NAT), 2048)),
-        ("lip of projective of 2^23 - 2 cells", notions.Information(20 * NAT, (1, 1)), projective(2, 2, 22, NAT)),
+        (
+            "lip of a channel of 2^23 cells",
+            notions.Information(9 * NAT // 10, (1,) * 2048),
+            Hadamard(truth_of(NAT), 2048),
+        ),
+        ("lip of projective of 2^23 - 2 cells", notions.Information(9 * NAT // 10, (1, 1)), projective(2, 2, 22, NAT)),
         ("lip of bits that are never wrong", notions.Information(20 * NAT, (1, 1, 1)), CHANNELS[NEVER_WRONG]),
         (
             "lip of bits of 836 classes",

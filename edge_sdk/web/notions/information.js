@@ -4,9 +4,10 @@ import { Response } from "../channels/response.js";
 import { sum, worstLift } from "../channels/channel.js";
 import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
+import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
-import { ceilDiv, expLower, gcd, levelOf } from "../exact.js";
-import { Notion, certify, levelFrom, requireKept, upTo } from "./notion.js";
+import { ceilDiv, expLower, gcd, keeps, levelOf } from "../exact.js";
+import { Notion, certify, ldpSteps, levelFrom, requireKept, upTo, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -64,6 +65,27 @@ export class Information extends Notion {
   /** @param {Channel} channel */
   ballSteps(channel) {
     return this.radius && channel.ballSteps;
+  }
+
+  /** @param {Channel} channel */
+  steps(channel) {
+    const whole = super.steps(channel);
+    return !affordable(whole, 0) && this.followsFromLdp(channel) ? ldpSteps(channel) : whole;
+  }
+
+  /** Whether the channel keeps LDP at the level, which bounds a lift under every prior. @param {Channel} channel */
+  followsFromLdp(channel) {
+    if (!affordable(ldpSteps(channel), channel.held)) return false;
+    const { n, d } = worstPair(channel);
+    return keeps(n, d, this.level);
+  }
+
+  /** @param {Channel} channel */
+  certificate(channel) {
+    if (affordable(super.steps(channel), 0)) return super.certificate(channel);
+    // Too large to walk over, and certified all the same: LDP at the level implies it (SPEC 6.3).
+    const level = requireKept(worstPair(channel), this.level);
+    return { declared: this.level, audited: level, ldp: level, cost: level, ball: this.radius ? level : null, classes: [] };
   }
 
   /** @param {Channel} channel */

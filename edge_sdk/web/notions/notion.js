@@ -74,8 +74,7 @@ export class Notion {
 
   /** Steps of everything that its certificate states. @param {Channel} channel @returns {number} */
   steps(channel) {
-    const all = channel.apart(upTo(channel.inputs));
-    const ldp = this.name === "ldp" ? 0 : 2 * channel.inputs + channel.pairSteps(all, all);
+    const ldp = this.name === "ldp" ? 0 : ldpSteps(channel);
     return this.auditSteps(channel) + ldp + this.ballSteps(channel);
   }
 
@@ -97,10 +96,21 @@ export class Notion {
   }
 }
 
+/** The largest ratio of two inputs. @param {Channel} channel @returns {Worst} */
+export function worstPair(channel) {
+  const all = channel.apart(upTo(channel.inputs));
+  return channel.loss(all, all);
+}
+
+/** Steps of `worstPair`. @param {Channel} channel @returns {number} */
+export function ldpSteps(channel) {
+  const all = channel.apart(upTo(channel.inputs));
+  return 2 * channel.inputs + channel.pairSteps(all, all);
+}
+
 /** The LDP level of a channel. @param {Channel} channel @returns {bigint | null} */
 function ldpOf(channel) {
-  const all = channel.apart(upTo(channel.inputs));
-  const { n, d } = channel.loss(all, all);
+  const { n, d } = worstPair(channel);
   return levelOf(n, d);
 }
 
