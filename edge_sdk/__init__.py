@@ -3,8 +3,8 @@
     from edge_sdk import BudgetPolicy, Device
 
 The names in ``__all__`` are loaded when they are first used, so that an app pays nothing at its start for what it may
-use much later. Errors: ``edge_sdk.errors``. What a channel, a campaign and a report are: ``protocol``. What is made of
-reports: ``aggregator``, never imported here.
+use much later. Errors: ``edge_sdk.errors``. Channels, campaigns and reports: ``protocol``. Estimates from reports:
+``aggregator``, which is never imported here.
 """
 
 from __future__ import annotations

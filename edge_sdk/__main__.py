@@ -85,8 +85,8 @@ def _print(text: str) -> int:
     try:
         print(text, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left, when Python ends
-        if isinstance(error, BrokenPipeError):  # whoever reads has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at exit
+        if isinstance(error, BrokenPipeError):  # the reader closed the pipe
             return DONE
         return _fail(f"what was asked for is done, but cannot be printed: {error.strerror}", FAILED)
     return DONE
@@ -98,7 +98,9 @@ def _fail(text: str, code: int) -> int:
 
 
 class _Unasked:
-    """Stand-in for a command that is not run: creating the arguments of all commands takes longer than an answer."""
+    """Parser of a command that is not run; it ignores arguments, because creating all of them takes longer than an
+    answer.
+    """
 
     def add_argument(self, *names: str, **how: object) -> None:
         """Make nothing."""
@@ -112,7 +114,7 @@ _Command: TypeAlias = argparse.ArgumentParser | _Unasked
 
 
 def _command_in(arguments: Sequence[str]) -> str | None:
-    """The word of the command that ``arguments`` name; None where only a parser of all commands can tell."""
+    """Return the command word in ``arguments``; None if only the parser of all commands can find it."""
     words = iter(arguments)
     for word in words:
         if word in ("--store", "--key-store", "--checkpoint"):
@@ -144,7 +146,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--key-store",
         choices=["file", "keyring", "android"],
-        help="what keeps the secret of a new store: files of DIR, the desktop's keyring, or the phone's Keystore",
+        help="where a new store keeps its secret: in files of DIR, the desktop's keyring, or the phone's Keystore",
     )
     parser.add_argument(
         "--checkpoint",

@@ -49,7 +49,7 @@ class Device:
 
     Attributes:
         outbox: what waits to leave.
-        records: all that the store holds; for this package's own files, and no app's.
+        records: the tables of the store; for this package only, not for apps.
     """
 
     def __init__(
@@ -115,9 +115,9 @@ class Device:
 
         Everything joined is forgotten: answers, prior, memo, queue and consents. All that was reserved counts as spent,
         by the store or by its checkpoint, whichever is more; the caps stay, and so do the keys, unless the secret is
-        lost with another machine. What nobody knows the campaign of counts in each. A damaged database is moved to
-        ``quarantine-1`` or the next, until something is forgotten; the slots it had used are lost with it, and the
-        study refuses what it has seen. No other process may use the folder meanwhile.
+        lost with another machine. Spending that cannot be attributed to a campaign counts in each one. A damaged
+        database is moved to ``quarantine-1`` or the next, until something is forgotten; the slots it had used are lost
+        with it, and the study refuses what it has seen. No other process may use the folder meanwhile.
 
         The arguments are those of ``open``; where a database is damaged or gone, name the key store as at the start.
         Returns:
@@ -129,7 +129,7 @@ class Device:
         try:
             return opened()
         except (StoreRestored, StoreDamaged):
-            from edge_sdk.rollback.recovery import adopt  # which hardly any device ever needs
+            from edge_sdk.rollback.recovery import adopt  # rarely needed, so loaded here
 
             adopt(place, urandom, int(clock()), key_store)
         return opened()
@@ -146,7 +146,7 @@ class Device:
     ) -> None:
         self.close()
 
-    # The owner's caps and what became of them
+    # The owner's caps, and spending under them
 
     def tighten(self, policy: BudgetPolicy) -> None:
         """Add caps; where there is one already, the lower one holds.
@@ -202,19 +202,18 @@ class Device:
     def join(self, data: bytes, address: str | None = None) -> Terms:
         """Verify and audit a signed campaign, check it against the owner's caps, and keep it.
 
-        Joining again changes nothing, but that an address is kept where there was none. A campaign may be joined
+        Joining again changes nothing, except that an address is stored if there was none. A campaign may be joined
         before it opens.
 
         Args:
             address: where its study takes reports, https, or http to this very machine. Used only where the signed
                 campaign names no address; without any, its reports stay on the device, or leave in a file.
         Returns:
-            What the person is told before they agree.
-        Raises:
-            AddressRefused: ``address`` is malformed; or another one was given before (``set_address`` changes it).
-            BadData: at the stage that fails; not signed by an author this session trusts, for one.
-            OutsideSchedule: it is over; ``ClosedEarly`` where its author closed it before its time.
-            BudgetRefused: its worst case, whichever view the device has, does not fit under the caps.
+            The terms that the person is shown before consent. Raises: AddressRefused: ``address`` is malformed; or
+            another one was given before (``set_address`` changes it). BadData: at the stage that fails; not signed by
+            an author this session trusts, for one. OutsideSchedule: it is over; ``ClosedEarly`` where its author closed
+            it before its time. BudgetRefused: its worst case, whichever view the device has, does not fit under the
+            caps.
         """
         if not isinstance(data, bytes):
             raise TypeError(f"a signed campaign is bytes, as they were read from its file, not {type(data).__name__}")
@@ -228,10 +227,9 @@ class Device:
         Args:
             invitation: what the link's study answered, ``download.fetch_invited``.
         Returns:
-            What the person is told before they agree.
-        Raises:
-            InvitationRefused: the campaign's author signed addresses, and the link leads to another.
-            BadData, OutsideSchedule, BudgetRefused: as ``join``; nothing is kept.
+            The terms that the person is shown before consent. Raises: InvitationRefused: the campaign's author signed
+            addresses, and the link leads to another. BadData, OutsideSchedule, BudgetRefused: as ``join``; nothing is
+            kept.
         """
         link = invitation.link
         terms = self._join(invitation.data, link.address, invitation.author)
@@ -307,7 +305,8 @@ class Device:
     def set_address(self, campaign_id: bytes, address: str) -> None:
         """Send the reports of a joined campaign that names no address to this one from now on.
 
-        What waits goes there whole; what was received elsewhere and never acknowledged may come to both.
+        All waiting envelopes go to the new address; those that the old address received but did not acknowledge may
+        reach both.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -457,7 +456,8 @@ class Device:
         agree(self.records, joined, now, self._urandom, as_class, prior, level)
 
     def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
-        """Record the consent under a class chosen at random, most likely the one with the prior nearest to their own.
+        """Record the consent under a class chosen at random, most likely the one whose prior is nearest to the person's
+        history.
 
             the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1)
 
@@ -465,9 +465,8 @@ class Device:
         keeps their class. After forgetting, it is drawn and charged anew.
 
         Args:
-            level: nats that the choice may tell.
-            history: how often each value was the person's; None takes this device's own answers to campaigns that ask
-                for the same. It never leaves.
+            level: nats that the choice may reveal. history: counts of the person's values; None takes this device's
+                answers to campaigns with the same question. It never leaves the device.
         Returns:
             the class.
         Raises:
@@ -686,7 +685,7 @@ class Device:
     def prior(self, campaign_id: bytes) -> dict[str, int]:
         """Return the number of reports of each value: the person's history, which never leaves the device.
 
-        Where this device's view is of districts, it is of these: more was never kept.
+        If this device's view is of districts, the history is of districts; finer values were never stored.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -697,15 +696,15 @@ class Device:
         counts = self.records.memo.counts(self.records.campaigns.number(campaign_id))
         return {joined.label(x): times for x, times in sorted(counts.items())}
 
-    # Opting out
+    # Withdrawing
 
     def forget(self, campaign_id: bytes | None = None) -> None:
         """Delete a campaign, or all: answers, prior, memo, queue and consent, and their bytes in the store's files.
 
-        What was spent stays counted, as if every answer had been another one, and what was reserved beyond it is
-        released: what fits under the caps afterwards depends on how often was asked, and not on what was answered. The
-        slots already used stay used, so joining again neither refills a budget nor answers a period twice. A campaign
-        with transcripts in which anything was answered cannot be answered again: its transcript is deleted too.
+        Spending stays counted, as if all answers had been different, and the rest of the reserve is released. So the
+        remaining budget depends on how often the person was asked, not on the answers. The slots already used stay
+        used, so joining again neither refills a budget nor answers a period twice. A campaign with transcripts in which
+        anything was answered cannot be answered again: its transcript is deleted too.
 
         Args:
             campaign_id: of one joined campaign; None forgets all of them.
@@ -730,9 +729,9 @@ class Device:
     def set_clock(self) -> list[bytes]:
         """Accept the clock's present time, if it was ahead before.
 
-        A device takes the latest time it answered at for past, and a unit is silent until the clock shows a later one.
-        This takes that back and nothing else: what was spent and the slots that were used stay so. With caps for a
-        window, what was answered under later dates counts beside the worst case from now on.
+        A device treats the time of its latest answer as past, and a unit does not answer until the clock shows a later
+        time. This method resets only that: spending and used slots stay. With window caps, answers under later dates
+        count in addition to the worst case from now on.
 
         Returns:
             ids of the campaigns that had a later time; transcripts still go on only after their latest report.

@@ -1,7 +1,7 @@
 """Data for an app's screens: the parts of the questions, and the answers given.
 
-An app with a face needs data where the command line needs sentences, so that it can draw a map. Only
-reads; nothing here decides anything.
+A graphical app needs data, for example to draw a map, where the command line needs sentences. This module only reads
+and decides nothing.
 
 What the person agrees to, in English: campaigns/terms. What waits to leave: transport/waiting, and byte by byte
 disclosure/envelopes.
@@ -31,7 +31,7 @@ KNOWN_OF_FINGERPRINT = 8 * keys.KEY_ID_BYTES // 6
 """Characters of a fingerprint that follow from a key id alone."""
 
 FEW_DAYS = 12
-"""Days that an app lists, at most; of more, one is typed."""
+"""Maximum number of days that an app lists; in a longer range the day is typed."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,9 @@ def _choices(domain: Domain, shown: Sequence[str] = ()) -> AnswerChoices:
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:
-    """Return as what the answers in a joined campaign are kept and reported: the kind of its domain, or "view" where
-    this device's view coarsens the answer, so that a label is a name and no answer."""
+    """Return the kind of the stored and reported answers of a joined campaign: the kind of its domain, or "view" if
+    this device's view coarsens the answer, so that a label is not an answer.
+    """
     joined = device.records.campaigns.find(campaign_id)
     return joined.campaign.domain.kind if isinstance(joined.map, Identity | Questions) else "view"
 
@@ -236,7 +237,7 @@ def fingerprint_of(public: bytes) -> str:
 def signer(data: bytes) -> str:
     """The first ten characters of the fingerprint of the key that a campaign claims to be signed with.
 
-    Nothing is verified. A campaign's bytes tell no more of a fingerprint.
+    Nothing is verified. A campaign's bytes contain only this part of the fingerprint.
 
     Raises:
         BadData: not a campaign's bytes.

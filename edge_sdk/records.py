@@ -1,9 +1,9 @@
 """The records: the tables of one store, each with its owner class.
 
-Each kind of rows has one owner, which alone reads and writes them and knows their rules. What is to be on the disk
-together is done by several of them inside one transaction of the store.
+Each table has one owner class, the only one that reads and writes it. Rows that must be committed together are written
+by several owners in one transaction of the store.
 
-What an app may do with them: device. What is done with them: campaigns/consent, answers/answering, disclosure/preview.
+The methods for apps: device. Their implementations: campaigns/consent, answers/answering, disclosure/preview.
 """
 
 from __future__ import annotations

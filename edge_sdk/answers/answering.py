@@ -4,13 +4,13 @@ An answer is one transaction. Charge, draw, memo, signature, queued envelope and
 anything is handed out, so a crash may cost one report and never hides one. An answer may also be collected: all but
 signed, it waits in the store until a bundle puts one signature under many.
 
-The level protects which values a person holds. THAT an answer changed between two periods, and that it changed back,
-can be seen by whoever sees all periods, because an unchanged answer repeats its output.
+The level protects which values a person holds. It does not protect the fact that an answer changed: an unchanged answer
+repeats its output, so an observer of all periods sees changes and returns to an earlier value.
 
 Whether, when and how much a device sends does not depend on the answer: the worst case was reserved at consent, the
-random bytes are drawn before the value is looked at and are always as many, and all reports of as many outputs are
-equally long. Every answer but a retry is one more output, also where the value is the same again; a retry says which
-reading of the period it is, and is the same bytes again.
+same number of random bytes is always drawn, before the value is used, and all reports with the same number of outputs
+have the same length. Every answer except a retry adds one output, even if the value is unchanged. A retry names the
+reading of the period and gets the same bytes.
 
 How a report is drawn and sealed: campaigns/joined. Which slots are filled: slots. What fits under the caps:
 budget/caps.
@@ -46,7 +46,7 @@ def give(
     *,
     collects: bool,
 ) -> Receipt:
-    """``Device.answer`` or, where it is to be collected, ``Device.collect``.
+    """Implement ``Device.answer`` and, if ``collect`` is set, ``Device.collect``.
 
     Returns:
         what became of the answer; its envelope is b"" where it is collected.
@@ -60,7 +60,7 @@ def give(
         )
     period = terms.period_at(now)
     longest = joined.longest_report
-    rand = urandom(joined.rand_bytes)  # before the value is looked at, needed or not
+    rand = urandom(joined.rand_bytes)  # always drawn, before the value is used
     with records.store.transaction():
         campaign = records.campaigns.require_answerable(joined, now)
         consent = records.consents.find(campaign)
@@ -171,14 +171,14 @@ def _again(
     """Return slot and report of an earlier reading with the same input; None if none had it or it was forgotten."""
     filled = records.readings.find(campaign, period, place)
     if filled is None:
-        # Transcripts need no rows, and a clock that went back finds none: where a period takes one answer, the memo
-        # tells the latest report of each input.
+        # A campaign with one answer per period needs no rows of readings: the memo has the latest report of each input.
+        # This also works after the clock went back.
         kept = records.memo.recall(campaign, x)
         if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
             return None
         return kept.slot, joined.report(period, kept.slot, kept.packed)
     if filled.first is None and not collects:
-        return None  # whatever the value: else a report would leave for the same one, and for another none
+        return None  # for every value: else whether a report leaves would depend on the value
     if filled.x != x:
         return None
     if filled.first is None:
@@ -201,4 +201,4 @@ def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int
 def _require_reading(reading: int | None, most: int) -> None:
     whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
     if not whole or not 0 <= (reading or 0) < most:
-        raise ValueError(f"a reading is a whole number from 0 to {most - 1}: which of the period's answers it is")
+        raise ValueError(f"a reading is the number of an answer in its period, a whole number from 0 to {most - 1}")

@@ -1,7 +1,7 @@
 """The return values of ``Device.answer`` and ``Device.collect``.
 
-Levels are exact in nanonats, and in nats for print. How an answer is given: answering. What one could tell before it is
-given: disclosure/preview.
+Levels are exact in nanonats; those in nats are floats for display. Giving an answer: answering. Previewing one:
+disclosure/preview.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Receipt:
         campaign_id, period, slot: the place of the output.
         envelope: the signed report that carries it, as it was queued.
         cost_nanonats: what was charged now.
-        repeated: whether this very report was queued before, and nothing was now.
+        repeated: whether this report was queued before; then nothing was charged or queued now.
     """
 
     campaign_id: bytes
@@ -40,9 +40,9 @@ class Collected:
     """The result of an answer that waits to be bundled. Its repr does not reveal the answer.
 
     Attributes:
-        campaign_id, period, slot: the place that its output takes.
+        campaign_id, period, slot: the place of its output.
         cost_nanonats: what was charged now.
-        repeated: whether this very reading was given before, and nothing was now.
+        repeated: whether this reading was given before; then nothing was charged now.
     """
 
     campaign_id: bytes

@@ -4,7 +4,7 @@ A reading fills one slot. A slot is filled once and never given back, so the num
 often it was asked, and nothing about the values. What filled the slots of the latest period is remembered, for a retry
 to get the same bytes; earlier ones are forgotten once they are sealed, so a year of hourly readings stays small.
 
-What was drawn for a value: memo. When a reading may be filled and what it costs: answering.
+Drawn outputs: memo. When a slot may be filled, and its cost: answering.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from edge_sdk.errors import OutboxFull
 from edge_sdk.store.sqlite import Store
 
 MOST_WAITING = 4096
-"""Outputs that wait to be sealed at most, all campaigns together; also the most that one report carries."""
+"""Maximum number of outputs that wait to be sealed, over all campaigns; also the maximum in one report."""
 
 _WAITS = 0
 
@@ -122,8 +122,8 @@ class Readings:
         """
         if self.waiting() >= MOST_WAITING:
             raise OutboxFull(
-                f"{MOST_WAITING} readings wait to be bundled, and no more may: nothing was drawn or charged; bundle "
-                "and send them first"
+                f"{MOST_WAITING} readings wait to be bundled, which is the limit: nothing was drawn or charged; "
+                "bundle and send them first"
             )
 
     def runs(self, campaign: int, most: int) -> list[Run]:

@@ -1,7 +1,7 @@
 """The transcripts of one store: the earlier reports of campaigns whose next channel depends on them.
 
-A transcript is public, since its reports are, and the device keeps it only because the next report is drawn by it. It
-goes forward: a report of a period that is not later than the latest one's could not be decoded.
+A transcript is public, since its reports are, and the device keeps it only because the next report is drawn by it.
+Periods must increase: a report for the latest report's period or an earlier one could not be decoded.
 
 How a report follows from the earlier ones: campaigns/joined, and protocol.notions.transcript.
 """

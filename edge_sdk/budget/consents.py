@@ -24,9 +24,9 @@ class Consent:
         role: what they answer as.
         commitment: what it can cost.
         choice: nanonats that the choice of their class was charged.
-        latest: the time of the latest answer; before the first, that of the consent.
-        floor: a time that is known to be past, unless the clock ran ahead: that of the consent, or the beginning of the
-            period of the latest answer.
+        latest: the time of the latest answer; before the first answer, the time of the consent.
+        floor: a lower bound of the current time: that of the consent, or the start of the latest answer's period. It is
+            wrong only if the clock ran ahead.
     """
 
     time: int

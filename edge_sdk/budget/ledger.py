@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from edge_sdk.store.sqlite import NOBODYS, Store
+from edge_sdk.store.sqlite import UNATTRIBUTED, Store
 from protocol import exact
 
 
@@ -76,7 +76,7 @@ class Ledger:
             "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level FROM ledger "
             "WHERE kind IN (1, 3)) SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
         )
-        [[total, here]] = self.store.rows(query, campaign, NOBODYS)
+        [[total, here]] = self.store.rows(query, campaign, UNATTRIBUTED)
         return total or 0, here or 0
 
     def carried(self) -> list[tuple[int, int]]:
@@ -96,8 +96,8 @@ class Ledger:
 
         Args:
             time: of the latest answer, or later.
-            told: nanonats that its answers would have cost, had each been another one. Carried is no less, so that
-                what fits under the caps afterwards does not tell how many different ones there were.
+            told: nanonats that its answers would have cost if all values had been different. At least this much is
+                carried, so that the remaining budget does not reveal how many different values there were.
         """
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)
         carried = max(charged, told)
@@ -109,6 +109,7 @@ class Ledger:
             self.add(campaign, EntryKind.RELEASE, time, unspent)
 
     def _sum(self, query: str, campaign: int | None) -> int:
-        one = () if campaign is None else (campaign, NOBODYS)  # what nobody knows the campaign of counts in each
+        # Spending that cannot be attributed to a campaign counts in each one.
+        one = () if campaign is None else (campaign, UNATTRIBUTED)
         [[total]] = self.store.rows(query + (" AND campaign IN (?, ?)" if one else ""), *one)
         return total or 0

@@ -19,7 +19,7 @@ from protocol import exact
 DEFAULT_LIFETIME = 8 * exact.NANONATS
 """The lifetime cap of a device whose owner never named one: eight answers at 1 nat.
 
-Beyond about 8 nats an observer's odds can shift 3,000-fold, and a bound for life means little.
+Above about 8 nats an observer's odds can change by a factor of 3,000, so a lifetime bound protects little.
 """
 MOST_NATS = 10**6
 LIFETIME, PER_CAMPAIGN, WINDOW = "lifetime", "campaign", "window"
@@ -40,7 +40,7 @@ class BudgetPolicy:
     window: tuple[int, float] | None = None
 
     def __post_init__(self) -> None:
-        self.caps()  # whatever cannot be a cap is refused here
+        self.caps()  # refuses values that cannot be caps
 
     def caps(self) -> tuple[Cap, ...]:
         """Return the caps of this policy in nanonats, rounded down.
@@ -103,7 +103,7 @@ class Commitment:
 
     Attributes:
         cost: of one fresh draw.
-        inputs: the most fresh draws; k, where a value is drawn for once and has fewer values than reports.
+        inputs: maximum number of fresh draws; k if each value is drawn once and there are fewer values than reports.
         answers_per_period, period_seconds, periods: the schedule.
     """
 

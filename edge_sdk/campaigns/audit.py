@@ -1,7 +1,7 @@
 """The device's own audit: the levels of a campaign under every notion, by the same functions as on the desk.
 
-The device trusts nobody here. It computes the author's audit again from the campaign's integers. With the person's
-history as prior, the audit also states levels that the author cannot know. The result never leaves the device.
+The device does not rely on the author's audit. It computes every level again from the campaign's integers. With the
+person's history as prior, the audit also states levels that the author cannot know. The result never leaves the device.
 
 How a level is computed: protocol.levels. What an answer would tell: disclosure/posterior.
 """
@@ -19,7 +19,7 @@ from protocol.notions.classes import class_channels
 from protocol.views import Identity
 
 MOST_STEPS = 2**20
-"""About a second for a level; a channel that takes longer has none here."""
+"""Maximum number of steps for one level, about a second; levels that need more are not computed."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class OwnAudit:
         campaign: whose channel.
         view: the place of the view that is audited.
         survey: the levels, of the inputs of that view.
-        own: whether they are under the person's own history rather than under no knowledge at all.
+        own: whether the prior is the person's history; else it is uniform.
     """
 
     campaign: Campaign
@@ -44,7 +44,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
 
     Args:
         history: how many reports were of each value, by its label; none where the device never answered.
-        view: of the device; None for the view that comes nearest to its bound.
+        view: index of the device's view; None takes the view that is nearest to its bound.
     """
     domain, level = campaign.domain, campaign.notion.level
     view = campaign.certificate.view if view is None else view
@@ -54,7 +54,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     # The person's class is not known here, so each class gets the same prior and the worst level is reported.
     prior = counted(size, counts) * max(1, len(campaign.classes))
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
-    # A view of districts has inputs without a distance.
+    # The inputs of a view of districts have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
     asked = SurveyRequest(prior, (0, level // 2, level), metric=metric)
     found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], asked)

@@ -81,7 +81,7 @@ def choose(
         consent = records.consents.find(campaign)
         if consent is not None:
             return names[consent.role.place or 0]
-        # What is refused may not depend on the draw: room for the choice and for the costliest class.
+        # A refusal must not depend on the draw, so room is needed for the choice and the most expensive class.
         records.caps.require_room(campaign, joined.commitments, now, choice=asked)
         _require_introduction(records, joined, campaign)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
@@ -112,7 +112,7 @@ def choose_prior(
         campaign = records.campaigns.require_joined(joined.signed.id)
         role, charged = records.consents.declared(campaign), 0
         if role is None:
-            # What is refused may not depend on the draw: room for the choice and for the costliest prior.
+            # A refusal must not depend on the draw, so room is needed for the choice and the most expensive prior.
             records.caps.require_room(campaign, [most], now, choice=asked)
             _require_introduction(records, joined, campaign)
             counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
@@ -126,8 +126,8 @@ def choose_prior(
 def present_code(records: Records, joined: Joined, code: str) -> None:
     """``Device.present_code``."""
     if joined.campaign.enrolment == "open":
-        raise CampaignError(f"{joined.campaign.title!r} takes reports of anybody, without a code")
-    from protocol import link  # which hashes, and a unit takes its own digests first
+        raise CampaignError(f"{joined.campaign.title!r} takes reports from every device, without a code")
+    from protocol import link  # loads hashlib, whose digests a unit selects first
 
     if not link.is_code(code):
         raise CampaignError(f"a code is 1 to {link.MAX_CODE} letters, digits, - and _: copy it whole")
@@ -176,7 +176,9 @@ def _require_introduction(records: Records, joined: Joined, campaign: int) -> No
 
 
 def _history(records: Records, joined: Joined) -> list[int]:
-    """Return how often each value was answered, in all of the device's campaigns that ask for it as it is."""
+    """Return the number of reports of each value, over all campaigns of the device that ask for the same answer
+    uncoarsened.
+    """
     from protocol.views import Identity
 
     counts = [0] * joined.campaign.domain.size

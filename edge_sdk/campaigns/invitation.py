@@ -1,7 +1,7 @@
-"""An invitation: a link that a person was handed, with what its study answered to it.
+"""An invitation: a link that a person received, and the study's response to it.
 
-Nothing of it is believed for where it came from. The link names the campaign and its author's key, so a study that
-sends another of either is found out here, before anything is kept.
+The study is not trusted. The link names the campaign and its author's key, so a study that sends another campaign or
+key is refused here, before anything is stored.
 
 What a link is: ``protocol.link``. Who fetches it: transport/download. What joining does: ``Device.accept``.
 """

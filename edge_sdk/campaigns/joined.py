@@ -166,7 +166,8 @@ class Joined:
     def commitments(self) -> list[Commitment]:
         """The commitments of the views in this person's class, the costliest first; a plain campaign has one.
 
-        There is to be room for each, whichever view the device has: whether it takes part must not hint at its view.
+        All of them must fit under the caps, whichever view the device has: whether a device takes part must not reveal
+        its view.
         """
         if is_plain(self.campaign.views):
             return [self.commitment]
@@ -175,7 +176,7 @@ class Joined:
         return sorted(set(found), key=lambda one: (-one.worst_case, -one.cost))
 
     def most_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
-        """The commitment of whoever declares the costliest of ``priors``, or a higher one.
+        """Return an upper bound of the commitments over ``priors``.
 
         Raises:
             CampaignError: the campaign asks for no prior.
@@ -198,10 +199,10 @@ class Joined:
     def draw(self, x: int, rand: bytes) -> bytes:
         """An output for ``x``, packed."""
         law = self.channel
-        if self.campaign.classes:  # the class travels in clear: each has outputs of its own
+        if self.campaign.classes:  # reports show the class: each class has different outputs
             first = self._place * law.inputs
             law, x = self.campaign.views[self.view].channel, first + x
-        # A person's own channel may take fewer bytes than the campaign's, for which they are drawn.
+        # Bytes are drawn for the campaign's channel; the person's channel may need fewer.
         return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)
 
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
@@ -218,7 +219,7 @@ class Joined:
     def most_outputs(self) -> int:
         """The maximum number of outputs in one report."""
         emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
-        # The length of up to 2^16 bytes takes one more than that of none.
+        # A length of up to 2^16 bytes takes one byte more than a length of zero.
         room = MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
         return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.output_bits)
 
@@ -232,13 +233,15 @@ class Joined:
 
     @property
     def longest_enrolment(self) -> int:
-        """Bytes of the enrolment, which is not signed for it; before a prior was declared, of one with the longest."""
+        """Return the length of the enrolment in bytes, without signing it; before a prior is declared, the maximum
+        length.
+        """
         length = sealed_bytes(len(self._enrolment().encode()))
         size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
         if self.role.prior is not None or not size:
             return length
-        # A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three.
-        # A level stands with it in an array of its own: one byte and up to nine.
+        # A weight of 2^16 or more takes five bytes, and a sum of 2^20 allows 16 of these; other weights take three
+        # bytes. A level adds an array: one byte and up to nine.
         return length + 10 + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:

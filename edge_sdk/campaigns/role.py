@@ -1,7 +1,7 @@
 """The role: the class or the declared prior under which a person answers.
 
-A role is public, and the answer may not decide it. It is a class that the campaign names, or a prior that the device
-declares for good; the law of a person's answers follows from it and from the signed campaign alone.
+A role is public and must not depend on the answer. It is a class of the campaign, or a prior that the device declares
+permanently. The role and the signed campaign determine the person's channel.
 
 How a class or a prior is chosen by what only the device knows, and charged: consent.
 """
@@ -36,7 +36,7 @@ class Role:
 
 
 NOBODY = Role()
-"""Whoever has not agreed yet, and everybody in a campaign that treats all alike."""
+"""The empty role: before consent, and in campaigns without classes and declared priors."""
 
 
 def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
@@ -85,7 +85,7 @@ def level_of(campaign: Campaign, level: float | None) -> int:
     own, asked = _own_of(campaign), exact.level_from(level)
     require_level(asked)
     if asked > own.level:
-        raise CampaignError(f"a level of one's own is at most the campaign's, {exact.nats(own.level):g} nats")
+        raise CampaignError(f"a personal level is at most the campaign's, {exact.nats(own.level):g} nats")
     return asked if asked < own.level else 0
 
 

@@ -24,7 +24,7 @@ SAME = (
     "question", "purpose", "organisation", "domain", "notion", "classes", "addresses", "contact", "retention", "notice",
     "enrolment", "goal",
 )  # fmt: skip
-"""Of a campaign, what may not be another in the next one."""
+"""The fields of a campaign that must be equal in the next one."""
 
 
 def followed(store: Store, campaign_id: bytes) -> bytes:
@@ -70,7 +70,7 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
             data = download.fetch_campaign(url, offer.campaign_id, opener)
             try:
                 after = Joined.open(data, [before.signed.author], store.secret)
-            except BadData:  # somebody else's, or one that promises what it does not keep
+            except BadData:  # by another author, or its audit fails
                 continue
             if continues(before, after):
                 device.join(data, url)

@@ -1,6 +1,6 @@
 """The terms of a campaign, shown to the person before consent.
 
-Everything here is computed from the signed campaign, in words and nats; nothing here decides anything.
+Everything is computed from the signed campaign, as text and in nats. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class Terms:
         notice: a link to the legal notice; "" where there is none.
         opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
-        coded: whether a code is to let this device in: whoever handed it out could learn which reports are its.
+        coded: whether this device is let in by a code; whoever issued the code could learn which reports are this
+            device's.
         level: what the campaign declares, nats; to the person's class, once they have named it; their own, once they
             declared one.
         cost, cost_nanonats: of one fresh answer, for the view where it costs most.
@@ -91,9 +92,9 @@ class Terms:
         promise: the promise in numbers; ``promise.text`` puts it into words.
         answers: what can be answered, in plain words.
         views: how many views of the answer devices are asked for; 1 where all are asked for the same.
-        map: what this device's view makes of an answer; None where all devices are asked for the answer as it is.
-            ``asked`` says it in English. Of a form it is None until the person agreed: who refused because of the
-            questions that they are asked would tell something.
+        map: the coarsening of this device's view; None if all devices are asked for the uncoarsened answer. ``asked``
+            describes it in English. For a form it is None until consent: a refusal that depends on the assigned
+            questions would reveal something.
         domain: what can be answered, as the campaign has it.
         values: the possible answers in order, as one answers with them, where there are at most ``MOST_LISTED``; else
             empty.

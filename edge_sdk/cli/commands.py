@@ -122,7 +122,7 @@ def outbox(options: argparse.Namespace) -> Printed:
 
 
 def _learn(device: Device, sent: Sent) -> None:
-    """Fetch closing notices for the campaigns just sent for: the study learns nothing new by that."""
+    """Fetch closing notices for the campaigns of this upload; the study already knows these from the upload."""
     from edge_sdk.transport import download
     from edge_sdk.transport.upload import Outcome
 
@@ -171,8 +171,8 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
     """Return what was sent; if anything was not, raise an error with the reason and the time of the next attempt.
 
     Args:
-        named: whether an address was named; what belongs elsewhere then stays as it should, unless nothing belongs
-            there at all.
+        named: whether an address was named. Envelopes for other addresses then stay without an error, unless no
+            envelope belongs to the named one.
     Raises:
         Undone: it is not time for the next attempt, one failed, or the study refused what was sent.
     """
@@ -333,7 +333,7 @@ def audit(options: argparse.Namespace) -> Printed:
             raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
         with Device.open(options.store) as device:
             campaign_id = find(device, options.campaign)
-            # Which questions of a form a device is asked is not shown before the person agreed.
+            # The questions that a device is asked are not shown before consent.
             shown = device.consented(campaign_id) or not device.terms(campaign_id).questions
             view = device.records.campaigns.find(campaign_id).view if shown else None
             found = own.audit(device.campaign(campaign_id), device.prior(campaign_id), view)
@@ -390,7 +390,7 @@ def enrolment(options: argparse.Namespace) -> Printed:
 
 
 def _answer(device: Device, campaign_id: bytes, words: list[str]) -> Answer:
-    """The answer given; of a form, a word for each question.
+    """Return the answer on the command line; for a form, one word for each question.
 
     Raises:
         NotInDomain
@@ -401,12 +401,12 @@ def _answer(device: Device, campaign_id: bytes, words: list[str]) -> Answer:
 
 
 def _value(text: str) -> str:
-    """The value given; read so that no error can repeat it."""
+    """Return the value on the command line or on standard input; no error can repeat it."""
     return sys.stdin.buffer.readline().decode(errors="replace").rstrip("\r\n") if text == "-" else text
 
 
 def _counts(path: Path) -> dict[str, int]:
-    """The numbers of a CSV file with the header ``value,count``. No error repeats a row."""
+    """Return the counts of a CSV file with the header ``value,count``, by label. No error repeats a row."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = list(csv.reader(file)) or [[]]

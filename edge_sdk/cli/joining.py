@@ -1,4 +1,4 @@
-"""The commands about joining: whom the owner trusts, and the campaigns that are let in.
+"""The commands about joining: trusted authors, and campaigns that are accepted.
 
 Each calls one method of ``Device`` and returns the result by name.
 
@@ -56,7 +56,7 @@ def _follow_link(options: argparse.Namespace) -> Printed:
 
 
 def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
-    """Show whom a link would ask, and go on only if the person says so.
+    """Show which host a link would contact, and continue only if the person confirms.
 
     Raises:
         Usage: nobody can be asked.
@@ -70,7 +70,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
         raise Usage("the link was not followed, because nobody can confirm it here: add --yes to follow it")
     print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Undone("nothing was asked, and nothing is kept", {}, FAILED)
+        raise Undone("the study was not contacted, and nothing is kept", {}, FAILED)
 
 
 def trust(options: argparse.Namespace) -> Printed:
@@ -126,7 +126,7 @@ def close(options: argparse.Namespace) -> Printed:
 
 
 def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
-    """The terms in the language asked for; a person is not shown twice what is the same in it."""
+    """Return the terms in the requested language, without fields that repeat the original text."""
     told = device.terms(campaign_id, options.language).as_json()
     if not options.json and told["shown"] == told["values"]:
         del told["shown"]

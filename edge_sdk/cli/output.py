@@ -1,7 +1,6 @@
 """Prints the result of a command: names and values, or a one-line error.
 
-A script gets the names and values as they are. For people, this file knows which of them are nats, times or shares, and
-how they are written.
+Scripts get the names and values unchanged. For people, this module formats nats, times and shares.
 
 What the commands give: commands, upkeep. What they exit with: exit_codes.
 """
@@ -27,7 +26,7 @@ TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
 SHARES = {"truth", "belief_before", "belief_after", "before", "most_after"}
 """Shares that are rounded up, so that no disclosure is understated."""
 LOW_SHARES = {"wrong", "least_after"}
-"""Shares that are rounded down, for the same reason: what else a report fits, hides."""
+"""Shares that are rounded down, for the same reason: a report that also fits other answers protects the person."""
 
 
 class Usage(HalftruthError):
@@ -67,7 +66,7 @@ def _shown(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name in NATS and isinstance(value, int | float | None):
-        # A float holds every level to its last nanonat, so nothing of a bound is rounded away.
+        # A float represents every level to its last nanonat, so a bound is not rounded down.
         return "no bound" if value is None else exact.in_nats(round(value * exact.NANONATS))
     if name == "closed_early" and value is None:
         return "no"

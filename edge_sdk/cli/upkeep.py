@@ -80,7 +80,7 @@ def clock(options: argparse.Namespace) -> Printed:
 
 
 def run(options: argparse.Namespace) -> Printed:
-    """``run CONFIG``: become the unit; with ``--check``, what it would do."""
+    """``run CONFIG``: replace this process by the unit; with ``--check``, return what it would do."""
     from edge_sdk.unit import config, dry_run
 
     try:
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> Printed:
     except config.ConfigurationRefused as error:
         raise Usage(str(error)) from None
     if not options.check:
-        # In place of this process, so that what a command line loads does not stay for months.
+        # Replaces this process, so that the modules of the command line do not stay in memory for months.
         os.execv(sys.executable, [sys.executable, "-m", "edge_sdk.unit.daemon", str(options.configuration)])  # noqa: S606
     return {**planned, "source": dry_run.tried(configuration)}
 

@@ -1,7 +1,6 @@
 """What declaring a prior of one's own says, promises and costs, for the person before they agree.
 
-Everything follows from the signed campaign and the weights, as it will for everybody who reads the declaration; nothing
-is stored and nothing is drawn.
+Everything is computed from the signed campaign and the weights; nothing is stored or drawn.
 
 How it is declared: campaigns/consent.
 """
@@ -43,7 +42,7 @@ class Declaration:
 
     Attributes:
         values: in the order of the campaign.
-        holds: whether it was declared before: it holds for good, and no other one can be declared.
+        holds: whether it was declared before; a declared prior is permanent and cannot be replaced.
         level_nanonats: what it is protected at.
         own_level: whether that is a level of the person's own, and not the campaign's.
         cost_nanonats: of one fresh answer of whoever declares it.

@@ -1,6 +1,6 @@
 """Explains waiting envelopes: the meaning of their bytes, and the answers that a report fits.
 
-Everything here is read off the bytes that will leave; nothing is drawn or decided. The queue itself: transport/queue.
+Everything is parsed from the bytes that will be sent; nothing is drawn or decided. The queue itself: transport/queue.
 What an answer would add to it: preview.
 """
 
@@ -20,7 +20,7 @@ MOST_NAMED = 6
 """The answers that a report fits are named if there are at most this many."""
 
 MOST_STEPS = 2**18
-"""A small part of a second; the answers that fit are not computed for a larger channel."""
+"""Maximum number of steps, a fraction of a second; for larger channels the fitting answers are not computed."""
 
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 
@@ -74,7 +74,7 @@ class Outgoing:
 
 
 def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing, ...]:
-    """Return the waiting envelopes of one joined campaign or of all, the one that waits longest first.
+    """Return the waiting envelopes by campaign, the campaign that waits longest first.
 
     Their bytes, one after another, are what ``outbox.export`` writes of a campaign.
 
@@ -82,12 +82,12 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
         device: whose outbox it is.
         campaign_id: of one joined campaign; None takes all.
     Returns:
-        Envelopes with their parts, the one that waits longest first.
+        Envelopes with their parts; of each campaign in the order they were queued.
     Raises:
         UnknownCampaign: this device has not joined it.
     """
     if campaign_id is not None:
-        device.campaign(campaign_id)  # which is joined
+        device.campaign(campaign_id)  # raises if it is not joined
     return tuple(
         Outgoing(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
         for one in device.outbox.destinations()
@@ -127,7 +127,7 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
         device: that joined the report's campaign.
         envelope: a report, as ``outgoing`` has it.
     Returns:
-        one for each output; empty where the channel is too large to be put into words, and of an enrolment.
+        One for each output; empty if the channel is too large, and for an enrolment.
     """
     sealed = decode(envelope.data)
     if sealed.kind is not Kind.REPORT:
@@ -139,7 +139,8 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
         joined = joined.following(earlier[: told.slot], told.period)
     whole, first = joined.campaign.views[joined.view].channel, 0
     if joined.role.place is not None and isinstance(whole, Blocks):
-        first = whole.offsets[joined.role.place + 1]  # the class travels in clear: its outputs come after the others'
+        # Reports show the class: outputs of later classes follow those of earlier ones.
+        first = whole.offsets[joined.role.place + 1]
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
     size = joined.map.inputs(domain)
     nothing = domain.count if isinstance(domain, Items) else size

@@ -6,16 +6,15 @@ came first, so the matrices of levels of all draws make one for the person:
     E[x][x'] = sum over draws of max over y of ln Q(y|x) - ln Q(y|x')
 
 (Acharya et al. 2020, Prop. 1 and 2; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
-not add like this, so a campaign of LIP enters with what its channel loses whatever the prior, and one with transcripts
-with the channels that it came to. The matrix is never written down: a pair, a row's maximum and the worst pair are
-computed from the channels, exactly where that is cheap, and else from above.
+not add like this. So a LIP campaign counts with the LDP loss of its channel, and a campaign with transcripts with the
+channels that were used. The matrix is never stored: a pair, a row's maximum and the worst pair are computed from the
+channels, exactly where that is cheap, and else from above.
 
-A pair (x, x') speaks of somebody who answers x wherever they are asked about this, against somebody who answers x'.
-Whoever changes their answers may be told from somebody else by more, if campaigns differ in which values they protect:
-by the sum of the draws' own worst pairs, and no less (MATH 10.2). That is what caps are compared with. That outputs
-repeat, and so that answers did not change, is seen besides.
+A pair (x, x') compares a person who always answers x with one who always answers x'. If a person changes answers and
+campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). Caps are
+compared with this sum. In addition, repeated outputs show that an answer did not change.
 
-What an observer of one report could believe: posterior. All of it is the person's own, and never leaves.
+The posterior after one report: posterior. All results are secret and never leave the device.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from protocol.notions import MinId
 from protocol.views import Identity, Map, Questions
 
 MOST_STEPS = 2**20
-"""About a second of comparing inputs; beyond it the sum of the channels' own worst cases bounds the whole."""
+"""Maximum number of steps, about a second; beyond it, the sum of the channels' worst cases is the bound."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class Exposure:
         """
         x = self.map.index(self.domain, answer, self.dither)
         if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
-            # The answer says nothing of the questions that only another campaign asked.
+            # The answer has no part for questions that only another campaign asked.
             return self.worst
         return self.value(x)
 

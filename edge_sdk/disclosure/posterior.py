@@ -1,9 +1,9 @@
 """The person's prior from their history, and the posterior after a report.
 
-An observer who knew this person's history could believe no more after a report than Bayes' rule says, so the device
-computes it for the person before they answer. Counts in, a bound out; neither ever leaves.
+Bayes' rule bounds the belief of an observer who knows this person's history. The device computes this bound before the
+person answers. Neither the counts nor the bound leave the device.
 
-The prior is the counts plus one for each value: a value never given is unlikely, and not impossible.
+The prior is proportional to the counts plus one for each value, so values never given have a positive probability.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from protocol import exact, levels
 from protocol.channels import Channel
 
 MOST_CELLS = 2**21
-"""The steps a device takes at most, a second or two; beyond them the channel's level bounds the belief instead."""
+"""Maximum number of steps, one or two seconds; for larger channels the bound follows from the channel's level."""
 
 MOST_OUTPUTS = 2**24
-"""No table has more, and other families do not look at each."""
+"""Maximum number of cells: no table has more, and other families do not visit each cell."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
 
 
 def bounded(before: Fraction, level: int | None) -> Fraction:
-    """What could be believed at most after one output of any channel of a level: every other value emits it with at
-    least e^-level times the probability that this one does.
+    """Return an upper bound of the posterior after one output of any channel with this LDP level, rounded up: every
+    other value gives the output with at least e^-level times the probability.
 
     Args:
         before: what was believed.
@@ -70,7 +70,8 @@ def bounded(before: Fraction, level: int | None) -> Fraction:
 
 
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
-    """Return the probability that a report fits input ``x``: if x is the answer, and at least, if it is another.
+    """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound of it for other
+    answers.
 
     A report fits the inputs that make its output as likely as any; a word of independent bits those whose bit is set.
     """

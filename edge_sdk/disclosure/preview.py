@@ -1,6 +1,6 @@
 """What a person's reports reveal, and what one more would reveal.
 
-A person may know as much about what leaks as an observer does. Everything here is computed on the device, from what was
+A person should know as much about the leakage as an observer. Everything here is computed on the device, from what was
 drawn and from the person's own history, for them alone; nothing is drawn, charged or kept.
 
 What an observer of one report could believe: posterior. How the levels of many draws add: exposure.
@@ -38,13 +38,12 @@ class Preview:
         waiting_bytes: what leaves beside it: what waits of the campaign already or, before the person agreed, the
             enrolment that introduces the device.
         leaving_bytes: what the next send of the campaign carries in all.
-        truth: how often a report fits the answer where it is true: probability that the output is one of those the
-            answer makes likeliest, or, in words of independent bits, has the answer's own bit; of the answer the audit
-            found most exposed, where none was given. Where devices are asked for views, "the answer" is here and below
-            what this device's view makes of it; before the person agreed to a form, what the view makes of it whose
-            report tells most.
-        wrong: how often it fits this answer all the same where another is true, whichever; at least. Only beside it
-            does ``truth`` say what a report gives away.
+        truth: the probability that a report fits the answer if the answer is true: the output is among the most likely
+            ones for the answer or, in words of independent bits, has its bit set. Without a given answer it is that of
+            the most exposed answer in the audit. With views, "the answer" means here and below its value in this
+            device's view; before consent to a form, in the view whose report reveals most.
+        wrong: a lower bound of the probability that a report fits this answer if another answer is true. The disclosure
+            follows from ``truth`` and ``wrong`` together.
         belief: what an observer who knew this person's history could believe.
         cost_nanonats: what would be charged; for a fresh answer, where none was given.
     """
@@ -84,7 +83,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     campaign = records.campaigns.number(campaign_id)
     if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
         if value is not None:
-            raise no_consent(joined)  # the numbers would tell which questions this device is asked
+            raise no_consent(joined)  # the numbers would reveal which questions this device is asked
         return _of_every_view(joined, introduces(records, joined, campaign))
     earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
     if earlier:
@@ -115,8 +114,8 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
 
 
 def _of_every_view(joined: Joined, introduced: bool) -> Preview:
-    """The preview of the view, and of the class, where a report tells most, the same for every device: nobody agreed
-    yet.
+    """Return the preview for the view and class in which a report reveals most; before consent it is the same for every
+    device.
 
     Args:
         introduced: whether an enrolment will leave as well.

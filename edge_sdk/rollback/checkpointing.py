@@ -31,7 +31,7 @@ CHECKPOINT = "checkpoint"
 
 
 class CheckpointWriter:
-    """Follows the ledger and the caps of one open store, by its hooks: whatever changes a row moves the checkpoint.
+    """Updates the checkpoint of one open store by its hooks, whenever a ledger row or a cap changes.
 
     Attributes:
         trouble: why the checkpoint beside the store is behind; empty where it is not.
@@ -42,7 +42,7 @@ class CheckpointWriter:
         self._store = store
         self._key_store = key_store
         self._instance = instance
-        # What this transaction did: rows of the ledger, campaigns of which rows went or changed, caps.
+        # Changes of this transaction: new ledger rows, campaigns whose rows were deleted or changed, caps.
         self._added: list[Row] = []
         self._folded: set[int] = set()
         self._capped: set[str] = set()
@@ -80,7 +80,7 @@ class CheckpointWriter:
             self._store.set(CHECKPOINT, checkpoint.encode())
 
     def undone(self) -> None:
-        """Forget what the transaction did."""
+        """Discard the changes of the transaction."""
         self._added.clear()
         self._folded.clear()
         self._capped.clear()
@@ -109,13 +109,13 @@ class CheckpointWriter:
             raise StoreError(self.trouble)
 
     def move(self, alone: bool = False) -> None:
-        """Bring the key store's checkpoint up to what is committed, under the lock that whoever commits needs, so that
-        an older checkpoint never takes the place of a newer one.
+        """Bring the key store's checkpoint up to the committed state, under the write lock, so that an older checkpoint
+        never replaces a newer one.
 
         Args:
             alone: leave no byte of an earlier checkpoint.
         Raises:
-            StoreRestored: the checkpoint is further, so this is not the store that it belongs to any more.
+            StoreRestored: the checkpoint is ahead, so this is an old copy of the store.
         """
         try:
             with self._store.locked():
@@ -130,7 +130,7 @@ class CheckpointWriter:
             self.trouble = ""
 
     def say(self) -> dict[str, str]:
-        """What keeps an older state or a copy of this store from being taken for it, and what cannot be known.
+        """Return how old states and copies of this store are detected, and which ones cannot be detected.
 
         Raises:
             StoreError: the key store cannot be asked now.

@@ -16,7 +16,7 @@ from edge_sdk.store.files import write_durably
 
 SLOT_BYTES = 4096
 """One slot of a checkpoint's file: a page of the disk, so that writing one cannot tear the other."""
-FLUSH = getattr(os, "fdatasync", os.fsync)  # the file never grows, so its data are all that is to be flushed
+FLUSH = getattr(os, "fdatasync", os.fsync)  # fdatasync suffices, because the file never grows
 
 
 class FileKeyStore(KeyStore):
@@ -80,7 +80,7 @@ class FileKeyStore(KeyStore):
             alone: overwrite both slots, so that no earlier checkpoint is left.
         """
         first: OSError | None = None
-        for path in self._paths:  # a second place that is away for a while keeps no checkpoint from the first
+        for path in self._paths:  # a second place that is not mounted must not prevent writing the first
             try:
                 _keep(path, checkpoint, alone)
             except OSError as error:
@@ -114,7 +114,9 @@ def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
 
 @contextlib.contextmanager
 def _opened(path: Path, flags: int) -> Iterator[int]:
-    """A descriptor: there is one checkpoint for every commit, and Python's files take as long to open as to write."""
+    """Return a file descriptor; every commit writes a checkpoint, and opening a Python file takes as long as the
+    write.
+    """
     descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
     try:
         yield descriptor

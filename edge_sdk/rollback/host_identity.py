@@ -26,7 +26,7 @@ Mounts = list[tuple[str, str]]
 
 PART_BYTES = 16
 STABLE = {"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "zfs", "tmpfs", "overlay"}
-"""File systems of Linux in which a file keeps its inode for life. vfat, network shares and FUSE make them up."""
+"""Linux file systems in which a file keeps its inode number; vfat, network shares and FUSE invent inode numbers."""
 MACHINE_ID = "/etc/machine-id"
 SERIALS = ("/proc/device-tree/serial-number", "/sys/firmware/devicetree/base/serial-number")
 MOUNTS = "/proc/self/mountinfo"
@@ -81,10 +81,10 @@ class HostIdentity:
 def this_machine() -> bytes:
     """Return the system's installation id and the board's serial number; empty if neither exists."""
     if "ANDROID_ARGUMENT" in os.environ:
-        return b""  # apps are told no number that outlasts them, and a wrapping key in the Keystore serves better
+        return b""  # Android gives apps no permanent identifier; a wrapping key in the Keystore is used instead
     if os.name == "nt":
         return _windows_machine()
-    # A system on a read-only disk is given a number for this boot only, mounted over the file.
+    # A system on a read-only disk gets an identifier for this boot only, mounted over the file.
     lasting = MACHINE_ID not in (point for point, _ in _mounts())
     return b"\n".join(found for found in (_text(MACHINE_ID) if lasting else b"", *map(_text, SERIALS)) if found)
 
@@ -117,7 +117,7 @@ def _inode(path: Path, mounts: Mounts) -> bytes:
 def _generation(path: Path) -> bytes:
     """Return the inode's generation number, which changes when the inode is reused; empty if the file system has none.
 
-    An inode is soon used again: what replaces a file that was deleted often has its number.
+    Inode numbers are reused: the copy of a deleted file often gets its number.
     """
     if not sys.platform.startswith("linux"):
         return b""
@@ -130,7 +130,7 @@ def _generation(path: Path) -> bytes:
             answer = fcntl.ioctl(file.fileno(), asked, bytes(size))
     except OSError:
         return b""
-    return answer[:4]  # the kernel writes an int, whatever the request says
+    return answer[:4]  # the kernel writes an int, although the request says long
 
 
 def _file_system(path: Path, mounts: Mounts) -> str:
@@ -138,7 +138,7 @@ def _file_system(path: Path, mounts: Mounts) -> str:
     above = {str(folder) for folder in path.parents}
     found, longest = "", -1
     for point, kind in mounts:
-        if point in above and len(point) >= longest:  # of two at one point, the later covers the earlier
+        if point in above and len(point) >= longest:  # a later mount at the same point covers an earlier one
             found, longest = kind, len(point)
     return found
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # an extra
 
 SERVICE = "halftruth"
 LEAST_PRIORITY = 1
-"""What the keyring package recommends from; fail, null and plain-text files are below."""
+"""Minimum priority that the keyring package recommends; the fail, null and plain-text backends are below it."""
 
 
 class KeyringKeyStore(KeyStore):
@@ -108,7 +108,7 @@ def _backend() -> KeyringBackend:
     except ImportError:
         raise StoreError("the keyring package is not installed: pip install halftruth[keyring]") from None
     found = keyring.get_keyring()
-    # A chain writes to the first of its keyrings.
+    # A chain of keyrings writes to its first one.
     chained = getattr(found, "backends", None)
     first = chained[0] if chained else found
     if first.priority < LEAST_PRIORITY:

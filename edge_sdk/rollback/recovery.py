@@ -26,11 +26,11 @@ from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.rollback.store_identity import checked, fingerprint, instance_of, key_store_given, settle
 from edge_sdk.store.files import sync
-from edge_sdk.store.sqlite import DATABASE_FILE, NOBODYS, QUARANTINE, SECRET_BYTES, Store
+from edge_sdk.store.sqlite import DATABASE_FILE, QUARANTINE, SECRET_BYTES, UNATTRIBUTED, Store
 from edge_sdk.store.sqlite_errors import explained, not_the_secret, not_written
 
 STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "ledger")
-"""The tables of which something outlasts everything that was joined."""
+"""The tables with rows that outlast the joined campaigns."""
 
 
 def adopt(
@@ -42,7 +42,7 @@ def adopt(
 ) -> None:
     """Make a restored, copied or damaged store usable again.
 
-    A crash leaves a store that opens, or one that is to be adopted again and loses nothing by it.
+    After a crash, the store opens, or can be adopted again without loss.
 
     Args:
         now: the time of what is written in the ledger.
@@ -71,8 +71,8 @@ def _adopt(
             found = _secret_left(key_store, folder, store.setting("secret"))
             secret = found or urandom(SECRET_BYTES)
             checkpoint = replace(_take_over(store, made, key_store, found, now), store=fingerprint(secret))
-            # A crash after the checkpoint leaves a store behind it, and one after the commit a store without its
-            # secret: both are to be adopted again.
+            # A crash after the checkpoint was written leaves a store that is behind it. A crash after the commit leaves
+            # a store without its secret. Both can be adopted again.
             key_store.keep_checkpoint(checkpoint, alone=True)
             settle(store, secret, checkpoint, key_store, instance_of(folder, secret, key_store, machine))
         if found is None:
@@ -117,9 +117,9 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
             store.execute(add, time, campaign, EntryKind.CARRY, uncarried)
     lost = max(checkpoint.committed for checkpoint in checkpoints) - here
     if lost:
-        store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", NOBODYS)
-        store.execute(add, time, NOBODYS, EntryKind.RESERVE, lost)
-        store.execute(add, time, NOBODYS, EntryKind.CARRY, lost)
+        store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", UNATTRIBUTED)
+        store.execute(add, time, UNATTRIBUTED, EntryKind.RESERVE, lost)
+        store.execute(add, time, UNATTRIBUTED, EntryKind.CARRY, lost)
     for cap in lowest(checkpoint.caps for checkpoint in checkpoints):
         store.execute(
             "INSERT INTO cap VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET nanonats = excluded.nanonats",

@@ -1,11 +1,10 @@
 """Opens a store's folder, and refuses an old state, a copy, or another device's store.
 
 A store is identified by its secret, its checkpoint and its location. Each of the three is compared with its recorded
-value. All that is written outside the database is written last, so that a store that is refused is as it was; and
-before the database's commit, so that no store expects a checkpoint that a crash kept from being written.
+value. Files outside the database are written last, so a refused store is unchanged. They are written before the
+database's commit, so no store expects a checkpoint that a crash prevented.
 
-How the checkpoint follows from then on: checkpointing. What a place is: host_identity. Going on with a store that is
-refused: recovery.
+Updates of the checkpoint: checkpointing. Locations: host_identity. Continuing with a refused store: recovery.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def open_store(
             usual one.
         machine: bytes that identify this machine; None asks the system.
     Raises:
-        StoreRestored: its checkpoint went on without it, or it is not where it was made.
+        StoreRestored: its checkpoint is ahead of it, or it was moved or copied.
         StoreDamaged, StoreError
     """
     store = Store.connect(folder)

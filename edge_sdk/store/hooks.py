@@ -1,6 +1,6 @@
 """The callbacks by which other modules follow changes of a store's rows.
 
-The store calls them in its transactions and does not know who listens. The listener: rollback/checkpointing.
+The store calls them in its transactions. The implementation: rollback/checkpointing.
 """
 
 from __future__ import annotations

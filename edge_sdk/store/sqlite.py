@@ -7,8 +7,8 @@ A transaction is on the disk when it ends. Several processes may use a store; on
     elsewhere folder/device.checkpoint       the checkpoint of the ledger, unless the key store keeps it elsewhere
     folder/quarantine-1      what ``adopt`` moved aside, until everything is forgotten
 
-Its tables: schema. What the rows mean: records. Who follows them from outside: hooks. How a folder is opened, and
-whether it is the store that it was: rollback/store_identity.
+Tables: schema. Owners of the rows: records. Callbacks on changes: hooks. Opening a folder and checking that it is the
+same store: rollback/store_identity.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ PAGE_BYTES = 1024
 CHECKPOINT_PAGES = 256
 QUICK_PAGES = 512
 """A database of more pages is checked by doctor, and not whenever it is opened."""
-NOBODYS = 0
-"""The store's number for what was spent, nobody knows in which campaign: see ``adopt``."""
+UNATTRIBUTED = 0
+"""Pseudo-campaign for spending that cannot be attributed to a campaign: see ``adopt``."""
 QUARANTINE = "quarantine-"
 
 
@@ -51,7 +51,7 @@ class Store:
     Attributes:
         folder: where it is; None in memory.
         secret: the device's, 32 bytes.
-        hooks: what follows its rows from outside; None in memory, where nothing outlasts the process.
+        hooks: callbacks on changes of rows; None in memory, where nothing outlasts the process.
     """
 
     def __init__(self, folder: Path | None, connection: sqlite3.Connection) -> None:
@@ -232,8 +232,8 @@ class Store:
                 if folder.exists() and not folder.is_dir():
                     raise StoreError(f"{folder} is a file: a store is a folder of its own, so name one")
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                # SQLite gives its other files the mode of this one. A database that is there is never opened by hand:
-                # closing it would give up the locks of this process's other connections to it.
+                # SQLite gives its other files the mode of this one. An existing database is never opened as a file:
+                # closing it would release the locks of this process's other connections.
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(folder / DATABASE_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             connection = sqlite3.connect(
@@ -263,7 +263,7 @@ class Store:
             )
         if not tables:
             run(f"PRAGMA page_size = {PAGE_BYTES}")
-        # Two processes that make one store at once: SQLite does not wait for this one lock by itself.
+        # Two processes may create the same store at once, and SQLite does not wait for this lock by itself.
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -275,7 +275,7 @@ class Store:
                 time.sleep(0.01)
         run("PRAGMA synchronous = FULL")
         run("PRAGMA secure_delete = ON")
-        run("PRAGMA temp_store = MEMORY")  # VACUUM leaves no copy beside the store
+        run("PRAGMA temp_store = MEMORY")  # so that VACUUM writes no temporary copy to the disk
         run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
     def make_tables(self) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from edge_sdk.errors import StoreDamaged, StoreError
 
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
-"""SQLITE_ERROR is for a table or a column that is not there, and all of ours are."""
+"""Includes SQLITE_ERROR: it means a missing table or column, and the schema has all that are used."""
 
 
 REFUSALS = (sqlite3.Error, OSError, UnicodeDecodeError)
@@ -38,7 +38,7 @@ def explained(folder: Path | None) -> Iterator[None]:
 
 def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None) -> StoreError:
     """Return the ``StoreError`` for an error of SQLite or the file system on the store in ``folder``."""
-    if isinstance(error, UnicodeDecodeError):  # SQLite quotes what it cannot read
+    if isinstance(error, UnicodeDecodeError):  # SQLite's text may quote stored data
         return damaged(folder)
     if isinstance(error, sqlite3.Error):
         if any(is_code(error, name) for name in _DAMAGES):

@@ -1,4 +1,4 @@
-"""What the app and the page in a browser both say to people, and what only the page says, in the language they read.
+"""The texts shared by the app and the browser page, and those of the page only, by language.
 
 Every text is in one TOML file for each language, by the same keys. What a page says of a campaign: page. Promises:
 protocol.notions.sentences.

@@ -1,10 +1,10 @@
 """Fetches a study's list of campaigns, a campaign's signed bytes, and whether reports were counted.
 
-Nothing that comes is believed for where it came from. A list is what a stranger says, and is shown as that; a campaign
-is bytes whose hash was asked for, and ``Device.join`` verifies who signed them; "counted" is a courtesy.
+Responses are not trusted. A list is unverified and shown as such. A campaign is requested by its hash, and
+``Device.join`` verifies its signature. "Counted" is information without proof.
 
-Who asks shows a network address, and by an id or a report which campaign it is about: so ask when the person does, or
-at times that no answer decides.
+A request reveals the network address, and its id or report reveals the campaign. So requests are made when the person
+asks, or at times that do not depend on an answer.
 
 How the connection is made: upload. Which addresses are refused: address. What a study answers: docs/RECEIVE.md.
 """
@@ -172,7 +172,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
     Args:
         envelopes: sealed reports, as they were sent.
     Returns:
-        one for each; False says no more than "not (yet)".
+        One bool for each; False means that the study has not counted it yet, or never will.
     Raises:
         AddressRefused
         NoAnswer
@@ -226,7 +226,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
                 connection.request("POST", to.path, body, {"Content-Type": BATCH})
             answer = connection.getresponse()
             said = answer.read(most + 1)
-    except (OSError, http.client.HTTPException, UnicodeError):  # the last: a name that no host can have
+    except (OSError, http.client.HTTPException, UnicodeError):  # UnicodeError: a name that no host can have
         raise NoAnswer(f"no answer from {to.host}: see that the address is right and the network is there") from None
     if answer.status != http.client.OK:
         error = NoCampaign if answer.status == http.client.NOT_FOUND else NoAnswer

@@ -20,7 +20,7 @@ from edge_sdk.store.sqlite import Store
 
 MOST_ENVELOPES = 200
 MOST_BYTES = 256 * 1024
-"""What waits at most, all campaigns together; also the most that one upload carries, and that a study takes."""
+"""Limits of the queue, over all campaigns; also the limits of one upload."""
 
 Sealed: TypeAlias = bytes
 """An envelope as it leaves."""
@@ -29,7 +29,7 @@ CampaignId: TypeAlias = bytes
 """The id of a campaign."""
 
 Randomness: TypeAlias = Callable[[int], bytes]
-"""So many random bytes, as from ``os.urandom``."""
+"""A function that returns this number of random bytes, such as ``os.urandom``."""
 
 
 class Trouble(IntEnum):
@@ -83,7 +83,7 @@ class UploadAddress:
     Attributes:
         campaign: the store's number of it.
         campaign_id: its id.
-        addresses: of its study, tried in this order; empty where nobody named any.
+        addresses: of its study, tried in this order; empty if none is known.
         envelopes: how many wait.
     """
 
@@ -157,7 +157,7 @@ class UploadQueue:
     # Uploads
 
     def destinations(self) -> list[UploadAddress]:
-        """Return the addresses of all campaigns with waiting envelopes, the one that waits longest first."""
+        """Return the addresses of all campaigns with waiting envelopes, in the order of their oldest envelope."""
         rows = self.store.rows(
             "SELECT outbox.campaign, id, addresses, count(*) FROM outbox JOIN joined USING (campaign) "
             "JOIN known ON known.number = outbox.campaign GROUP BY outbox.campaign ORDER BY min(outbox.number)"
@@ -194,9 +194,7 @@ class UploadQueue:
         """Remove the envelopes that the study accepted from the queue, if they are still there.
 
         Args:
-            refused: positions in the upload of what it did not take.
-        Returns:
-            what it did not take.
+            refused: positions in the upload of the envelopes that it refused. Returns: The refused envelopes.
         """
         left = replace(sent, sealed=tuple(sent.sealed[place] for place in refused))
         with self._unchanged(sent) as same:

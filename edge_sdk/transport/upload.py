@@ -41,7 +41,7 @@ BATCH = "application/octet-stream"
 CODE = "Halftruth-Code"
 """The header by which an upload redeems a code (SPEC 9.4)."""
 HOPELESS = ("codec", "envelope")
-"""Stages at which the same bytes fail every time."""
+"""Error stages that are permanent: the same bytes would fail again."""
 
 _NOT_LET_IN = "refused the code, which is none of this campaign's or was used by another device"
 
@@ -226,7 +226,7 @@ def _put_off(upload: Upload) -> Attempt:
 def delay(failures: int, urandom: Randomness) -> int:
     """Seconds to wait after failure number ``failures + 1``: uniform in 0 .. min(24 h, 2^failures minutes).
 
-    Off uniform by less than 2^-47 for each second. Always draws ``JITTER_BYTES``.
+    The probability of each second differs from uniform by less than 2^-47. Always draws ``JITTER_BYTES``.
     """
     window = min(MOST_SECONDS, FIRST_SECONDS << min(failures, MOST_SECONDS.bit_length()))
     return int.from_bytes(urandom(JITTER_BYTES), "big") * (window + 1) >> 8 * JITTER_BYTES
@@ -240,7 +240,8 @@ def connect(to: Address) -> http.client.HTTPConnection:
 
 
 def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[int, ...]:
-    """Post an upload once; back only with its receipt. No redirect is followed: a study does not move by itself.
+    """Post an upload once and return only with its receipt. No redirect is followed, since addresses are signed or set
+    by the owner.
 
     Returns:
         positions of the envelopes that the study did not take because it does not have their campaign.
@@ -254,7 +255,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
             connection.request("POST", to.path, body, {"Content-Type": BATCH} | code)
             answer = connection.getresponse()
             said = answer.read(MOST_ANSWER_BYTES)
-    except (OSError, http.client.HTTPException, UnicodeError) as error:  # the last: a name that no host can have
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: a name that no host can have
         raise _Failed(f"no answer from {to.host}: {_why(error)}") from None
     status, stated = answer.status, _stated(said)
     if status == http.client.OK:

@@ -48,7 +48,7 @@ class Waiting:
 
 
 def waiting(queue: UploadQueue) -> list[Waiting]:
-    """Return the waiting envelopes by campaign, the one that waits longest first. Nothing is sent."""
+    """Return the waiting envelopes by campaign, in the order of their oldest envelope. Nothing is sent."""
     campaigns, found = Campaigns(queue.store), []
     for one in queue.destinations():
         sealed, upload = queue.waiting(one.campaign), queue.upload(one.campaign)

@@ -1,13 +1,13 @@
 """The unit that answers automatically: reads its source, collects, bundles and sends on a schedule.
 
-Everything has its moment, and no moment depends on a reading. A reading is numbered by the clock,
+All times are fixed by the clock and the schedule, and none depends on a reading. A reading is numbered by the clock,
 floor((now - start of the period) / every); a bundle is made when its period is full or over; sealed envelopes are sent
-at fixed intervals from a phase that is drawn once. A missed moment is not made up for, so an outage is not followed by
-a burst. What a reading decides is only what the device draws.
+at fixed intervals from a phase that is drawn once. A missed time is skipped, so an outage is not followed by a burst. A
+reading determines only the drawn output.
 
-A clock that shows a time which is known to be past is not set yet, or ran ahead before: nothing is answered until it
-shows a later one. Each step ends with everything on the disk, so a unit may be killed at any moment and goes on where
-it was.
+If the clock shows a time known to be past, it is not set yet, or it ran ahead before; nothing is answered until it
+shows a later time. Each step ends with everything on the disk, so a unit can be killed at any time and continues where
+it stopped.
 
 What leaves is sent by a child process, so that what TLS needs in memory does not stay. Logs never say a value, a
 spend or a prior.
@@ -110,7 +110,8 @@ class Unit:
         self._asking: Child | None = None
         self._sending: Child | None = None
         self._said: dict[str, str] = {}
-        # One moment for a whole step: a period that ends in between would else give a reading to the wrong one.
+        # One clock reading for the whole step; otherwise a period that ends during the step could get the wrong
+        # reading.
         self._device = Device.open(
             configuration.store, trusted(configuration), configuration.budget, clock=lambda: self._now, urandom=urandom
         )
@@ -148,7 +149,7 @@ class Unit:
         try:
             until = known_past(self._device.records, self.campaign_id)
             if self._now < until:
-                # Nothing is given a second time for it: what a window may cost counts on a clock that goes forward.
+                # Nothing is answered twice for it; the window caps assume that the clock goes forward.
                 before = "the clock shows a time before the latest reading"
                 self._warn("clock", f"{before}: waiting until {moment(until)}, or until it is set")
                 return CLOCK_SECONDS
@@ -176,7 +177,7 @@ class Unit:
             device.join(self._data)
             device.consent(campaign_id)
         except OutsideSchedule:
-            # Over; what waits of it may still leave.
+            # Over; its waiting envelopes may still be sent.
             if campaign_id not in device.campaigns or not device.consented(campaign_id):
                 raise
         terms = device.campaign(campaign_id)
@@ -234,7 +235,7 @@ class Unit:
     def _latest(self, terms: Campaign) -> tuple[int, int]:
         """Return (period, reading) of the latest used reading; (0, -1) before the first.
 
-        What was read while a clock ran ahead does not count before its time has come.
+        Readings made while the clock ran ahead do not count until their time has come.
         """
         period = (int(self._now) - terms.opens) // terms.period_seconds
         return self._device.records.readings.latest(self._number, period)
@@ -256,14 +257,14 @@ class Unit:
         place = self._place(terms)
         if place is None or place == self._tried or place <= self._latest(terms):
             return
-        # How long a source takes may tell what it reads. So the reading is of the moment at which it was begun, and
-        # nothing leaves before the latest moment at which it could end.
+        # The duration of a reading may depend on its value. So its time is the time when it began, and nothing is sent
+        # before the latest time at which it could end.
         self._tried, self._begun = place, self._now
         source = self._configuration.source
         text, reason = self._read(self._timeout)
         answer = None if reason else answer_of(terms.domain, text, source)
         if answer is None:
-            answer = self._instead  # and not a word: the log would tell what was answered
+            answer = self._instead  # not logged: the log would reveal the answer
         if answer is None:
             self._warn("source", f"{reason or NOTHING}: the reading is skipped")
             return
@@ -274,7 +275,7 @@ class Unit:
         except (UnknownCampaign, ConsentMissing, StoreRestored, StoreDamaged):
             raise
         except QuotaReached:
-            pass  # somebody else gave it
+            pass  # another process answered it
         except HalftruthError as error:
             self._warn("store", str(error))
         else:
@@ -308,7 +309,7 @@ class Unit:
         self._turn = turn
         if not due or not self._leaves or self._sending is not None or not self._waits:
             return
-        # Of its own campaign alone: another unit of the store says itself when its campaign's leave, and where to.
+        # Only its own campaign: another unit of the store has its own schedule and destination.
         named = self.campaign_id.hex()
         try:
             if to.export is None:
@@ -351,7 +352,7 @@ class Unit:
 
     @property
     def _settled(self) -> float:
-        """When the latest reading is over, however long it took."""
+        """Return the time at which the latest reading must have ended, in UTC seconds."""
         return self._begun + self._timeout + SETTLE_SECONDS
 
     def _moments(self, terms: Campaign) -> list[float]:

@@ -22,8 +22,8 @@
     url = "https://study.example"           # where the signed campaign names no address; or: export = "folder"
     every = 3600                            # seconds
 
-A file that is not understood to its last key is refused, and the text names the key and what was expected; a misspelt
-cap would otherwise stand there and protect nobody. Paths are relative to the file.
+A file with an unknown key is refused, and the error names the key and what was expected; otherwise a misspelt cap would
+have no effect. Paths are relative to the file.
 
 What a unit would do with it: dry_run. Whether a campaign fits under the caps: budget/policy.
 """

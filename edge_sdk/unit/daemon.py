@@ -1,7 +1,7 @@
 """``python -m edge_sdk.unit.daemon CONFIG``: the process that a unit lives in.
 
 A process that stays for months loads nothing but what it needs, ends at once on a signal, and logs one line for each
-problem. One process answers a campaign with a store.
+problem. At most one process answers a campaign with a store.
 
 What the unit does: agent.
 """
@@ -33,7 +33,7 @@ def run(configuration: Configuration, say: Say) -> None:
         os.set_blocking(end, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)  # the descriptor above tells; nothing is interrupted
+        signal.signal(number, lambda *_: None)  # the descriptor above signals it; the handler has nothing to do
     reader = Reader(configuration.source, stop)
     past = max(path.stat().st_mtime for path in (configuration.file, configuration.campaign))
     with (
@@ -54,7 +54,7 @@ def run(configuration: Configuration, say: Say) -> None:
 
 @contextmanager
 def _alone(configuration: Configuration, campaign_id: bytes) -> Iterator[None]:
-    """Hold a campaign of a store, so that one unit answers it; the system lets go of it when the process ends.
+    """Lock a campaign of a store, so that only one unit answers it; the system releases the lock when the process ends.
 
     Raises:
         StoreError: another process holds it.
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _log() -> Say:
     """One line each to standard error; with its level where that is the journal."""
     journal = False
-    with suppress(OSError):  # nobody listens at all
+    with suppress(OSError):  # the log is closed
         known = os.fstat(2)
         journal = os.environ.get("JOURNAL_STREAM") == f"{known.st_dev}:{known.st_ino}"
 
@@ -114,8 +114,9 @@ def _log() -> Say:
 
 
 def _spare_memory() -> None:
-    """Take Python's own digests in place of OpenSSL's: ``cryptography`` brings an OpenSSL of its own, and one is
-    enough (3 MB). The digests are the same."""
+    """Use Python's built-in digests instead of OpenSSL's. ``cryptography`` includes an OpenSSL, so a second copy (3
+    MB) is not loaded. The digests are the same.
+    """
     from importlib.util import find_spec
 
     own = ("_md5", "_sha1", "_sha3", "_blake2", *(("_sha2",) if find_spec("_sha2") else ("_sha256", "_sha512")))

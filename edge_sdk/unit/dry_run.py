@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from protocol.keys import AuthorKey
 
 SETTLE_SECONDS = 0.25
-"""For a reading to be on the disk."""
+"""Seconds reserved to write a reading to the disk."""
 
 TOLD = (
     "campaign", "title", "question", "purpose", "organisation", "author", "author_name", "addresses", "contact",
@@ -112,7 +112,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
     from edge_sdk.budget.policy import MOST_NATS, BudgetPolicy
     from edge_sdk.store.sqlite import DATABASE_FILE, MEMORY
 
-    # What an existing store allows is known to that store alone.
+    # The remaining budget of an existing store is not checked here.
     exists = (configuration.store / DATABASE_FILE).exists()
     with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration), configuration.url)

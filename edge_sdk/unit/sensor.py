@@ -96,7 +96,7 @@ class Child:
             patience: until when it may end by itself, on ``time.monotonic``.
         """
         os.close(self._reading)
-        # It stays unburied until its group is killed, so that its number is nobody else's meanwhile.
+        # The process is not reaped until its group is killed, so that its id is not reused in between.
         while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > patience:
                 break
@@ -178,11 +178,11 @@ class Reader:
 
 
 def _end_of(path: Path) -> str:
-    """The end of a file. A pipe that nobody writes to is empty, and holds nothing up."""
+    """Return the end of a file. A pipe without a writer is empty and does not block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         size = os.fstat(descriptor).st_size
-        if size > MOST_BYTES:  # what the system makes up, below /proc and /sys, says that it has no size
+        if size > MOST_BYTES:  # files below /proc and /sys report a size of 0
             os.lseek(descriptor, size - MOST_BYTES, os.SEEK_SET)
         return os.read(descriptor, MOST_BYTES).decode(errors="replace")
     finally:
@@ -206,7 +206,7 @@ def _json(text: str, names: str) -> str:
     import json  # only where a source prints it
 
     try:
-        value = json.loads(text, parse_float=str, parse_int=str)  # digits stay as they are written
+        value = json.loads(text, parse_float=str, parse_int=str)  # numbers stay text, so no digit is lost
         for name in names.split("."):
             value = value[int(name)] if isinstance(value, list) else value[name]
     except (ValueError, LookupError, TypeError, RecursionError):

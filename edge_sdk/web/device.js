@@ -276,7 +276,7 @@ export class Device {
    */
   async presentCode(id, code) {
     const joined = await this.member(id);
-    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports of anybody, without a code`);
+    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports from every device, without a code`);
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(code)) throw new CampaignError("a code is 1 to 64 letters, digits, - and _: copy it whole");
     await this.store.change(id, async (kept, state) => {
       requireJoined(kept);
@@ -307,7 +307,7 @@ export class Device {
     const { campaign, view } = joined;
     const most = campaign.answersPerPeriod;
     if (reading !== undefined && !(Number.isInteger(reading) && reading >= 0 && reading < most))
-      throw new RangeError(`a reading is a whole number from 0 to ${most - 1}: which of the period's answers it is`);
+      throw new RangeError(`a reading is the number of an answer in its period, a whole number from 0 to ${most - 1}`);
     const now = this.now;
     const period = campaign.periodAt(now);
     const rand = this.random(view.randomBytes); // before the value is looked at, needed or not

@@ -60,7 +60,7 @@ async function priorFrom(campaign, weights) {
 /** @param {Campaign} campaign @param {number | bigint} level @returns {bigint} 0n for the campaign's */
 function ownLevel(campaign, level) {
   const [own, asked] = [ownOf(campaign), levelFrom(level)];
-  if (asked > own.level) throw new CampaignError("a level of one's own is at most the campaign's");
+  if (asked > own.level) throw new CampaignError("a personal level is at most the campaign's");
   return asked < own.level ? asked : 0n;
 }
 
