@@ -124,7 +124,7 @@ class UploadQueue:
         if count + 1 > MOST_ENVELOPES or total + size > MOST_BYTES:
             raise OutboxFull(
                 f"{count} envelopes of {total} bytes wait to be sent, and the limit is {MOST_ENVELOPES} of "
-                "{MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
+                f"{MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
     def enqueue(self, campaign: int, envelope: Sealed) -> None:
