@@ -127,7 +127,7 @@ class Holdings:
     def _open(self, listed: Listed | None, asked: str) -> Known:
         if listed is None:
             names = ", ".join(one.name for one in self.listed()) or "none"
-            raise StudyError(f"{asked!r} names no campaign of the study, or several; it has: {names}")
+            raise StudyError(f"{asked!r} names no campaign of the study, or more than one. The study has: {names}")
         if listed.id not in self._opened:
             try:
                 self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))

@@ -56,7 +56,7 @@ def test_the_session_runs_as_printed(folder):
 
 
 def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
-    """README's device example answers README's campaign, and leaves one report in its upload."""
+    """README's device example answers README's campaign, and leaves its enrolment and one report in its upload."""
     monkeypatch.chdir(folder)
     code = block("python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
@@ -69,8 +69,8 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
     cost, remaining = map(float, capsys.readouterr().out.split())
     assert cost == pytest.approx(1.0)
     assert remaining == pytest.approx(4.0)  # of 8: four answers, one a period, were reserved at the consent
-    (sealed,) = envelope.read_batch((folder / "upload.htr").read_bytes())
-    assert sealed.kind is Kind.REPORT
+    introduction, sealed = envelope.read_batch((folder / "upload.htr").read_bytes())
+    assert (introduction.kind, sealed.kind) == (Kind.ENROLMENT, Kind.REPORT)
     assert Report.decode(sealed.unverified).count == 1
 
 

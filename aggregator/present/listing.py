@@ -6,6 +6,7 @@ Each function makes a short table of a command's result; scripts use ``as_json``
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -184,17 +185,26 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
         rows.append(("", f"{secrets[worst.secret]!r} against {secrets[worst.other]!r}, {scenario}"))
     for row in found.curve:
         deltas = [
-            f"{delta.above:.3g} {name}"
+            f"{exact.written(exact.rounded_up(Fraction(delta.above), 3))} {name}"
             for name, delta in (("LDP", row.ldp), (f"LIP, {audit.prior} prior", row.lip))
             if delta is not None
         ]
         if deltas:
             rows.append((f"delta at {exact.in_nats(row.epsilon)}", "; ".join(deltas)))
     if found.belief is not None:
-        before, after = (float(share) for share in found.belief)
-        rows.append(("belief", f"{before:.1%} in the likeliest value at first; after a report {after:.1%} at most"))
+        before, after = (_percent_above(share) for share in found.belief)
+        rows.append(("belief", f"{before} in the likeliest value at first; after a report {after} at most"))
     rows += [(f"{name}: not computed", reason) for name, reason in found.missing.items()]
     return rows
+
+
+def _percent_above(share: Fraction) -> str:
+    """Return a share in percent, rounded up to a tenth, so that no disclosure is understated."""
+    return f"{exact.written(Fraction(math.ceil(1000 * share), 10))}%"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def release_table(release: Release) -> Table:
@@ -265,10 +275,10 @@ def batch_table(batch: BatchFile) -> Table:
     rows = [("bytes", f"{batch.size:,}"), ("keys", f"{batch.keys:,}")]
     rows += [(kind, f"{count:,}") for kind, count in batch.kinds.items()]
     rows += [
-        (f"period {period}", f"{reports:,} reports, {outputs:,} outputs, campaign {campaign}")
+        (f"period {period}", f"{_count(reports, 'report')}, {_count(outputs, 'output')}, campaign {campaign}")
         for (campaign, period), (reports, outputs) in sorted(batch.reports.items())
     ]
-    rows += [(f"{length} bytes", f"{count:,} reports") for length, count in sorted(batch.lengths.items())]
+    rows += [(f"{length} bytes", _count(count, "report")) for length, count in sorted(batch.lengths.items())]
     return _pairs(rows)
 
 

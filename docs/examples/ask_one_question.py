@@ -18,14 +18,14 @@ trusted = public_from_line(Path(author).read_text())
 with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as device:
     terms = device.join(Path(campaign).read_bytes())  # verified and audited
     print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.text()}")
-    print(f"{terms.worst_case:g} of {device.budget.remaining:g} nats are set aside")
+    print(f"set aside, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
     value = said[0] if said else input(f"{', '.join(terms.values)}? ")
     try:
         device.consent(terms.campaign_id)
         receipt = device.answer(terms.campaign_id, value)
     except (BudgetRefused, NotInDomain, OutsideSchedule, QuotaReached) as error:
         sys.exit(f"not answered: {error}")  # the text never repeats the value
-    print(f"this answer cost {receipt.cost:g} nats; {device.budget.remaining:g} are left")
+    print(f"cost of this answer, in nats: {receipt.cost:g}; left: {device.budget.remaining:g}")
     if len(device.outbox):
         upload = Path(store) / f"report-{receipt.period}.htr"
         print(f"{device.outbox.export(upload)} envelopes in {upload}; device.outbox.send() would upload them")

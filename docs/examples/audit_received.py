@@ -26,10 +26,10 @@ except HalftruthError as error:
     sys.exit(f"refused: {error}")
 
 found = audit(terms).as_json()
-print(f"{terms.organisation} asks: {terms.question} ({terms.domain.size} values, {terms.periods} periods)")
+print(f"{terms.organisation} asks: {terms.question} (values: {terms.domain.size}, periods: {terms.periods})")
 print(f"notion {found['notion']}, mechanism {found['mechanism']}")
 for notion, level in found["levels"].items():
-    print(f"  {notion}: {level:.6f} nats" if level is not None else f"  {notion}: no bound")
+    print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: no bound")
 level = found["levels"].get("ldp")
 if level is None or level > MOST:
     sys.exit(f"an answer is protected by less than {MOST:g} nats of plain LDP")

@@ -29,6 +29,6 @@ with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=8.0)) as d
             device.collect(terms.campaign_id, f"{load:.2f}")  # in a unit: time.sleep(3600) after this
         except QuotaReached:
             break  # all readings of this period are given; the next period has as many again
-    print(f"{device.collected(terms.campaign_id)} readings cost {device.budget.spent - spent:g} nats")
+    print(f"{device.collected(terms.campaign_id)} readings, at a cost in nats of {device.budget.spent - spent:g}")
     print(f"{device.bundle(terms.campaign_id)} report")
     print(f"{device.outbox.export(Path(store) / 'day.htr')} envelopes in {Path(store) / 'day.htr'}")

@@ -25,6 +25,8 @@ NATS = {
 TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
 SHARES = {"truth", "belief_before", "belief_after", "before", "most_after"}
 """Shares that are rounded up, so that no disclosure is understated."""
+DELTAS = {"ldp", "lip"}
+"""Bounds on delta at a level, rounded up for the same reason."""
 LOW_SHARES = {"wrong", "least_after"}
 """Shares that are rounded down, for the same reason: a report that also fits other answers protects the person."""
 
@@ -74,6 +76,8 @@ def _shown(name: str, value: object) -> str:
         return moment(value)
     if name in SHARES and isinstance(value, Fraction | float):
         return f"{exact.written(Fraction(math.ceil(1000 * Fraction(value)), 10))}%"
+    if name in DELTAS and isinstance(value, float):
+        return exact.written(exact.rounded_up(Fraction(value), 3))
     if name in LOW_SHARES and isinstance(value, Fraction):
         return f"{exact.written(Fraction(math.floor(1000 * value), 10))}%"
     return str(value)

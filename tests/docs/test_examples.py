@@ -71,13 +71,13 @@ def test_every_program_is_run(printed):
 def test_the_survey_counts_everybody(printed):
     """All 2,000 simulated people are counted, none refused, and the audit proves the declared level."""
     assert "2,000 reports counted, 0 refused" in printed["run_a_survey.py"]
-    assert "ldp: 1.000000 nats" in printed["audit_received.py"]
+    assert "ldp, in nats: 1" in printed["audit_received.py"]
     assert all(value in printed["own_study.py"] for value in ("on foot", "bicycle", "bus", "train", "car"))
 
 
 def test_the_devices_leave_what_they_say(printed):
     """The person's upload is an enrolment and a report; the unit's is the same, with 24 readings in the report."""
-    assert "this answer cost 1 nats; 3 are left" in printed["ask_one_question.py"]
+    assert "cost of this answer, in nats: 1; left: 3" in printed["ask_one_question.py"]
     assert printed["sensor_unit.py"].startswith("24 readings")
     for store in ("phone", "unit"):
         (upload,) = Path(printed[store]).glob("*.htr")
