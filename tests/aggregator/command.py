@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
 from click.testing import CliRunner, Result
 
 from aggregator.cli.shell import halftruth
@@ -13,3 +18,23 @@ def run(*words: object, code: int = 0) -> Result:
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
     return result
+
+
+def wrong_words(part: str) -> list[tuple[list[str], int]]:
+    """The wrong words of a part of wrong.toml, each with its exit code."""
+    found = tomllib.loads(Path(__file__).with_name("wrong.toml").read_text(encoding="utf-8"))[part]
+    return [(shlex.split(line), int(code)) for code, lines in found.items() for line in lines]
+
+
+def require_one_clear_line(
+    words: Sequence[str], code: int, places: dict[str, Path], folder: Path, longest: int = 400
+) -> None:
+    """Wrong words end with ``code`` and a short message that no terminal obeys, and leave ``folder`` as it was."""
+    before = set(folder.iterdir())
+    typed = [word.format(**places, huge="9" * 400) for word in words]
+    said = run(*typed, code=code).stderr
+    assert said.strip()
+    assert "Traceback" not in said
+    assert len(said.strip().splitlines()[-1]) < (longest if max(map(len, typed)) < 400 else 1000)
+    assert not set(said) & {*map(chr, range(10)), "\x1b", "\x9b", "\u202e"}
+    assert set(folder.iterdir()) == before

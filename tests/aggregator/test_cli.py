@@ -12,7 +12,7 @@ import pytest
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
 from protocol import keys
-from tests.aggregator.command import run
+from tests.aggregator.command import require_one_clear_line, run, wrong_words
 
 DRAFT = """
 title = "Highest education"
@@ -196,82 +196,7 @@ def test_a_simulated_seed_repeats_and_says_so(session, tmp_path):
     assert batches[0] == batches[1]
 
 
-WRONG = [
-    (("frobnicate",), 2),
-    (("--study", "{new}", "status"), 1),
-    (("status",), 2),
-    (("audit", "{missing}"), 2),
-    (("audit", "{empty}"), 65),
-    (("audit", "{noise}"), 65),
-    (("audit", "{cut}"), 65),
-    (("audit", "{batch}"), 65),
-    (("inspect", "{empty}"), 65),
-    (("inspect", "{noise}"), 65),
-    (("campaign", "{noise}", "--key", "{key}", "--out", "{new}"), 65),
-    (("campaign", "{draft}", "--key", "{noise}", "--out", "{new}"), 65),
-    (("campaign", "{draft}", "--key", "{pub}", "--out", "{new}"), 65),
-    (("campaign", "{draft}", "--key", "{key}", "--out", "{draft}"), 1),
-    (("campaign", "{draft}", "--key", "{key}", "--out", "{folder}/no/such/x"), 2),
-    (("--study", "{lib}", "import", "{campaign}", "--trust", "{other}"), 65),
-    (("--study", "{lib}", "import", "{campaign}", "--trust", "{noise}"), 65),
-    (("--study", "{lib}", "import", "{campaign}"), 2),
-    (("--study", "{lib}", "import", "{bent}", "--trust", "{pub}"), 65),
-    (("--study", "{lib}", "enrol", "{noise}"), 65),
-    (("--study", "{lib}", "ingest", "{missing}"), 2),
-    (("--study", "{folder}", "ingest", "{batch}"), 1),
-    (("--study", "{lib}", "estimate", "nosuch"), 1),
-    (("--study", "{lib}", "estimate", "education", "--mean"), 1),
-    (("--study", "{lib}", "estimate", "education", "--mean", "--sum"), 2),
-    (("--study", "{lib}", "estimate", "education", "--value", "mauve"), 65),
-    (("--study", "{lib}", "estimate", "education", "--method", "mmse"), 1),
-    (("--study", "{lib}", "estimate", "education", "--period", "7"), 2),
-    (("--study", "{lib}", "estimate", "education", "--weights", "{noise}"), 65),
-    (("--study", "{lib}", "estimate", "education", "--confidence", "nan"), 2),
-    (("--study", "{lib}", "estimate", "education", "--plot", "{folder}/x.pdf"), 2),
-    (("--study", "{lib}", "estimate", "education", "--plot", "{folder}/no/x.png"), 2),
-    (("--study", "{lib}", "compare", "education", "education"), 2),
-    (("--study", "{draft}", "status"), 2),
-    (("--study", "{draft}", "receive"), 2),
-    (("--study", "{lib}", "receive", "--listen", "nothing"), 2),
-    (("--study", "{new}", "import", "{batch}", "--trust", "{pub}"), 65),
-    (("plan", "--values", "10", "--epsilon", "nan"), 2),
-    (("plan", "--values", "10", "--epsilon", "1", "--error", "nan"), 2),
-    (("plan", "--values", "10", "--epsilon", "1", "--radius", "0.1"), 2),
-    (("plan", "--values", "10", "--epsilon", "1", "--plot", "{folder}/x.pdf"), 2),
-    (("audit", "{campaign}", "--ball", "nan"), 2),
-    (("audit", "{campaign}", "--epsilon", "nan"), 2),
-    (("simulate", "{batch}", "--truth", "{counts}", "--out", "{new}"), 65),
-    (("simulate", "{campaign}", "--truth", "{batch}", "--out", "{new}", "--keys", "{new}2"), 65),
-    (("--study", "{lib}", "estimate", "education", "--truth", "{draft}"), 65),
-    (("simulate", "{campaign}", "--truth", "{draft}", "--out", "{new}", "--keys", "{new}2"), 65),
-    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}"), 1),
-    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{batch}", "--keys", "{new}2"), 1),
-    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--period", "9"), 1),
-    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--change", ".1"), 2),
-    (("simulate", "{campaign}", "--truth", "{counts}", "--out", "{new}", "--keys", "{new}2", "--panel"), 1),
-    (("simulate", "{campaign}", "--truth", "{crowded}", "--out", "{new}", "--keys", "{new}2"), 65),
-    (("simulate", "{campaign}", "--truth", "{beyond}", "--out", "{new}", "--keys", "{new}2"), 65),
-    (("--study", "{lib}", "estimate", "education", "--truth", "{beyond}"), 65),
-    (("campaign", "{digits}", "--key", "{key}", "--out", "{new}"), 65),
-    (("campaign", "{thousands}", "--key", "{key}", "--out", "{new}"), 65),
-    (("campaign", "{nul}", "--key", "{key}", "--out", "{new}"), 65),
-    (("plan", "--values", "10", "--epsilon", "1", "--error", "1e-300"), 2),
-    (("plan", "--values", "10", "--epsilon", "1", "--reports", "9" * 400), 2),
-    (("--study", "{lib}", "compact", "--retention-hours", "9" * 400), 2),
-    (("--study", "{lib}", "estimate", "education", "--value", "none", "--population", "9" * 400), 2),
-    (("audit", "{folder}/\x1b[31m\x9b"), 2),
-    (("audit", "{campaign}\0"), 2),
-    (("keygen", ""), 2),
-    (("audit\x1b[31m",), 2),
-    (("--\x1b[31m",), 2),
-    (("--study", "{folder}/\x1b[31m", "status"), 1),
-    (("--study", "{lib}", "estimate", "\x1b]0;x\x07\u202e"), 1),
-]
-
-
-@pytest.mark.parametrize(
-    ("words", "code"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
-)
+@pytest.mark.parametrize(("words", "code"), wrong_words("cli"))
 def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
     """Wrong input ends with its exit code, a short message and no traceback, and leaves no half-written file."""
     campaign = (session / "education.campaign").read_bytes()
@@ -294,13 +219,7 @@ def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
         "other": tmp_path / "other.pub", "draft": session / "education.toml", "batch": session / "batch.htr",
         "campaign": session / "education.campaign", "counts": session / "counts.csv",
     }  # fmt: skip
-    before = set(tmp_path.iterdir())
-    result = run(*(word.format(**places) for word in words), code=code)
-    assert result.stderr.strip()
-    assert "Traceback" not in result.stderr
-    assert len(result.stderr.strip().splitlines()[-1]) < (400 if max(map(len, words)) < 400 else 1000)
-    assert not set(result.stderr) & {*map(chr, range(10)), "\x1b", "\x9b", "\u202e"}  # which a terminal would obey
-    assert set(tmp_path.iterdir()) == before
+    require_one_clear_line(words, code, places, tmp_path)
 
 
 def test_an_unreadable_batch_is_named(session, tmp_path):

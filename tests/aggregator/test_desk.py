@@ -46,7 +46,7 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
-from tests.aggregator.command import run
+from tests.aggregator.command import require_one_clear_line, run, wrong_words
 from tests.aggregator.forked import dask_processes
 
 AUTHOR = SigningKey(bytes([9]) * 32)
@@ -921,72 +921,7 @@ def test_commands_that_had_no_json_say_what_they_said(tmp_path):
     assert json.loads(run(*study, "revoke", tmp_path / "k.pub", "--json").stdout)["revoked"] == 12
 
 
-WRONG = [
-    (("estimate", "education", "--by", "week"), 2),
-    (("estimate", "education", "--periods", "0-3"), 2),
-    (("estimate", "education", "--by", "period", "--periods", "3-0"), 2),
-    (("estimate", "education", "--by", "period", "--periods", "0-x"), 2),
-    (("estimate", "education", "--by", "period", "--periods", "0,77"), 2),
-    (("estimate", "education", "--by", "period", "--periods", "5"), 75),
-    (("estimate", "education", "--by", "period", "--period", "1"), 2),
-    (("estimate", "education", "--by", "period", "--mean"), 65),
-    (("estimate", "education", "--by", "period", "--between", "0"), 2),
-    (("estimate", "education", "--by", "period", "--between", "0,5"), 2),
-    (("estimate", "education", "--by", "period", "--between", "2,3"), 75),
-    (("estimate", "education", "--by", "period", "--value", "nursery"), 65),
-    (("estimate", "education", "--by", "period", "--value", "none", "--population", "7"), 2),
-    (("estimate", "education", "--between", "none,primary"), 65),
-    (("estimate", "education", "--steps"), 2),
-    (("estimate", "education", "--by", "period", "--forged", "3"), 2),
-    (("estimate", "education", "--period", "6"), 2),
-    (("estimate", "education", "--period", "3"), 75),
-    (("estimate", "education", "--period", "5"), 75),
-    (("estimate", "education", "--confidence", "nan"), 2),
-    (("estimate", "education", "--mean"), 1),
-    (("estimate", "education", "--value", ""), 65),
-    (("estimate", "education", "--value", "nursery"), 65),
-    (("estimate", "education", "--value", "none", "--sum"), 2),
-    (("estimate", "education", "--value", "none", "--truth", "{there}"), 2),
-    (("estimate", "education", "--population", "7"), 2),
-    (("estimate", "education", "--offset", "7"), 2),
-    (("estimate", "education", "--weights", "{there}"), 65),
-    (("estimate", "education", "--weights", "{there}", "--offset", "nan"), 2),
-    (("estimate", "education", "--truth", "{there}"), 65),
-    (("estimate", "education", "--forged", "9999"), 2),
-    (("estimate", "education", "--plot", "{new}.jpg"), 2),
-    (("estimate", "education", "--plot", "{new}/missing/one.png"), 2),
-    (("estimate", "education", "--report", "{there}"), 1),
-    (("estimate", "education", "--engine", "spark"), 2),
-    (("estimate", "education", "--method", "map"), 1),
-    (("estimate", "unanswered"), 75),
-    (("estimate", "unanswered", "--by", "period"), 75),
-    (("estimate", "unanswered", "--mean"), 1),
-    (("compare", "education", "unanswered"), 75),
-    (("compare", "education", "education"), 2),
-    (("export", "unanswered", "--to", "{new}.csv"), 75),
-    (("estimate", "education", "--where", "class=town"), 1),
-    (("estimate", "education", "--where", "town"), 2),
-    (("estimate", "classes", "--where", "class=city"), 1),
-    (("estimate", "nosuch", "--by", "period"), 1),
-    (("compare", "education"), 2),
-    (("compare", "education", "again", "classes"), 2),
-    (("compare", "education", "nosuch"), 1),
-    (("compare", "education", "other"), 1),
-    (("compare", "education", "again", "--classes", "a,b"), 2),
-    (("compare", "classes", "--classes", "village"), 1),
-    (("compare", "education", "--classes", "a,b"), 1),
-    (("compare", "education", "again", "--method", "mmse"), 1),
-    (("export", "education", "--to", "{new}.xls"), 65),
-    (("export", "education", "--to", "{there}"), 1),
-    (("export", "education"), 2),
-    (("export", "nosuch", "--to", "{new}.csv"), 1),
-    (("completion", "tcsh"), 2),
-]
-
-
-@pytest.mark.parametrize(
-    ("words", "code"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
-)
+@pytest.mark.parametrize(("words", "code"), wrong_words("desk"))
 def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
     """Wrong input at the desk ends with its exit code, one line that helps, and no file."""
     study = Study.open(desk / "lib")
@@ -996,13 +931,8 @@ def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
         other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_reports=1)
         study.import_campaign(other.data, [AUTHOR.public], "other")
     (tmp_path / "there.csv").write_bytes(b"")
-    places = {"new": tmp_path / "new", "there": tmp_path / "there.csv"}
-    before = set(tmp_path.iterdir())
-    result = in_study(desk, *(word.format(**places) for word in words), code=code)
-    assert len(result.stderr.strip().splitlines()[-1]) < 300
-    assert result.stderr.strip()
-    assert "Traceback" not in result.stderr
-    assert set(tmp_path.iterdir()) == before
+    places = {"lib": desk / "lib", "new": tmp_path / "new", "there": tmp_path / "there.csv"}
+    require_one_clear_line(["--study", "{lib}", *words], code, places, tmp_path, longest=300)
 
 
 def test_lip_campaigns_have_trends(tmp_path):
