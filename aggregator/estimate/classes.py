@@ -17,7 +17,7 @@ from aggregator.estimate.personal import PersonalDecoder, PersonalTally, offered
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.transcript import TranscriptDecoder, TranscriptTally
-from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
+from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers, WordIncrements
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 from protocol.errors import HalftruthError
@@ -83,6 +83,33 @@ class ClassesDecoder(Pooled):
         found = [_levels_of(decoder.staircase(part, int(part.sum()))) for decoder, part in self._counted(counts)]
         return np.concatenate([levels for levels, _ in found]), np.concatenate([times for _, times in found])
 
+    def _slack(self, counts: Integers) -> Floats:
+        slack = [decoder.staircase(part, int(part.sum())).slack for decoder, part in self._counted(counts)]
+        parts = np.array([part.sum() for part in self.of_classes(counts)]) / max(int(counts.sum()), 1)
+        total: Floats = np.zeros(self.inputs)
+        for share, one in zip(parts * self.scales, slack, strict=True):
+            total += share * one
+        return total
+
+    @property
+    def scales(self) -> Floats:
+        """(C,) what a report of each class counts for."""
+        return np.ones(self.classes)
+
+    @property
+    def words(self) -> WordIncrements | None:
+        # Classes are independent, so the skewness of the sum is at most the largest of any class's sum.
+        if all(decoder.words is None for decoder in self._decoders):
+            return None
+        each = [decoder.words or _increments_of_steps(decoder) for decoder in self._decoders]
+        bearing = [share * one.bearing for share, one in zip(self.members, each, strict=True) if share > 0]
+        scaled = list(zip(self.scales, each, strict=True))
+        return WordIncrements(
+            np.min(bearing, axis=0),
+            np.min([scale * one.least for scale, one in scaled], axis=0),
+            np.max([scale * one.most for scale, one in scaled], axis=0),
+        )
+
     def _parts(self, numbers: Floats) -> list[tuple[Decoder, Floats]]:
         return list(zip(self._decoders, self.of_classes(numbers), strict=True))
 
@@ -97,6 +124,14 @@ class ClassesDecoder(Pooled):
     @cached_property
     def weight(self) -> float:
         return max(decoder.weight for decoder in self._decoders)
+
+
+def _increments_of_steps(decoder: Decoder) -> WordIncrements:
+    """The increments of a decoder of few levels, as those of many are described, at even shares."""
+    stairs = decoder.staircase(np.zeros(decoder.features, dtype=np.int64), 1)
+    reach = stairs.heights.sum(axis=0)
+    even = np.full(decoder.inputs, 1 / decoder.inputs)
+    return WordIncrements(decoder.variances(decoder.forward(even)) / reach**2, stairs.base, stairs.base + reach)
 
 
 def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:

@@ -65,6 +65,10 @@ class Pooled(Decoder):
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
         """Return (l, k) the possible addends of a report to each value, and (l, k) the numbers of reports with each."""
 
+    def _slack(self, counts: Integers) -> Floats | float:
+        """How far the base of the staircase may be from this one; see ``BinomialSteps``."""
+        return 0.0
+
     @property
     def prior(self) -> Floats | None:
         """(k,) the prior of a reporting person whose class is unknown; None if a class has no prior."""
@@ -100,7 +104,7 @@ class Pooled(Decoder):
         heights = stairs[:-1] - stairs[1:]
         heights[heights < NEGLIGIBLE * self.weight] = 0
         reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]
-        return BinomialSteps(stairs[-1], heights, reached, reports)
+        return BinomialSteps(stairs[-1], heights, reached, reports, self._slack(counts))
 
     def posterior_mean(self, share: Floats) -> Floats:
         """(k,) the mean, over the reports, of each person's posterior under the prior of their own class.

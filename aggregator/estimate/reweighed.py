@@ -38,6 +38,10 @@ class ReweighedDecoder(ClassesDecoder):
     def parts(self) -> Floats:
         return self.weights
 
+    @property
+    def scales(self) -> Floats:
+        return self.factors
+
     def _invert(self, share: Floats) -> Floats:
         return self.factors[:, np.newaxis] * super()._invert(share)
 

@@ -9,7 +9,7 @@ from protocol.channels import Blocks, Hadamard
 from protocol.channels.bits.channel import S
 from protocol.channels.blocks.channel import OPEN, Constant
 from protocol.notions import Block
-from tests.families import hadamard, projective, response, table, wave
+from tests.families import graded, hadamard, projective, response, table, wave
 from tests.families.hadamard import POWER_OF_TWO, truth_of
 from tests.families.noise import LINE
 from tests.families.projective import LINE_OF_SIX
@@ -123,6 +123,7 @@ INNER = {
     "hadamard": hadamard.SHAPES,
     "projective": projective.SHAPES,
     "wave": wave.SHAPES,
+    "graded": graded.SHAPES,
     "constant": Shapes(lambda *_: [b""], lambda: Law(1, 1, 0, 0, lambda x, y: 1, lambda x, rand: 0)),
 }
 """The families that may stand inside blocks, and the channel of one output."""
@@ -137,6 +138,7 @@ SHAPES = Shapes(
         "blocks of unequal sizes, and open inputs": BLOCKS,
         "blocks of a family each": Blocks(0, ((1, 3), (2, 2), (3, 4), (2, 2)), (TABLE, POWER_OF_TWO, RESPONSE)),
         "blocks that share an inner channel": Blocks(0, ((1, 4), (2, 3), (3, 4)), (LINE_OF_SIX, UNEQUAL, LINE_OF_SIX)),
+        "blocks of a graded channel and a wave": Blocks(0, ((1, 6), (2, 6)), (graded.GRADED, WAVE)),
         "blocks of a wave and a response": Blocks(0, ((1, 6), (2, 4)), (WAVE, RESPONSE)),
         "blocks, with a sensitive set": SENSITIVE,
         "blocks, with one sensitive input": MANGAT,

@@ -52,7 +52,9 @@ def _refused() -> dict[str, Any]:
         "graded with an outside weight of none": of(first, 0),
         "graded with an outside weight above the inside one": of(first, flat),
         "graded with a row of 2^128 and a remainder": of(first, second + 1),
-        "blocks of graded channels": ["blocks", bytes(16), [0, 2, 1, 6], [GRADED.encode()], [0]],
+        "blocks that hide in a graded channel": [
+            "blocks", (2**100).to_bytes(16, "big"), [0, 2, 1, 6], [GRADED.encode()], [0],
+        ],
     }  # fmt: skip
 
 

@@ -96,6 +96,7 @@ class _Alike:
             np.stack([each.heights for each in stairs], axis=1),
             np.stack([each.counts for each in stairs], axis=1),
             total,
+            np.array([np.broadcast_to(each.slack, each.base.shape) for each in stairs]),
         )
 
 
@@ -188,14 +189,17 @@ class BlocksDecoder(Decoder):
         """Return the inner steps, each divided in two at the level of reports from outside the block."""
         pieces = [(self._open, *self._open_steps(counts))]
         pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
-        base = np.zeros(self.inputs)
+        base, slack = np.zeros(self.inputs), np.zeros(self.inputs)
         heights = np.zeros((max(len(rows) for _, _, rows, _ in pieces), self.inputs))
         reached = np.zeros(heights.shape, dtype=np.int64)
         for members, least, rows, times in pieces:
             base[members] = least
             heights[: len(rows), members] = rows
             reached[: len(rows), members] = times
-        return BinomialSteps(base, heights, reached, reports)
+        for group in self._groups:
+            # As of one block alone: its people are a part of all, so it is never less.
+            slack[group.members] = group.staircase(counts).slack
+        return BinomialSteps(base, heights, reached, reports, slack)
 
     def _open_steps(self, counts: Integers) -> tuple[Floats, Floats, Integers]:
         least = np.zeros(len(self._open))

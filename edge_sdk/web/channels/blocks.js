@@ -6,7 +6,7 @@ import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
 import { Hadamard } from "./hadamard.js";
 import { keyOf } from "./key.js";
-import { Projective } from "./projective.js";
+import { Graded, Projective } from "./projective.js";
 import { Response } from "./response.js";
 import { Table } from "./table.js";
 import { Wave } from "./wave.js";
@@ -39,6 +39,7 @@ const INNER = {
   hadamard: Hadamard,
   projective: Projective,
   wave: Wave,
+  graded: Graded,
 };
 
 /** 2^128 Q(y|x) of an inner channel. @param {Channel} inner @param {number} x @param {number} y */
@@ -49,6 +50,7 @@ function largest(inner, inputs) {
   const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0); // column 0 agrees with every row
   if (inner instanceof Projective || inner instanceof Wave) return inner.inside;
+  if (inner instanceof Graded) return most(inputs.map((x) => inner.inside[inner.classOf[x]]));
   if (inner instanceof Response) return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
   return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }
@@ -89,6 +91,7 @@ export class Blocks extends Channel {
         throw new ChannelError(`a block has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
       if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block is open");
     });
+    if (cover && inner[0] instanceof Graded) throw new ChannelError("nobody hides in a graded channel");
     if (cover && members.length !== 2) throw new ChannelError("open inputs hide only where there is one block");
     this.hidden = cover * BigInt(inner[0].outputs);
     if (this.hidden >= ONE) throw new ChannelError("open inputs hide with a probability below 1");

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from protocol import codec, runs
 from protocol.channels.channel import PAIR_STEPS, Channel, Loss
+from protocol.channels.graded.channel import GradedProjective
 from protocol.channels.hadamard.channel import Hadamard, different
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.channels.response.channel import RandomizedResponse
@@ -83,7 +84,8 @@ class Constant(Channel):
 
 
 INNER: dict[str, type[Channel]] = {
-    family.family: family for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry, Wave)
+    family.family: family
+    for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry, Wave, GradedProjective)
 }
 """The families that a block may hold."""
 
@@ -139,6 +141,8 @@ class Blocks(Channel):
                 raise ChannelError(f"block {block} has {len(members[block])} inputs, its channel {inner.inputs}")
             if inner.inputs == 1 and not self.cover:
                 raise ChannelError("a value alone in its block has nothing to hide among: it is open")
+        if self.cover and isinstance(self.channels[0], GradedProjective):
+            raise ChannelError("nobody hides in a graded channel")
         if self.cover and len(members) != 2:
             raise ChannelError("open inputs can hide only where there is exactly one block")
         hidden = self.cover * self.channels[0].outputs
@@ -312,6 +316,9 @@ def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
         return inputs[0], 0  # column 0 agrees with every row
     if isinstance(inner, ProjectiveGeometry):
         return inputs[0], inner.preferred(inputs[0])
+    if isinstance(inner, GradedProjective):
+        x = min(inputs, key=lambda x: inner.outside[inner.class_of[x]])  # whose inside weight is the largest
+        return x, next(inner.geometry.supported(x))
     if isinstance(inner, Wave):
         return inputs[0], inputs[0]  # the first output of its window
     if isinstance(inner, RandomizedResponse):
