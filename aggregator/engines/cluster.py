@@ -100,7 +100,8 @@ def connected(name: str, workers: int | None) -> Iterator[Cluster]:
         EngineError
     """
     with ExitStack() as stack:
-        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))  # what it would say of a loss, the error says
+        # Its log messages about a lost worker repeat the error.
+        stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         if name == "dask":
             address: LocalCluster | str = stack.enter_context(processes(workers or os.cpu_count() or 1))
         else:
@@ -120,7 +121,7 @@ def connected(name: str, workers: int | None) -> Iterator[Cluster]:
 
 @contextmanager
 def processes(workers: int, *, silent: int = NO_HEARTBEAT, **options: Any) -> Iterator[LocalCluster]:
-    """Worker processes on this machine, which nobody else on it can speak to.
+    """Start worker processes on this machine that other users of the machine cannot connect to.
 
     Args:
         silent: see ``NO_HEARTBEAT``.
@@ -166,7 +167,7 @@ def _not_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _said_plainly() -> Iterator[None]:
-    """Turn what the cluster raises into the study's errors.
+    """Context manager: raise errors of the cluster as ``EngineError``.
 
     Raises:
         EngineError
@@ -255,13 +256,13 @@ class Cluster:
         patience = time.monotonic() + _REACH
         while True:
             answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
-            # A worker that was lost meanwhile has not answered, and its work will be done by others.
+            # A worker that was lost meanwhile does not answer; other workers do its work.
             found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
             if found:
                 return found
             if time.monotonic() > patience:
                 raise EngineError("no worker answers. Start workers, and run it again")
-            time.sleep(_GLANCE)  # all may have been lost, and others be starting in their place
+            time.sleep(_GLANCE)  # all workers may have been lost while new ones are starting
 
     def _pieces(
         self, study: Study, files: Sequence[Place], warnings: dict[Place, str]
@@ -353,9 +354,10 @@ class Cluster:
             self._commit(desk, held, standing, self._homes(homes))
 
     def _homes(self, before: Sequence[str | None]) -> list[str | None]:
-        """The worker at which each shard is settled: as before, if it is still there.
+        """Return the preferred worker of each shard: the same as before if it is still connected.
 
-        It keeps the shard's slots, which any other has to read anew. So it is asked first; it need not be the one.
+        That worker has the shard's slots in memory, and another one would have to read them again. It is only a
+        preference.
         """
         threads: Mapping[str, int] = self.client.nthreads()
         places = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
@@ -453,7 +455,7 @@ class Cluster:
         while True:
             for arguments in itertools.islice(jobs, most - len(under_way)):
                 home = next(homes)
-                # A worker that is asked for may be gone before it hears of it.
+                # A requested worker may be lost before it gets the step.
                 anywhere = {"workers": home and [home], "allow_other_workers": home is not None}
                 future = self.client.submit(step, *arguments, **anywhere, **options)
                 small = future if digest is None else self.client.submit(digest, future, **options)

@@ -59,7 +59,7 @@ class StudyVersion:
 
 
 class Pinned(Study):
-    """A study that stays as it was."""
+    """A study at fixed versions of its tables."""
 
     def __init__(self, standing: StudyVersion) -> None:
         super().__init__(standing.path)
@@ -99,7 +99,7 @@ def verified(path: Place, size: int) -> Verified:
 
 
 class SlotCache:
-    """The filled slots of a shard, which a process keeps from one round to the next, whoever's round it is."""
+    """The filled slots of a shard; a process keeps them between rounds, also between rounds of different drivers."""
 
     def __init__(self, path: Place, shard: int, number: int) -> None:
         """Keep nothing yet, of the study at ``path``."""
@@ -136,7 +136,7 @@ def survey(parts: Sequence[Range]) -> list[Surveyed]:
 
 @dataclass(frozen=True)
 class Introduced:
-    """What the enrolments of a piece came to, before any key is registered.
+    """The checked enrolments of a piece, before any key is registered.
 
     Attributes:
         enrolled: those refused or ignored.
@@ -163,7 +163,7 @@ def introduce(parts: Sequence[Range], standing: StudyVersion) -> Introduced:
 
 @dataclass(frozen=True)
 class Examined:
-    """What a piece came to, before any slot is filled.
+    """The checked reports of a piece, before any slot is filled.
 
     Attributes:
         judged: what was refused.
@@ -205,7 +205,7 @@ def parcel(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardPart:
 
 @dataclass(frozen=True)
 class Settled:
-    """What a shard of a round came to, if the table of reports is still the version it was settled against.
+    """The accepted and refused reports of a shard in a round; valid only for the table version it was computed from.
 
     Attributes:
         rows: of the table of reports, the campaigns' names in a dictionary.

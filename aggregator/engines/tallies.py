@@ -1,7 +1,7 @@
-"""Tallies in parts: a worker counts the rows of some keys, and parts become the whole.
+"""Distributed tallies: each worker counts the rows of some keys, and the parts are added.
 
-What belongs to a device is in one part, and a tally is integers that add. So a part is what the study
-counts of the rows of its keys, by the same queries, and the whole is the sum: the very integers that it counts of all.
+All rows of a device are in one part, and tallies are integers that add. So each part is computed by the study's own
+queries on the rows of its keys, and the sum equals the tally of all rows exactly.
 
 What is done with a tally: estimate.
 """

@@ -2,9 +2,9 @@
 
 Many small commits leave many small files, and lost races and killed processes leave files without a commit.
 A partition is rewritten as everything is written, by compare-and-swap on the table's version; so ingest and estimate
-go on meanwhile, and a crash leaves the old files or the new. What no snapshot names is removed when it is older than
-anybody who might still need it: a file that was replaced, for readers of the snapshot before; one that was never
-committed, for a writer that is about to.
+go on meanwhile, and a crash leaves the old files or the new. A file that no snapshot names is deleted after the
+retention time: until then, readers of an older snapshot may need a replaced file, and a writer may be about to commit a
+new one.
 
 How a table that lost files is made anew: rebuild.
 """
@@ -103,8 +103,8 @@ class Compacted:
 def clock_of(study: Study) -> float:
     """UTC seconds, by the clock that dates the study's files.
 
-    That may be a file server's, and this computer's be weeks ahead: then the file that an ingest is about to commit
-    would look old.
+    The files may be on a file server, and this computer's clock may be weeks ahead; then a file that an ingest is about
+    to commit would look old.
 
     Raises:
         StudyError
@@ -181,7 +181,7 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
             return True
         with storage(path):
             for file in files:
-                touch(file.path)  # read by others for as long as if it were new
+                touch(file.path)  # gets a new time, so that readers have the whole retention time
         if rewrite(path, table, partition, file_bytes):
             return True
         pause(attempt)
@@ -198,7 +198,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
         OSError
     """
     log = path / "_delta_log"
-    # First: what comes later may be in no snapshot.
+    # Files are listed first: a file written later may be in no snapshot yet.
     there = [file.place for file in below(path) if _is_engines(file.place, log)]
     live = {file.path for file in data_files(path, require_whole(path))}
     removed, kept = [], []
@@ -206,7 +206,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
     for file in there:
         if file in live:
             continue
-        with suppress(FileNotFoundError):  # another sweep was here
+        with suppress(FileNotFoundError):  # another process deleted it
             found = file.stat()
             if found.st_mtime >= before:
                 kept.append(found.st_size)

@@ -1,8 +1,8 @@
 """Deduplication: finds the reports whose slots are still free.
 
-A slot of a device in a period is filled once. Against a snapshot of the study and in the order of the batch,
-a report comes in whole if all its slots are free, and not at all otherwise; committed against that same snapshot, it
-counts exactly once. The slots of a report follow one another, so reports are looked up and not their outputs.
+A slot of a device in a period is filled once. A report is accepted as a whole if all its slots are free in a snapshot
+of the study and in the earlier reports of the batch; else it is refused. It is committed against the same snapshot, so
+it counts exactly once. The slots of a report follow one another, so reports are looked up and not their outputs.
 
 How the snapshot's slots are kept from commit to commit: slots.
 """
@@ -34,7 +34,7 @@ class Candidates:
         report: number of the report the output came in, 0 .. reports - 1.
         campaign: index into ``campaigns``.
         period, key, slot, view, output, word: as in the ``reports`` table. Words are bytes or None, and None altogether
-            where no row has one; where a row has one, its output means nothing.
+            if no row has one; in a row with a word, ``output`` has no meaning.
     """
 
     campaigns: tuple[str, ...]
@@ -102,7 +102,7 @@ class Candidates:
         return self._places(self._partitions[1][report], self._keys[1][report], self.slot[rows])
 
     def free(self, table: DeltaTable, only: str = "", slots: Slots | None = None) -> Mask:
-        """Which reports fill only slots that no report of the snapshot, and no earlier one of the offer, fills.
+        """Return, for each report, whether all its slots are free in the snapshot and in the earlier candidates.
 
         Args:
             only: a condition, in the query engine's words, that rows of the offer's keys fulfil; others are not read.
@@ -113,7 +113,7 @@ class Candidates:
         free = ~self._taken(table, only, slots)
         device = self._keys[1] * len(self._partitions[0]) + self._partitions[1]
         _, which, times = np.unique(device, return_inverse=True, return_counts=True)
-        # Only where a device sent several reports of a period can they be after the same slot.
+        # Two reports can only compete for a slot if a device sent several for one period.
         rows = np.flatnonzero((free & (times[which] > 1))[self.report])
         _, which, times = np.unique(self.places(rows), return_inverse=True, return_counts=True)
         contested = times[which] > 1

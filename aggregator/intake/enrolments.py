@@ -148,7 +148,7 @@ def admit(study: Holdings, one: Introduction) -> Enrolled:
 
 @dataclass(frozen=True)
 class Named:
-    """Keys that enrolments name, whatever their signatures.
+    """Keys named by enrolments whose signatures are not verified.
 
     Attributes:
         ids: (n,) key ids.
@@ -178,7 +178,7 @@ def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
 def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     """Revoke keys from a period on.
 
-    A key the study does not know is revoked all the same. It is not enrolled by that, but may be later.
+    An unknown key is revoked too. This does not enrol it; it may be enrolled later.
 
     Args:
         keys: by campaign.
@@ -232,7 +232,7 @@ def register(
         same = found.copy()
         same[found] = (there.public[at[found]] == public[found]).all(axis=1)
         before = same.copy()
-        if since is None:  # to enrol a key that may say nothing changes nothing, but for the prior of what it said
+        if since is None:  # enrolling a revoked key only matters for the declared prior of its earlier reports
             declares = np.zeros(len(ids), np.bool_) if prior is None else np.array([one is not None for one in prior])
             before[same] = there.enrolled[at[same]] | ((there.since[at[same]] == 0) & ~declares[same])
         else:

@@ -1,4 +1,4 @@
-"""Large files cut where envelopes end, by many readers at once.
+"""Divides large files at the ends of envelopes, with many parallel readers.
 
 Framing is an automaton whose whole state is an offset and whether the bytes before it are garbage. A reader
 of the middle of a file guesses, and finds the same envelopes as one who read from the beginning as soon as both stand
@@ -162,7 +162,8 @@ def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
         if error is not None:
             troubles[where.path] = error.strerror or str(error)
         if not gathering.size:
-            # Signatures are remembered by place in the chunk: so it is the place in the file, however that was cut.
+            # Verified signatures are stored by their offset in the chunk, so this offset must be the one in the file
+            # for every division.
             gathering.add(bytes(where.begin % signatures.BLOCK_BYTES), _NOTHING)
         gathering.add(data[: found.rest], found)
     return gathering.done(), troubles

@@ -1,8 +1,8 @@
 """Rebuilds a damaged study in a new directory.
 
-What can still be read of a table is taken over as it is, for it says what was counted, when keys were
-revoked and what was refused; only what cannot is made up from the sources, the signed campaigns, enrolments and
-batches. The new study appears whole or not at all, and the old one is only read.
+Readable rows of a table are copied, because only they record what was counted, when keys were revoked and what was
+refused. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
+whole or not at all, and the old one is only read.
 
 How damage is noticed: tables. How batches are counted: ingest.
 """
@@ -156,7 +156,7 @@ class _Bench:
     def take_campaigns(self, sources: Sources) -> None:
         """Campaigns, from the table and from files; each is verified and audited again."""
         held = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
-        for row in sorted(held, key=lambda row: is_closing(row["data"])):  # a campaign before its notices
+        for row in sorted(held, key=lambda row: is_closing(row["data"])):  # a campaign must come before its notices
             try:
                 if is_closing(row["data"]):
                     self.study.close_early(row["data"])
@@ -227,7 +227,7 @@ class _Bench:
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("no batches were kept or named: what could not be read from the tables is lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
-        everything = REPORTS in anew and not self.read  # what counting brings is then all there is
+        everything = REPORTS in anew and not self.read  # counting then produces all rows
         if self.batches and anew & {KEYS, REJECTS} and not everything:
             self._count_apart()
         if self.batches and REPORTS in anew:
@@ -242,7 +242,7 @@ class _Bench:
             self._warn("refusals are counted anew from the batches, in which no report is twice")
             if everything:
                 return
-        shutil.rmtree(self.path / REJECTS)  # what was taken over is no replay
+        shutil.rmtree(self.path / REJECTS)  # copied rows are not replays
         empty.rename(self.path / REJECTS)
         if self.refusals:
             tables.add(self.path / REJECTS, pa.concat_tables(self.refusals))

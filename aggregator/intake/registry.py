@@ -1,4 +1,4 @@
-"""The registered keys of a campaign, and since when they are revoked.
+"""The registered keys of a campaign, and the period from which each revoked key is refused.
 
 The registered keys of a campaign are sorted columns in memory, so a whole batch of key ids is looked up at
 once. A key is never taken out: a row that revokes it from a period on is added. Of several such rows the earliest
@@ -51,7 +51,7 @@ class Registry:
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
         """Return the index of each key id in the registry, and whether it is registered."""
         at = np.empty(len(ids), dtype=np.int64)
-        order = np.argsort(ids)  # neighbours are looked up in the same places of memory
+        order = np.argsort(ids)  # sorted lookups use the cache better
         at[order] = np.searchsorted(self.ids, ids[order])
         at[at == len(self.ids)] = 0
         return at, (self.ids[at] == ids) if len(self.ids) else np.zeros(len(ids), dtype=np.bool_)
@@ -84,7 +84,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
             enrols.append(~revokes)
             barred.append(ids[-1][revokes])
             since.append(columns["since"].fill_null(0).to_numpy()[revokes].astype(np.int64))
-            # A row that revokes says nothing.
+            # Revocation rows have no declared prior.
             for place in np.flatnonzero(columns["prior"].is_valid().to_numpy(zero_copy_only=False)).tolist():
                 declarations[ids[-1][place].tobytes()] = columns["prior"][place].as_py()
     unique, first, inverse = np.unique(np.concatenate(ids), return_index=True, return_inverse=True)

@@ -1,9 +1,9 @@
-"""Offers in shards of the key, so that each shard can be deduplicated by itself.
+"""Verified outputs divided into shards by key, so that each shard is deduplicated independently.
 
 A slot belongs to one key, and a key's id is a hash; so the key ids, cut into ranges of equal width, share the
-work evenly, and reports that contend for a slot are in the same shard, in the order in which they were read. Ranges
-rather than remainders, because files written a shard at a time then say by their least and greatest key that they need
-not be read for another.
+work evenly, and reports that contend for a slot are in the same shard, in the order in which they were read. Shards are
+ranges, not remainders: a file written for one shard has a narrow range of keys, so the statistics of the file show that
+other shards need not read it.
 
 Which slots are free: deduplicate.
 """
@@ -30,7 +30,7 @@ _WIDTHS = (np.int8, np.int16, np.int32)
 
 @dataclass(frozen=True)
 class ShardPart:
-    """The part of offers that one shard gets, as it travels: packed, and without names.
+    """The part of the candidates that belongs to one shard, packed for sending and without names.
 
     Attributes:
         reports: number of reports.
@@ -68,13 +68,13 @@ def condition(shard: int, shards: int) -> str:
 
 
 def split(offers: Sequence[Candidates], shards: int) -> list[ShardPart]:
-    """Offers of the same campaigns, one after the other, by shard."""
+    """Divide candidates of the same campaigns by shard."""
     parts = [[_chosen(offer, where) for where in _places(offer, shards)] for offer in offers]
     return [_joined([part[shard] for part in parts]) for shard in range(shards)]
 
 
 def joined(campaigns: tuple[str, ...], parcels: Sequence[ShardPart]) -> Candidates:
-    """The offer of a shard, from its parcels in the order in which the reports were read."""
+    """Join the parts of one shard, in the order in which the reports were read."""
     whole = _joined(parcels)
     report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in whole.numbers)
     word: Words | None = None

@@ -1,11 +1,11 @@
 """The filled slots of a study, kept in memory between commits; on a worker, those of some keys.
 
-Counted rows are never taken away, so a data file needs to be read once. A look at a newer snapshot reads
+Counted rows are never deleted, so each data file is read once. A look at a newer snapshot reads
 only the files that came since, whoever wrote them, and the cost of deduplication grows with the rows and not with their
 square. What is kept are sorted runs of spans of slots, merged as soon as one is not much longer than the next: 8 bytes
 a report, 16 where devices have several slots.
 
-A period of more rows than fit is looked through anew by every commit: deduplicate.
+A period with too many rows to keep is queried again by every commit: deduplicate.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Spans:
         return Spans.of(np.concatenate([self.key, other.key]), start, stop)
 
     def meet(self, key: Integers, start: Integers, stop: Integers) -> Mask:
-        """Which of the spans given meet one of these."""
+        """Return, for each given span, whether it overlaps one of these."""
         if not len(self):
             return np.zeros(len(key), dtype=np.bool_)
         low = np.searchsorted(self.key, key)
@@ -156,7 +156,8 @@ class Slots:
             if at in wanted:
                 files.setdefault(at, []).append(file)
         number = sum(file.rows for some in files.values() for file in some)
-        if number * (self.high - self.low + 1) >> 64 > self.most:  # keys are hashes: every range has its part of them
+        # Keys are hashes, so ranges of equal width have about equally many.
+        if number * (self.high - self.low + 1) >> 64 > self.most:
             self._partitions.clear()
             return None
         if any(at not in wanted for at in self._partitions) and self._held() > self.most:
@@ -179,7 +180,7 @@ class Slots:
         """A partition, which these files are."""
         paths = {file.path for file in files}
         there = self._partitions.get(at)
-        if there is None or not there.files <= paths:  # compacted: the same rows are in other files
+        if there is None or not there.files <= paths:  # after compaction the same rows are in other files
             there = self._partitions[at] = _Partition()
         for path in sorted(paths - there.files, key=str):
             with storage(self.path):

@@ -1,8 +1,8 @@
 """Validates the reports of a chunk, one column at a time, and commits those that pass.
 
 Every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
-failing check wins, in the order in which the code reads. All checks but the last look at nothing that was counted, so
-they may be done anywhere; whether a slot is free is asked where it is filled.
+failing check wins, in the order in which the code reads. All checks except the last are independent of the counted
+rows, so they can run anywhere; the check for a free slot runs with the commit.
 
 The classes: rejects. Which slots are free: deduplicate.
 """
@@ -194,7 +194,7 @@ class _VerdictQueue:
         return present
 
     def check_keys(self, verifier: Verifier) -> None:
-        """Unknown keys, revoked keys; who is left has a view, and is asked about."""
+        """Refuse unknown and revoked keys; for the rest, find the views and start verifying the signatures."""
         public: Bytes = np.zeros((len(self.key), PUBLIC_BYTES), dtype=np.uint8)
         for campaign in self.present():
             rows = self.undecided(campaign)
@@ -226,11 +226,11 @@ class _VerdictQueue:
             yield rows[self.verdict[rows] == _NONE]
 
     def check_schedule(self, everyone: Integers) -> None:
-        """Early, late, over quota."""
+        """Refuse reports that are early, late or over the quota."""
         for campaign in np.unique(self.campaign[everyone]).tolist():
             terms = self.terms(campaign)
             rows = everyone[self.campaign[everyone] == campaign]
-            # Devices' clocks may run ahead; before the opening is the period before the first.
+            # Devices' clocks may run ahead, so the period before the opening is number -1.
             current = max(-1, (self.now - terms.opens) // terms.period_seconds)
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, Reject.EARLY)
@@ -247,7 +247,7 @@ class _VerdictQueue:
         return self.study.known(self.names[campaign]).campaign.terms
 
     def offered(self, part: Integers) -> tuple[Integers, Candidates]:
-        """Bad outputs; the rest of the rows, and what they say."""
+        """Refuse bad outputs; return the remaining rows with their outputs."""
         said = list(self._unpacked(part))
         reports = part[self.verdict[part] == _NONE]
         count = self.reports.count[reports]
@@ -266,7 +266,7 @@ class _VerdictQueue:
         return reports, Candidates(self.names, len(reports), report, campaign, period, key, slot, view, output, word)
 
     def commit(self, part: Integers, slots: Slots) -> None:
-        """Bad outputs and replays; what is left is accepted."""
+        """Refuse bad outputs and replays; accept and commit the rest."""
         reports, offer = self.offered(part)
         free: Mask = np.zeros(0, dtype=np.bool_)
 

@@ -1,10 +1,9 @@
-"""Remembers verified signatures, so that they are not verified again.
+"""Stores digests of verified signatures, so that they are not verified again.
 
-Whether signatures verify is a function of bytes: of envelopes and of the keys they are looked at under. So
-the digest of such bytes, written down once all of them have verified, stays true whatever is enrolled, revoked,
-imported or lost since; it stands for nothing but libsodium's answer. All other checks are made each time, and every
-verdict is what it would be without this file, which may be removed at any time. Workers of a cluster read it, and note
-what they find for the one process that writes.
+Whether a signature verifies depends only on the bytes of the envelope and of the key. So the digest of such bytes,
+stored after all of them have verified, remains valid after any enrolment, revocation or import. It replaces only
+libsodium's verification; all other checks are made each time. Results are the same without this file, which may be
+deleted at any time. Workers of a cluster read it and return new digests to the one process that writes.
 
 Which bytes go into a digest: signatures. Whether a report was counted before: deduplicate.
 """

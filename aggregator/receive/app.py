@@ -1,9 +1,9 @@
 """The requests: uploads in, receipts, campaigns and their pages out.
 
 An upload is answered once it is on the disk, and every refusal is one line of JSON that names what failed, as
-{"error", "stage"}. No upload is verified: a signature costs more than the rest of the request together, nobody waits
-for its verdict here, and ingest gives that verdict anyway, on all cores and many uploads at a time. No request reads
-the study; what it says is in memory.
+{"error", "stage"}. No upload is verified: a signature costs more than the rest of the request together, no client waits
+for the result, and ingest verifies all signatures anyway, in parallel. No request reads the study; its public
+information is in memory.
 
 Sockets and signals: server. What is written down of a request: its bytes, and nothing about who sent it or when.
 """
@@ -106,7 +106,7 @@ def application(
         ],
         exception_handlers={HTTPException: _answer_refusal},
     )
-    made.router.redirect_slashes = False  # a redirect would name whatever host the request names
+    made.router.redirect_slashes = False  # a redirect would repeat the request's Host header
     return made
 
 
@@ -118,7 +118,7 @@ async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        stop.set()  # what it is reading, nobody waits for
+        stop.set()  # nothing waits for the refresh in progress
 
 
 class _Service:
@@ -284,7 +284,7 @@ class _Gate:
         except inbox.InboxFull:
             full = Refused(507, "storage", "no room now: keep the reports and send them later")
             await _refusal(scope, full)(scope, receive, watched)
-        except Exception as error:  # what it says may quote the upload or name the study's folder
+        except Exception as error:  # its text may quote the upload or name the study's folder
             _log.error("a request failed: %s", type(error).__name__)
             if not begun:
                 failed = Refused(500, "service", "failed here: keep the reports and send them later")

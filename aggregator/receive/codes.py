@@ -73,7 +73,7 @@ class Codes:
     """The codes of one study, in a file of their own beside its tables."""
 
     def __init__(self, study: Place) -> None:
-        """Nothing is opened or made before it is needed.
+        """The file is opened or created when it is first needed.
 
         Raises:
             NoInbox: the study is in a bucket, and a code must be redeemed in one place.

@@ -1,4 +1,4 @@
-"""Fingerprints of counted outputs, so that one lookup says whether an output is in the study.
+"""Fingerprints of counted outputs: one lookup decides whether an output is in the study.
 
 A fingerprint is 64 bits of (period, key, slot, output) under a secret of the process. Counted rows are never taken
 away, so each data file is read once, whoever wrote it; what is kept are sorted runs, merged as soon as one is not much
@@ -113,7 +113,7 @@ class Counted:
 
 def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The rows in parts: all numbers, or all words of one length. Views of a campaign may differ in that."""
-    word = rows["word"].cast(pa.binary())  # as it is read it cannot be filtered
+    word = rows["word"].cast(pa.binary())  # the type it is read with cannot be filtered
     rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
     length = pc.binary_length(word).fill_null(0).to_numpy()
     for one in np.unique(length):

@@ -38,7 +38,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class InboxFull(HalftruthError):
-    """There is no room for the upload; nothing was stored."""
+    """The inbox is full; nothing was stored."""
 
 
 class NoInbox(HalftruthError):
@@ -73,7 +73,7 @@ def prepare(study: Place) -> None:
         OSError
     """
     for folder in _folders(study):
-        folder.mkdir(mode=0o700, exist_ok=True)  # an upload tells which keys are one device's
+        folder.mkdir(mode=0o700, exist_ok=True)  # an upload reveals which keys belong to one device
         _sync(folder.parent)
 
 
@@ -220,7 +220,7 @@ def copy(old: Path, new: Path) -> None:
     """
     for here, there in zip(_folders(old), _folders(new), strict=True):
         for file in sorted(here.glob(f"[!.]*{ENDING}")):
-            shutil.copy2(file, there / file.name)  # with its time, which says nothing
+            shutil.copy2(file, there / file.name)  # keeps its time, which carries no information
 
 
 def _folders(study: Place) -> tuple[Path, ...]:
@@ -246,7 +246,7 @@ def _put_away_whole(study: Place, file: Path) -> None:
 def _write(folder: Path, body: bytes) -> Path:
     """A file of ``body``, named for it, on the disk with its name; or an error, and no file.
 
-    The file carries no time of its own: when somebody sent something is not kept. The system's change time, which
+    The file's time is a constant, so the time of an upload is not stored. The system's change time, which
     nobody can set, is that of the ingest once the upload is put away.
     """
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)

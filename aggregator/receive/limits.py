@@ -1,7 +1,7 @@
 """Rate limits: each client has a bucket of requests that is refilled every minute.
 
-A client is a hash of its address under a salt of the day, in memory only. When the day is over the salt and
-all buckets are forgotten, and nobody can say who asked.
+A client is a hash of its address under a salt of the day, in memory only. At the end of the day the salt and all
+buckets are deleted, so clients cannot be identified afterwards.
 
 Time is an argument. What happens to a refused request: app.
 """
@@ -43,7 +43,7 @@ class Limits:
             now: seconds of a clock that never goes back.
             day: the UTC day, counted from anywhere.
         Returns:
-            0, or the seconds until there is a request to take.
+            0 if the request is allowed; else the seconds to wait, not rounded.
         """
         if day != self._day:
             self._day, self._salt = day, os.urandom(16)

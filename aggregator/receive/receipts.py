@@ -1,9 +1,9 @@
-"""What a device is told: which of its envelopes the study took, and whether its reports were counted.
+"""Responses to devices: which envelopes the study accepted, and whether reports were counted.
 
 A receipt has the digest of the upload and the positions of the envelopes that name a campaign the study does not have.
-Those are not kept, and the device still has them. Whether a report was counted is answered to whoever shows the signed
-report itself, outputs and all, and to nobody else. Were slots looked up without the signature, anybody could try all
-outputs of somebody's key and read the study.
+Those are not kept, and the device still has them. Whether a report was counted is answered only to a client that sends
+the signed report itself. If slots were looked up without the signature, anybody could try all outputs of a key and so
+read its reports.
 
 What verification costs: one signature is a hundred microseconds, so uploads are looked over here and verified at
 ingest; a question is verified at once, so it is about ``MOST_ASKED`` reports at most. How uploads are kept: inbox. What
@@ -39,7 +39,7 @@ MOST_ASKED = 64
 
 @dataclass(frozen=True)
 class UploadReceipt:
-    """That an upload has come, and that all of it but what is refused is on the disk.
+    """The receipt of an upload: everything except the refused envelopes is on the disk.
 
     Attributes:
         digest: the upload's SHA-256, in hex; the device compares it with what it sent.
@@ -126,7 +126,7 @@ class CountedQuery:
 
     @classmethod
     def of(cls, body: bytes) -> CountedQuery:
-        """What a batch asks."""
+        """Return the query of a batch."""
         gathering = Gathering()
         gathering.add(body, frames(body, final=True))
         chunk = gathering.done()
@@ -151,7 +151,7 @@ class CountedQuery:
     def _in_campaign(self, known: Answers, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
         at, found = known.registry.find(self.keys[rows])
         rows, publics = rows[found], known.registry.public[at[found]]
-        # Who could not have sent a report is not told of it: else anybody could try all outputs of somebody's key.
+        # An invalid signature gets no information: else anybody could try all outputs of a key.
         kept = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[kept]
         laws, view = ViewChannels.of(known.campaign.terms), views_of(known.campaign, publics[kept])

@@ -1,8 +1,8 @@
 """The server: sockets, deadlines and signals around the application.
 
-A connection carries one request and has a deadline for each part of it, so nobody holds one for long by saying nothing,
-or by saying it slowly. What parsing costs is bounded before anything is parsed: a head by its bytes and lines, a body
-by the number of parts in which it is taken. No access log is written, and none of the addresses is.
+A connection carries one request, and each part of it has a deadline, so a slow or silent client cannot hold a
+connection for long. What parsing costs is bounded before anything is parsed: a head by its bytes and lines, a body by
+the number of parts in which it is taken. No access log is written, and none of the addresses is.
 
 The requests: app.
 """
@@ -117,14 +117,14 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
 
 def serve(running: uvicorn.Server, listening: socket.socket) -> None:
     """Answer requests until a signal to stop; requests on their way are finished first."""
-    # The server hands signals on to whoever handled them before; there is nothing left to do for them.
+    # The server calls the previous signal handlers at the end; these must do nothing more.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, running.handle_exit)
     asyncio.run(running.serve(sockets=[listening]))
 
 
 class Deadlines(H11Protocol):
-    """A connection that ends when its time is over, and of which no part costs more than its bytes are worth."""
+    """A connection with deadlines, and with parsing costs bounded by its number of bytes."""
 
     head_seconds = HEAD_SECONDS
     connection_seconds = CONNECTION_SECONDS
@@ -162,7 +162,7 @@ class Deadlines(H11Protocol):
             super().data_received(data)
 
     def _whole_head(self, data: bytes) -> bytes:
-        """What has come, once it has the whole head; nothing before, and nothing if it is refused."""
+        """Return the received bytes once they contain the whole head; b"" before that and if the head is refused."""
         head = self._head = (self._head or bytearray()) + data
         ends = _HEAD_ENDS.search(head, max(0, len(head) - len(data) - 2), HEAD_BYTES)
         if ends is None:
@@ -179,7 +179,7 @@ class Deadlines(H11Protocol):
         return bytes(head)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; the word is the server library's."""
+        """Refuse what is not HTTP; overrides a method of the server library."""
         self._refuse(400, "request", "not an HTTP request that can be understood")
 
     def _refuse(self, status: int, stage: str, text: str) -> None:

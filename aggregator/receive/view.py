@@ -1,4 +1,4 @@
-"""What the study says, in memory: so no request reads the study, however large it is.
+"""A copy of the study's public information in memory, so that no request reads the study.
 
 A thread looks whether the study has changed, and reads what came since. So the work is done once for each commit of the
 analyst and not for each request. Keys and counted outputs are read for the campaigns that somebody has asked about.
@@ -54,7 +54,7 @@ class Answers:
 
 
 class StudySnapshot:
-    """A study as it was a moment ago. What it holds is replaced and never changed, so requests read it as they like."""
+    """A recent snapshot of a study. Its parts are replaced and never modified, so requests read them without locks."""
 
     def __init__(self, study: Study) -> None:
         """Read the campaigns.
@@ -104,7 +104,7 @@ class StudySnapshot:
             begun = time.monotonic()
             try:
                 self.look()
-            except (HalftruthError, OSError) as error:  # what was known is answered from; a later look may succeed
+            except (HalftruthError, OSError) as error:  # the previous snapshot stays; the next refresh may succeed
                 _log.error("the study cannot be read: %s", type(error).__name__)
             self._changed.wait(max(INTERVAL, 9 * (time.monotonic() - begun)))
 
@@ -140,7 +140,7 @@ class StudySnapshot:
         return found if wanted <= found.keys() else None
 
     def ask(self, campaigns: Iterable[str]) -> None:
-        """Have what is counted in some campaigns of the study read by the next look, which is to come soon."""
+        """Request that the next refresh also reads the counted outputs of some campaigns."""
         self._asked |= frozenset(campaigns)
         self._changed.set()
 
@@ -167,12 +167,12 @@ class StudySnapshot:
         return Answers(stamp, self.campaigns[campaign], registry, known)
 
     def _stamp_now(self) -> Stamp:
-        """What grows when the study changes: the times of the folders that commits are written to."""
+        """Return a stamp that changes when the study changes: the times of the folders with the commits."""
         logs = [self._path / name / "_delta_log" for name in (CAMPAIGNS, KEYS, REPORTS)]
         return tuple(log.stat().st_mtime_ns for log in logs)
 
     def _settled(self) -> Stamp:
-        """The stamp, once no further change can leave it as it is."""
+        """Return the stamp once it is old enough that any later change will change it."""
         stamp = self._stamp_now()
         while 0 <= time.time() - max(stamp) / 10**9 < TICK:
             time.sleep(TICK)
@@ -181,7 +181,7 @@ class StudySnapshot:
 
 
 def _listed(known: Known) -> dict[str, object]:
-    """What a list says of a campaign."""
+    """Return the entry of a campaign in the list."""
     terms = known.campaign.terms
     return {
         "id": known.campaign.id.hex(),

@@ -1,9 +1,9 @@
-"""Places: a file or folder on a disk, or an object or prefix in a bucket of an object store.
+"""Places: local files and folders, and objects and prefixes in the buckets of an object store.
 
-What is in a bucket is named s3://BUCKET/KEY and answers to the few words of pathlib that a study and its
-inputs need; so whoever reads or writes them does not ask where they are. A bucket has no folders to make, nothing that
-can be appended to, and nothing to bring to the disk; what is written there is whole at once. That two writers of one
-name are told apart, which a study lives by, is tried before a bucket holds one.
+An object in a bucket is named s3://BUCKET/KEY. ``Remote`` has the few methods of pathlib that a study and its inputs
+use, so their code is the same for disks and buckets. A bucket has no folders, no append and no sync, and an object is
+written atomically. A study needs conditional writes (the second of two writers of one name fails), so this is tested
+before a study is created in a bucket.
 
 The server's address and the credentials are in the environment, under Amazon's own names, for this and for the storage
 engine alike: docs/SCALE.md.
@@ -49,16 +49,16 @@ _METADATA_SERVER = "169.254.169.254"
 
 
 class PlaceError(HalftruthError):
-    """A place has no such name, or what is needed to reach it is not there."""
+    """A malformed name of a place, or the package that reaches it is not installed."""
 
 
 class ObjectStoreError(OSError):
-    """An object store does not do what it is asked, for a reason that is told in a few words."""
+    """A request to an object store failed; the text has the reason."""
 
 
 @dataclass(frozen=True)
 class Stat:
-    """What is told of an object, in the words of ``os.stat``: bytes, and UTC seconds of its last change."""
+    """Metadata of an object, named as in ``os.stat``: size in bytes, and time of the last change in UTC seconds."""
 
     st_size: int
     st_mtime: float
@@ -66,7 +66,8 @@ class Stat:
 
 @dataclass(frozen=True)
 class Remote:
-    """An object in a bucket, or all objects whose keys begin with its key and a slash; in pathlib's words.
+    """An object in a bucket, or a prefix (all objects whose keys begin with its key and a slash), with methods of
+    pathlib.
 
     Attributes:
         key: without a slash at either end; empty for the whole bucket.
@@ -95,11 +96,11 @@ class Remote:
 
     @property
     def parent(self) -> Remote:
-        """What it is in; of a bucket the bucket."""
+        """Return the parent prefix; the parent of a bucket is the bucket."""
         return Remote(self.bucket, self.key.rpartition("/")[0])
 
     def with_name(self, name: str) -> Remote:
-        """What is beside it."""
+        """Return the place with another last part."""
         return self.parent / name
 
     def resolve(self) -> Remote:
@@ -107,7 +108,7 @@ class Remote:
         return self
 
     def stat(self) -> Stat:
-        """What is told of the object.
+        """Return the metadata of the object.
 
         Raises:
             OSError
@@ -175,7 +176,7 @@ class Remote:
             store.put(self.key, data, mode="create" if new else "overwrite")
 
     def touch(self) -> None:
-        """Write the object again as it is: so it is as new as if it had just been made.
+        """Write the object again unchanged, which updates its time.
 
         Raises:
             OSError
@@ -192,10 +193,10 @@ class Remote:
             store.delete(self.key)
 
     def require_conditional_writes(self) -> None:
-        """Return if the store refuses to write, as a new object, one that is there.
+        """Return if the store refuses to create an object that exists already.
 
         Raises:
-            PlaceError: it writes over it.
+            PlaceError: it overwrites the object.
             OSError
         """
         probe = self / f".probe-{secrets.token_hex(8)}"
@@ -217,7 +218,7 @@ Place: TypeAlias = Path | Remote
 
 @dataclass(frozen=True)
 class File:
-    """A file or object that was met on the way.
+    """A file or object found while listing.
 
     Attributes:
         size: in bytes.
@@ -230,7 +231,7 @@ class File:
 
 
 def is_remote(text: str) -> bool:
-    """Whether a name is meant for a place that is not on a disk."""
+    """Whether a name has the form of a remote place, such as s3://BUCKET."""
     return _ELSEWHERE.match(text) is not None
 
 
@@ -253,12 +254,12 @@ def place(named: str | Place) -> Place:
 
 
 def uri_of(place: Place) -> str:
-    """What the storage engine calls a place."""
+    """Return the storage engine's URI of a place."""
     return f"{SCHEME}{place.bucket}/{quote(place.key)}" if isinstance(place, Remote) else str(place)
 
 
 def of_uri(uri: str) -> Place:
-    """The place that the storage engine's name of it means."""
+    """Return the place of a URI of the storage engine."""
     found = urlparse(uri)
     if uri.startswith(SCHEME):
         return Remote(found.netloc, unquote(found.path).strip("/"))
@@ -299,7 +300,7 @@ def size_of(file: Place) -> int:
 
 
 def touch(file: Place) -> None:
-    """Make a file or object as new as if it had just been written.
+    """Set the time of a file or object to now.
 
     Raises:
         OSError
@@ -311,9 +312,9 @@ def touch(file: Place) -> None:
 
 
 def ahead(ask: Callable[[Asked], Answer], each: Iterable[Asked]) -> Iterator[Answer]:
-    """What is answered about each, in order; some are asked about at once.
+    """Yield the result of ``ask`` for each item, in order; several are requested at the same time.
 
-    An object store takes long to answer, however little is asked, and answers many at the same time.
+    Each request to an object store has a high latency, and the store serves many requests in parallel.
     """
     waiting: deque[Future[Answer]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -326,9 +327,9 @@ def ahead(ask: Callable[[Asked], Answer], each: Iterable[Asked]) -> Iterator[Ans
 
 
 def sync(paths: Iterable[Place]) -> None:
-    """Bring files and folders to the disk, and the names in the folders they are in, where the system can.
+    """Sync files, folders and their directory entries to the disk, if the system supports it.
 
-    What a store has taken in a bucket, it has.
+    Objects in buckets need no sync.
     """
     if os.name != "posix":
         return
@@ -343,7 +344,7 @@ def sync(paths: Iterable[Place]) -> None:
 
 
 def answer_of(error: BaseException) -> str | None:
-    """What an object store, or the lack of one, is the cause of in an error, in a few words; else None."""
+    """Return the reason of an error that an object store, or a missing one, caused; None for other errors."""
     if isinstance(error, ObjectStoreError):
         return error.strerror
     text = _COLOUR.sub("", str(error))

@@ -5,11 +5,11 @@ no other commit came between; otherwise they are computed again from a newer sna
 stays true under any number of writers, whole reports go in or stay out, and a crash leaves a commit or nothing.
 To whoever reads, all tables are append-only; compact puts the same rows into fewer files.
 
-A killed process leaves whole commits. The engine does not bring them to the disk, so it is done here, before anybody is
-told of them: the data files, the log entry, and the folders whose names lead there. A power failure before that may
-leave a commit damaged, which ``exists`` looks for and rebuild makes good from the kept batches.
+A killed process leaves whole commits. The engine does not sync them to the disk, so this module syncs the data files,
+the log entry and their folders before a commit is reported. A power failure before that may leave a damaged commit;
+``exists`` detects it, and rebuild repairs it from the kept batches.
 
-What the rows mean: registry, enrolments, ingest and the study.
+Meaning of the rows: registry, enrolments, ingest, study.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ _LAYOUT = WriterProperties(
     compression_level=1,
     default_column_properties=ColumnProperties(dictionary_enabled=False),
 )
-# Whoever looks at a table reads each commit since its last checkpoint; from an object store with two requests each.
+# A reader of a table reads each commit since the last checkpoint, from an object store with two requests each.
 _CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
 _LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
 _CUT = "416"
@@ -137,7 +137,7 @@ class Newer(StudyError):
 
 @contextmanager
 def storage(table: Place | DeltaTable) -> Iterator[None]:
-    """Turn the storage engine's and the system's errors into the study's.
+    """Context manager: raise errors of the storage engine and the system as ``StudyError``.
 
     Raises:
         StudyError
@@ -159,7 +159,7 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
         if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
             raise Newer(path, f"cannot be read ({reason})") from error
-        # The engine has no word for it: a file that it cannot read is a bare Exception, unless it was about to write.
+        # The engine raises a bare Exception for an unreadable file, except when writing.
         unread = type(error) is Exception or reason.startswith("Kernel error") or "Parquet error" in reason
         if unread and ("(os error" not in reason or "(os error 2)" in reason):
             raise Damaged(path, f"cannot be read ({reason})") from error
@@ -173,7 +173,7 @@ def create(path: Place) -> None:
     """Make an empty table where there is none.
 
     Raises:
-        Damaged: there was one, and what it held would be forgotten.
+        Damaged: the files of an earlier table are there, and its rows would be lost.
         StudyError
     """
     with storage(path):
@@ -192,14 +192,14 @@ def exists(path: Place) -> bool:
     """Whether there is a table.
 
     Raises:
-        Damaged: there was one; what is left of it is not what was written, as far as names and sizes tell.
+        Damaged: the names or sizes of its files are not those that were written.
         Newer
     """
     with storage(path):
         if not _is_table(path):
             if not any(_was_written_to(path.with_name(name)) for name in SCHEMAS):
                 return False
-            # Again, because whoever makes a study writes the first row after making all tables.
+            # Checked again, because a new study gets its first row after all tables are created.
             if not _is_table(path):
                 raise Damaged(path, "is missing, or its log is")
         require_whole(path)
@@ -257,7 +257,7 @@ def require_whole(path: Place) -> DeltaTable:
         if unknown:
             raise Newer(path, f"has columns that are not known here: {', '.join(sorted(unknown))}")
         there = {file.place: file.size for file in places.below(path)}
-        # To the engine a commit cut to nothing is an empty one.
+        # The engine reads a commit truncated to zero bytes as an empty commit.
         commits = (place for place in there if place.parent == path / "_delta_log" and place.name.endswith(".json"))
         if not all(there[place] for place in commits):
             raise Damaged(path, "has an empty commit in its log")
@@ -358,17 +358,17 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
         version = seen + 1  # by compare-and-swap
         _bring(path, version)
     if version % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
-        with suppress(DeltaError, OSError):  # it only saves the next reader time
+        with suppress(DeltaError, OSError):  # a checkpoint only saves the next reader time
             checkpoint(path, table)
 
 
 def _bring(path: Place, version: int) -> None:
-    """Bring a commit to the disk.
+    """Sync a commit to the disk.
 
     Raises:
         OSError
     """
-    if isinstance(path, Remote):  # what a store has taken in a bucket, it has
+    if isinstance(path, Remote):  # an object store writes durably
         return
     entry = path / "_delta_log" / f"{version:020}.json"
     actions = map(json.loads, entry.read_bytes().splitlines())
@@ -376,7 +376,7 @@ def _bring(path: Place, version: int) -> None:
 
 
 def _sync(path: Place, files: Iterable[Place]) -> None:
-    """Bring some of a table's files to the disk, and the folders from the table's own on that they are in.
+    """Sync some of a table's files to the disk, and their folders up to the table's folder.
 
     Raises:
         OSError
@@ -387,7 +387,7 @@ def _sync(path: Place, files: Iterable[Place]) -> None:
 
 
 def bring_all(path: Place) -> None:
-    """Bring a table to the disk, whoever wrote it; what is there already costs next to nothing.
+    """Sync a table to the disk, including commits of other processes; synced files cost almost nothing.
 
     Raises:
         StudyError
@@ -399,7 +399,7 @@ def bring_all(path: Place) -> None:
 
 
 def checkpoint(path: Place, table: DeltaTable) -> None:
-    """Write the checkpoint of a snapshot, by which a reader need not read each commit, and bring it to the disk.
+    """Write the checkpoint of a snapshot and sync it to the disk; with it a reader need not read each commit.
 
     Raises:
         DeltaError, OSError
@@ -411,7 +411,7 @@ def checkpoint(path: Place, table: DeltaTable) -> None:
 
 def pause(failures: int) -> None:
     """Let others commit, after so many failures in a row."""
-    time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # who waits longer is no secret
+    time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # the waiting time is no secret
 
 
 def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
@@ -423,7 +423,7 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
     Args:
         partition: as a ``DataFile`` has it.
     Returns:
-        Whether it is done; if not, others have committed since, and nothing has changed.
+        Whether it was rewritten; False if others committed in between, and then nothing has changed.
     Raises:
         StudyError
     """
