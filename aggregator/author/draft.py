@@ -20,7 +20,8 @@ from typing import Any
 from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.domain_section import domain_of
 from aggregator.author.firmware import FAMILIES_ENTRY, families_of, require_families
-from aggregator.author.form_section import DraftForm, form_of, form_views
+from aggregator.author.form_bins import bins_told
+from aggregator.author.form_section import DraftForm, form_draft, form_of
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
@@ -101,7 +102,21 @@ def read_form(path: Path) -> DraftForm | None:
     )
     form, name = form_of(top), _name_of(mechanism)
     question, classes = _asked(document, top, form, path.parent, privacy, Section("prior", {}))
-    return DraftForm(form, question, name, form_views(analysis, name, form, question)[1], classes)
+    return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
+
+
+def read_bins(path: Path, made: Domain) -> list[str]:
+    """A sentence for each number of the form at ``path`` that is told apart by fewer values than its author wrote.
+
+    Args:
+        made: the domain that the draft was read as.
+    """
+    document = _document(path)
+    if not isinstance(made, Form):
+        return []
+    top = Section("", document)
+    analysis = Section("analysis", top.take("analysis", dict, "a table of its own", {}))
+    return bins_told(form_of(top), made, _reports(analysis))
 
 
 def _whole_question(document: dict[str, Any], folder: Path) -> Question:
@@ -113,7 +128,7 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
     ]
     domain = domain_of(sections[0])
     question = _question(sections[1], sections[2], domain, folder, document)
-    question = _for_goal(question, *_goal(sections[3], domain))
+    question = _for_goal(question, _goal(sections[3], domain), _reports(sections[3]))
     for section in sections:
         section.done()
     return _by_value(question) if "views" in document else question
@@ -137,8 +152,7 @@ def read_classes(path: Path) -> DraftClasses | None:
     )
     asked = domain_of(domain)
     question, names = _asked(document, top, asked, path.parent, privacy, prior)
-    goal, reports = _goal(analysis, asked)
-    question = _for_goal(question, goal, reports)
+    question = _for_goal(question, _goal(analysis, asked), _reports(analysis))
     return DraftClasses.of(names, _by_value(question) if "views" in document else question, _name_of(mechanism))
 
 
@@ -194,11 +208,13 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     }  # fmt: skip
     form = form_of(top) if _is_form(document) else None
     domain = form or domain_of(sections["domain"])
-    goal, reports = ("", 0) if form else _goal(sections["analysis"], domain)
+    goal, reports = ("" if form else _goal(sections["analysis"], domain)), _reports(sections["analysis"])
     question, names = _asked(document, top, domain, folder, sections.pop("privacy"), sections["prior"])
     notion = question.notion
     if form:
-        mechanism, views = form_views(sections["analysis"], _name_of(sections["mechanism"]), form, question)
+        question = dataclasses.replace(question, reports=reports)
+        made = form_draft(sections["analysis"], _name_of(sections["mechanism"]), form, question, names)
+        domain, mechanism, views = made.form, made.made_by, made.views
     elif isinstance(notion, Classes) and "views" not in top:
         asked = DraftClasses.of(names, _for_goal(question, goal, reports), _name_of(sections["mechanism"]))
         domain, mechanism, views = asked.questions[0].domain, asked.mechanism, plain_views(asked.channel)
@@ -263,19 +279,24 @@ def _require_form(document: dict[str, Any]) -> None:
         raise DraftError(f'[privacy] a form keeps notion "{Ldp.name}", not {shown(notion)}')
 
 
-def _goal(section: Section, domain: Domain) -> tuple[str, int]:
-    """The goal of the analysis, "" if the draft has none, and the expected number of reports."""
+def _reports(section: Section) -> int:
+    """The expected number of reports."""
     reports = count(section, "reports", REPORTS)
     if reports > MOST_REPORTS:
         raise DraftError(f"[analysis] reports is at most {MOST_REPORTS:,}")
+    return reports
+
+
+def _goal(section: Section, domain: Domain) -> str:
+    """The goal of the analysis, "" if the draft has none."""
     if "goal" not in section:
-        return "", reports
+        return ""
     goal = section.choice("goal", GOALS)
     if goal == "mean" and not isinstance(domain, Line):
         raise DraftError(f'[analysis] goal "mean" needs numbers, not {domain.kind}')
     if goal == "ranges" and not domain.ordered:
         raise DraftError(f'[analysis] goal "ranges" needs numbers, dates or ordered values, not {domain.kind}')
-    return goal, reports
+    return goal
 
 
 def _for_goal(question: Question, goal: str, reports: int) -> Question:

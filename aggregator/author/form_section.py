@@ -5,11 +5,12 @@
     text = "How old are you?"
     kind = "number"                         # and its entries, as in [domain]
     low = 17
-    high = 92
-    step = 5                                # in a pair a number has at most 16 values
+    high = 90
+    bins = 8                                # the most values that it is told apart by; form_bins says what is usual
     skippable = true
 
     [analysis]
+    reports = 20000                                  # how many to expect, by which numbers in pairs get their values
     tables = [["age", "vote"], ["age", "income"]]    # the pairs that are asked together; or
     outcome = "vote"                                 # this question with each other one
 
@@ -26,17 +27,15 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from aggregator.author.domain_section import domain_of
-from aggregator.author.toml_section import DraftError, Section, shown
+from aggregator.author.form_bins import MOST_BINS, form_with_bins, with_bins
+from aggregator.author.toml_section import DraftError, Section, count, shown
 from aggregator.author.views_section import channel_of, named_once
 from aggregator.families.mechanism import Question
 from protocol.channels import Channel
-from protocol.domain import Form, FormQuestion, Line, NumberRange
+from protocol.domain import Form, FormQuestion, Line, NumberRange, Values
 from protocol.notions import Classes, Ldp
 from protocol.notions.classes import class_channels
-from protocol.views import Questions, View
-
-MOST_BINS = 16
-"""The most values of a number that is asked together with another question."""
+from protocol.views import Identity, Questions, View
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,7 @@ class DraftForm:
         form: its questions.
         question: what the campaign asks, which is the form, and what it keeps.
         mechanism: the name of one that makes all channels, or ``auto``.
+        made_by: the names of those that make the channels.
         views: that devices would be asked for.
         classes: the names of the classes of people; empty where there are none.
     """
@@ -54,6 +54,7 @@ class DraftForm:
     form: Form
     question: Question
     mechanism: str
+    made_by: str
     views: tuple[View, ...]
     classes: tuple[str, ...] = ()
 
@@ -81,21 +82,32 @@ def form_of(top: Section) -> Form:
     return Form(tuple(map(_question, top.list_of("question", dict, "tables [[question]]"))))
 
 
-def form_views(analysis: Section, mechanism: str, form: Form, question: Question) -> tuple[str, tuple[View, ...]]:
-    """Return the names of the mechanisms and the views of a form.
+def form_draft(
+    analysis: Section, mechanism: str, written: Form, question: Question, classes: tuple[str, ...]
+) -> DraftForm:
+    """Return the form as it is asked, with its views.
 
     Args:
         analysis: of which ``tables`` or ``outcome`` are taken.
         mechanism: the name of one that makes all channels, or ``auto`` for the best for each.
-        question: what the campaign asks, which is the form, and what it keeps.
+        written: the form as its author wrote it.
+        question: what the campaign asks, which is this form, what it keeps, and how many reports to expect.
+        classes: the names of the classes of people.
     Raises:
         DraftError, BadData: what is wrong, and where.
     """
-    asked = _asked(analysis, form)
-    for places in asked:
-        if len(places) > 1:
-            for place in places:
-                _require_few(form.questions[place])
+    asked = _asked(analysis, written)
+    for place in {place for places in asked if len(places) > 1 for place in places}:
+        _require_few(written.questions[place])
+    notion = question.notion
+    least = min(notion.notions, key=lambda one: one.level) if isinstance(notion, Classes) else notion
+
+    def of_cells(cells: int) -> Channel:
+        domain = Values(tuple(map(str, range(1, cells + 1))))
+        return channel_of(mechanism, replace(question, domain=domain, notion=Ldp(least.level)), Identity())[1]
+
+    form = form_with_bins(written, asked, question.reports, of_cells)
+    question = replace(question, domain=form)
     maps = [Questions(places) for places in asked]
     made: dict[int, tuple[str, Channel]] = {}
     for map_ in maps:
@@ -103,16 +115,23 @@ def form_views(analysis: Section, mechanism: str, form: Form, question: Question
         if size not in made:  # the channel depends on the number of answers alone
             made[size] = channel_of(mechanism, question, map_)
     views = tuple(View(1, map_, made[map_.inputs(form)][1]) for map_ in maps)
-    return named_once(name for name, _ in made.values()), views
+    names = named_once(name for name, _ in made.values())
+    return DraftForm(form, question, mechanism, names, views, classes)
 
 
 def _question(table: dict[str, object]) -> FormQuestion:
     name = table.get("name")
     section = Section(f"question {name}" if isinstance(name, str) else "question", table)
+    domain = domain_of(section)
+    if isinstance(domain, NumberRange) and "bins" in section:
+        bins = count(section, "bins")
+        if bins < 2:
+            raise DraftError(f"[{section.name}] bins is how many numbers are told apart at most, at least 2")
+        domain = with_bins(domain, bins)
     found = FormQuestion(
         section.take("name", str, "short, of a-z, 0-9 and _"),
         section.take("text", str, "what the person is asked"),
-        domain_of(section),
+        domain,
         section.flag("skippable", "a person may leave it out"),
     )
     section.done()
@@ -139,14 +158,13 @@ def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
 
 
 def _require_few(question: FormQuestion) -> None:
-    """Refuse a number of many values in a pair: a table of them would be noise."""
+    """Refuse a date or edges of many values in a pair, which only their author can make fewer."""
     domain = question.domain
-    if not isinstance(domain, Line) or domain.size <= MOST_BINS:
+    if not isinstance(domain, Line) or isinstance(domain, NumberRange) or domain.size <= MOST_BINS:
         return
-    way = "give it a longer step" if isinstance(domain, NumberRange) else "make it coarser"
     raise DraftError(
         f"[question {question.name}] has {domain.size:,} values, and in a pair a number has at most {MOST_BINS}: "
-        f"{way}, or name the pairs under [analysis] tables without it, so that it is asked alone"
+        "make it coarser, or name the pairs under [analysis] tables without it, so that it is asked alone"
     )
 
 

@@ -10,7 +10,7 @@ import click
 
 from aggregator.author.audit import ask, read_prior
 from aggregator.author.audit import audit as audit_of
-from aggregator.author.draft import read_draft
+from aggregator.author.draft import read_bins, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
@@ -39,7 +39,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     data = seal_campaign(terms, key)
     with shell.new_file(out) as file:
         file.write(data)
-    found, warnings = audit_of(terms), lint(terms)
+    found, warnings = audit_of(terms), (*read_bins(draft, terms.domain), *lint(terms))
     if as_json:
         made = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
         shell.print_json(made | {"audit": found.as_json(), "warnings": list(warnings)})

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from aggregator.author.classes import DraftClasses
-from aggregator.author.draft import read_classes, read_form, read_question, read_views
+from aggregator.author.draft import read_bins, read_classes, read_form, read_question, read_views
 from aggregator.author.form_section import DraftForm
 from aggregator.author.privacy_section import prior_weights
 from aggregator.author.views_section import DEVICES
@@ -111,7 +111,9 @@ def plan(
                 raise click.UsageError(
                     "--bits, --within, --all and --plot are of one question, and the draft is a form"
                 )
-            _plan_form(form, REPORTS if reports is None else reports, wanted, as_json)
+            for note in read_bins(draft, form.form):
+                shell.warn(f"Note: {note}")
+            _plan_form(form, form.question.reports if reports is None else reports, wanted, as_json)
             return
         classes = read_classes(draft)
         if classes is not None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from aggregator.author.draft import DraftError, read_draft, read_form, read_question
+from aggregator.author.draft import DraftError, read_bins, read_draft, read_form, read_question
 from aggregator.author.lint import lint
 from aggregator.author.value_table import SheetError
 from aggregator.estimate.method import MethodRefused
+from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
 from aggregator.simulation import population, read_truth
 from aggregator.study import Study
 from protocol.campaign import open_campaign, seal_campaign
-from protocol.domain import Form
+from protocol.domain import Form, NumberRange
 from protocol.errors import CampaignError
 from protocol.keys import SigningKey
 from protocol.views import Questions
@@ -69,7 +72,9 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
         (FORM, '[analysis]\ntables = [["age", "vote"], ["vote", "age"]]\n', "twice"),
         (FORM, '[analysis]\ntables = [["age", "vote"]]\noutcome = "vote"\n', "do not go together"),
         (FORM, '[analysis]\ngoal = "mean"\n', "unknown entry"),
-        (FORM.replace("high = 19", "high = 33"), "", "at most 16: give it a longer step"),
+        (FORM.replace("high = 19", "high = 33\nbins = 1"), "", "at least 2"),
+        (FORM.replace("high = 19", 'high = 33\nbins = "few"'), "", "whole number"),
+        (FORM.replace('"number"\nlow = 17\nhigh = 19', f'"buckets"\nedges = {list(range(17))}'), "", "at most 16"),
     ],
 )
 def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, said: str) -> None:
@@ -90,12 +95,53 @@ def test_questions_are_translated_in_order(tmp_path: Path) -> None:
 
 
 def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
-    """In a pair it has 16 values at most; a date and buckets as a number of steps."""
+    """Asked alone it keeps them all."""
     many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
     asked = read_form(drafted(tmp_path, many, tables))
     assert asked is not None
     assert [view.map for view in asked.views] == [Questions((0,)), Questions((1, 2))]
-    assert read_form(drafted(tmp_path, FORM.replace("high = 19", "high = 32"))) is not None, "16 values and no more"
+    assert asked.form.questions[0].domain.size == 74
+
+
+@pytest.mark.parametrize(
+    ("entry", "reports", "epsilon", "high", "step"),
+    [
+        ("high = 32", 10_000, "1.0", 32, 1),  # 16 values
+        ("high = 90", 10_000, "1.0", 92, 5),
+        ("high = 97", 10_000, "1.0", 97, 8),  # a step of 6 is the shortest, and 8 ends at 97
+        ("high = 90", 300, "1.0", 92, 25),
+        ("high = 90", 300, "4.0", 92, 5),
+        ("high = 90\nbins = 5", 10**6, "1.0", 93, 19),
+        ("high = 90\nbins = 5", 300, "1.0", 93, 19),
+    ],
+)
+def test_a_number_in_a_pair_gets_a_longer_step(
+    tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
+) -> None:
+    """It has the most values at which the error of a cell is below an even share of it, 4 to 16, or those that the
+    author asked for; the highest answer stays one, and a campaign says what was chosen."""
+    draft = drafted(
+        tmp_path,
+        FORM.replace("high = 19", entry),
+        f'[analysis]\nreports = {reports}\ntables = [["age", "vote"], ["age", "work"]]\n',
+        TAIL.replace("1.0", epsilon),
+    )
+    terms = read_draft(draft)
+    assert isinstance(terms.domain, Form)
+    age = terms.domain.questions[0]
+    assert age.domain == NumberRange.of(17, high, step)
+    notes = read_bins(draft, terms.domain)
+    chosen = step > 1 and "bins" not in entry
+    assert len(notes) == chosen
+    if not chosen:
+        return
+    assert f"count as {age.domain.size}, 17 to {high} in steps of {step}" in notes[0]
+    for view in terms.views:
+        cells = view.map.inputs(terms.domain)
+        decoder = decoder_of(view.channel)
+        variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
+        held = math.sqrt(variance / (reports / 2)) <= 1 / cells
+        assert held or age.domain.size == 4
 
 
 def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:

@@ -1,0 +1,108 @@
+"""Chooses how finely numbers are told apart in the pairs of a form.
+
+A table of a number of many values with another question would be noise. So a number in a pair gets a longer step: the
+most values at which, with everybody spread evenly, the standard error of a cell is not above the share of a cell. Of
+several pairs the middle one decides. It has at least 4 values and at most 16, and its highest one may lie above the
+highest answer by less than a step. The person still gives any number of the range, which counts as the nearest value.
+
+An author who wants others gives ``bins``, the most values of a number, or a longer ``step``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from statistics import median_low
+
+import numpy as np
+
+from aggregator.families.registry import decoder_of
+from protocol.channels import Channel
+from protocol.domain import Domain, Form, NumberRange
+from protocol.domain.domain import decimal_of
+
+LEAST_BINS, MOST_BINS = 4, 16
+"""The fewest and the most values that a number is given in a pair."""
+
+EXACT = Fraction(3, 2)
+"""A step that ends at the highest number is taken where it is at most this much longer than the shortest one."""
+
+
+def with_bins(domain: NumberRange, most: int) -> NumberRange:
+    """Return the range with at most so many numbers: with the shortest step, or a little longer one that ends exactly.
+
+    Args:
+        most: at least 2.
+    """
+    if domain.size <= most:
+        return domain
+    steps = domain.size - 1
+    shortest = math.ceil(steps / (most - 1))
+    exact = (one for one in range(shortest, math.floor(shortest * EXACT) + 1) if steps % one == 0)
+    factor = next(exact, shortest)
+    step = factor * domain.step
+    ends = (domain.low, domain.low + math.ceil(steps / factor) * step)
+    numbers = (Fraction(number, 10**domain.places) for number in (*ends, step))
+    return NumberRange.of(*numbers, random=domain.random, clamp=domain.clamp, unit=domain.unit)
+
+
+def form_with_bins(
+    form: Form, asked: Sequence[tuple[int, ...]], reports: int, channel: Callable[[int], Channel]
+) -> Form:
+    """Return the form whose numbers in pairs have few enough values.
+
+    Args:
+        asked: the places of the questions of each view, which have as many devices each.
+        reports: to expect of the whole form.
+        channel: of a view with so many answers.
+    """
+    pairs = [places for places in asked if len(places) == 2]
+    many = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
+    if not many:
+        return form
+    sizes = [MOST_BINS + 1 if place in many else form.questions[place].size for pair in pairs for place in pair]
+    cells = _most_cells(channel, reports / len(asked), max(sizes) * (MOST_BINS + 1))
+    questions = list(form.questions)
+    for place in sorted(set(many)):
+        others = [other for pair in pairs if place in pair for other in pair if other != place]
+        fitting = [math.isqrt(cells) if other in many else cells // form.questions[other].size for other in others]
+        question, domain = form.questions[place], form.questions[place].domain
+        if isinstance(domain, NumberRange):
+            bins = min(max(median_low(fitting) - question.skippable, LEAST_BINS), MOST_BINS)
+            questions[place] = replace(question, domain=with_bins(domain, bins))
+    return Form(tuple(questions))
+
+
+def bins_told(written: Form, made: Form, reports: int) -> list[str]:
+    """Return a sentence for each question whose number has a longer step than its author wrote."""
+    found = []
+    for one, other in zip(written.questions, made.questions, strict=True):
+        if isinstance(other.domain, NumberRange) and other.domain.size < one.domain.size:
+            step = decimal_of(Fraction(other.domain.step, 10**other.domain.places))
+            found.append(
+                f"question {one.name} is asked in pairs, so its {one.domain.size:,} numbers count as "
+                f"{other.domain.size}, {other.domain.span} in steps of {step}, which suits {reports:,} reports; "
+                "bins under the question says how many at most, [analysis] reports how many reports to expect"
+            )
+    return found
+
+
+def _many(domain: Domain) -> bool:
+    return isinstance(domain, NumberRange) and domain.size > MOST_BINS
+
+
+def _most_cells(channel: Callable[[int], Channel], reports: float, most: int) -> int:
+    """The most cells of a table, up to ``most``, whose standard error is not above the share of one of them."""
+
+    def holds(cells: int) -> bool:
+        decoder = decoder_of(channel(cells))
+        variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
+        return bool(math.sqrt(variance / reports) <= 1 / cells)
+
+    low, high = LEAST_BINS, most  # the error of a cell hardly depends on their number, so its share decides
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
