@@ -2,7 +2,7 @@
  * The caps of the device's owner, and the check that a campaign fits under them.
  *
  * The caps are compared with what a campaign could cost at worst, never with what it did cost, so whether a device answers
- * cannot depend on what it answered before. A cap is only ever tightened. Levels are nanonats. What was spent: ledger.js.
+ * cannot depend on what it answered before. Levels are nanonats. What was spent: ledger.js. How a cap comes: tighten.js.
  */
 
 import { BudgetRefused } from "./errors.js";
@@ -12,7 +12,6 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /** @typedef {import("./store.js").Kept} Kept */
 /** @typedef {import("./store.js").Cap} Cap */
 /** @typedef {{seconds: number, nanonats: bigint}} Span any stretch of so many seconds */
-/** @typedef {{lifetime?: bigint, campaign?: bigint, window?: Span}} Policy nanonats */
 
 /**
  * What a campaign can cost, from its terms.
@@ -25,7 +24,6 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
  */
 
 const NANONATS = 10n ** 9n;
-const MOST = 10n ** 6n * NANONATS;
 
 /** The lifetime cap where nobody named one, as of every device: 8 nats. */
 export const DEFAULT_LIFETIME = 8n * NANONATS;
@@ -91,13 +89,14 @@ function requireUnder(cap, already, wanted) {
  */
 export function requireRoom(state, kept, asked, now, choice = 0n) {
   const agreed = [...consented(state), once(choice)];
+  const held = inForce(state.caps).map(({ kind, seconds }) =>
+    kind === "window"
+      ? carriedAfter(state, now - seconds) + within(agreed, seconds)
+      : choice + (kind === "campaign" ? committed(kept) : overall(state, committed)),
+  );
   for (const one of asked)
-    for (const cap of inForce(state.caps)) {
-      if (cap.kind === "window")
-        requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(agreed, cap.seconds), worstWithin(one, cap.seconds));
-      else
-        requireUnder(cap, (cap.kind === "campaign" ? committed(kept) : overall(state, committed)) + choice, worstCase(one));
-    }
+    for (const [i, cap] of inForce(state.caps).entries())
+      requireUnder(cap, held[i], cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one));
 }
 
 /**
@@ -130,57 +129,13 @@ export function requireKept(state, kept) {
 }
 
 /**
- * The caps that a policy names.
- * @param {Policy} policy @returns {Cap[]}
- */
-function capsOf({ lifetime, campaign, window }) {
-  const seconds = window?.seconds ?? 1;
-  if (!(Number.isInteger(seconds) && seconds >= 1 && seconds <= 2 ** 40))
-    throw new RangeError("a window is a whole number of seconds, at least 1, and a level in nanonats");
-  /** @type {{kind: Cap["kind"], seconds: number, nanonats: bigint | undefined}[]} */
-  const asked = [
-    { kind: "campaign", seconds: 0, nanonats: campaign },
-    { kind: "lifetime", seconds: 0, nanonats: lifetime },
-    { kind: "window", seconds, nanonats: window?.nanonats },
-  ];
-  return asked.flatMap(({ nanonats, ...cap }) => {
-    if (nanonats === undefined && !(window && cap.kind === "window")) return [];
-    if (typeof nanonats !== "bigint" || nanonats < 0n || nanonats > MOST)
-      throw new RangeError("a cap is a bigint of nanonats, from 0 to a million nats");
-    return [{ ...cap, nanonats }];
-  });
-}
-
-/**
- * The caps with those of a policy: of two of a kind, the lower one holds.
- * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} by kind and seconds
- */
-export function tightened(caps, policy) {
-  const held = new Map(caps.map((cap) => [`${cap.kind} ${cap.seconds}`, cap]));
-  for (const cap of capsOf(policy)) {
-    const key = `${cap.kind} ${cap.seconds}`;
-    const known = held.get(key);
-    if (!known || cap.nanonats < known.nanonats) held.set(key, cap);
-  }
-  return [...held.values()].sort((one, other) => (one.kind < other.kind ? -1 : one.kind > other.kind ? 1 : one.seconds - other.seconds));
-}
-
-/**
- * The caps, what was spent, and what is reserved for answers that were agreed to.
+ * The caps in force, what was spent, and what is reserved for answers that were agreed to.
  * @param {State} state
- * @returns {{lifetime: bigint, campaign: bigint | null, windows: Span[], spent: bigint, reserved: bigint, remaining: bigint}} nanonats
+ * @returns {{caps: Cap[], lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} nanonats
  */
 export function budget(state) {
   const caps = inForce(state.caps);
-  const capOf = (/** @type {Cap["kind"]} */ kind) => caps.find((cap) => cap.kind === kind)?.nanonats;
-  const lifetime = capOf("lifetime") ?? DEFAULT_LIFETIME;
+  const lifetime = caps.find(({ kind }) => kind === "lifetime")?.nanonats ?? 0n;
   const [used, all] = [overall(state, spent), overall(state, committed)];
-  return {
-    lifetime,
-    campaign: capOf("campaign") ?? null,
-    windows: caps.filter(({ kind }) => kind === "window").map(({ seconds, nanonats }) => ({ seconds, nanonats })),
-    spent: used,
-    reserved: all - used,
-    remaining: lifetime > all ? lifetime - all : 0n,
-  };
+  return { caps, lifetime, spent: used, reserved: all - used, remaining: lifetime > all ? lifetime - all : 0n };
 }

@@ -7,10 +7,10 @@
  */
 
 import { consentOf, give } from "./answering.js";
-import { budget, costOf, requireRoom, requireWindows, tightened } from "./caps.js";
+import { budget, costOf, requireRoom } from "./caps.js";
 import { hex } from "./codec.js";
 import { openClosing, requireOpen } from "./closing.js";
-import { CHOICE_BYTES, agree, chooseClass, choosePrior } from "./consent.js";
+import { agree } from "./consent.js";
 import { AddressRefused, BadData, CampaignError, UnknownCampaign } from "./errors.js";
 import { requireAddress } from "./address.js";
 import { Joined } from "./joined.js";
@@ -18,7 +18,6 @@ import { requirePublic, sha256 } from "./keys.js";
 import { fold } from "./ledger.js";
 import { forgetAnswers, usedSlots } from "./memo.js";
 import { beginAnew, requireSpace } from "./outbox.js";
-import { countsOf } from "./role.js";
 import { Store } from "./store.js";
 import { addressesOf, revealsOf, termsOf } from "./terms.js";
 import { send } from "./upload.js";
@@ -75,12 +74,7 @@ export class Device {
     return (await navigator.storage?.persisted?.()) ?? false;
   }
 
-  // The caps, and what became of them
-
-  /** Add caps; of two of a kind, and of two for windows of one length, the lower one holds. @param {import("./caps.js").Policy} policy nanonats */
-  tighten(policy) {
-    return this.store.changeCaps((caps) => tightened(caps, policy));
-  }
+  // What became of the caps
 
   /** The caps in force, what was spent, and what remains. */
   async budget() {
@@ -197,39 +191,6 @@ export class Device {
   }
 
   /**
-   * The person agrees as a class drawn at random: the one whose prior is nearest to their history with probability
-   * e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1). It is drawn once and charged `level` at once, beside
-   * the worst case of any class; who agreed already keeps their class. After forgetting it is drawn and charged anew.
-   * @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may tell
-   * @param {import("./role.js").Counts} [history] how often each value was the person's; else this device's own answers to
-   *   campaigns that ask for the same. It never leaves.
-   * @returns {Promise<string>} the class
-   * @throws {import("./errors.js").HalftruthError} CampaignError where no class has a prior; NotionError, NotInDomain,
-   *   BudgetRefused, OutboxFull, OutsideSchedule
-   */
-  async chooseClass(id, level, history) {
-    const rand = this.random(CHOICE_BYTES); // before the history is looked at
-    return this.decide(id, (decision) => chooseClass(decision, level, rand, () => this.countsFor(decision, history)));
-  }
-
-  /**
-   * The person agrees under a declared prior drawn in the same way among k + 1: the even one and, for each value, the one
-   * that gives it three quarters. It is public for good: who declared one keeps it, and nothing is drawn or charged.
-   * @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may tell
-   * @param {import("./role.js").Counts} [history] as in `chooseClass`
-   * @returns {Promise<import("./role.js").Counts>} the declared weights by label
-   * @throws {import("./errors.js").HalftruthError} CampaignError where no prior is asked for; else as `chooseClass`
-   */
-  async choosePrior(id, level, history) {
-    const rand = this.random(CHOICE_BYTES);
-    const prior = await this.decide(id, (decision) =>
-      choosePrior(decision, level, rand, () => this.countsFor(decision, history)),
-    );
-    const { domain } = (await this.member(id)).campaign;
-    return Object.fromEntries(prior.map((weight, x) => [domain.label(x), weight]));
-  }
-
-  /**
    * Change what is kept by a person's decision about a campaign that is not over.
    * @template T @param {Uint8Array} id @param {(decision: import("./consent.js").Decision) => Promise<T>} work
    * @returns {Promise<T>} once it is on the disk
@@ -244,22 +205,6 @@ export class Device {
     });
     await navigator.storage?.persist?.();
     return decided;
-  }
-
-  /**
-   * How often each value was the person's, by input: as they say, or as all their campaigns that ask for it as it is know.
-   * @param {import("./consent.js").Decision} decision @param {import("./role.js").Counts} [history]
-   */
-  async countsFor({ joined: { campaign }, state }, history) {
-    if (history) return countsOf(campaign, history);
-    const counts = Array(campaign.domain.size).fill(0n);
-    for (const { id, joined, memo } of state.campaigns.values()) {
-      if (!joined) continue;
-      const known = await this.member(id);
-      if (!known.asksAsItIs(campaign)) continue;
-      for (const [x, { times }] of memo) counts[x % campaign.domain.size] += BigInt(times);
-    }
-    return counts;
   }
 
   /** The sealed enrolment of a campaign agreed to, to be handed to the organisation. @param {Uint8Array} id */
@@ -408,31 +353,6 @@ export class Device {
       });
       this.opened.delete(hex(one));
     }
-  }
-
-  /**
-   * Accept the clock's present time, if it was ahead before: what was agreed to under a later date takes answers again. What
-   * was spent and the slots that were used stay so. With caps for windows of time, what was answered under later dates
-   * counts beside the worst case from now on.
-   * @returns {Promise<Uint8Array[]>} ids of the campaigns that had a later time; transcripts still go on only after their
-   *   latest report
-   * @throws {import("./errors.js").BudgetRefused} a window's cap leaves no room: wait, or forget a campaign
-   */
-  setClock() {
-    const now = this.now;
-    return this.store.changeAll(async (state) => {
-      const late = [];
-      let ahead = 0n;
-      for (const kept of state.campaigns.values()) {
-        if (!kept.consent) continue;
-        const { opens, periodSeconds } = (await this.member(kept.id)).campaign;
-        ahead += costOf(kept.consent.commitment, usedSlots(kept, Math.floor((now - opens) / periodSeconds)));
-        if (kept.consent.floor > now) late.push(kept);
-      }
-      if (late.length) requireWindows(state, now, ahead);
-      for (const { consent } of late) Object.assign(consent ?? {}, { time: Math.min(consent?.time ?? now, now), floor: now });
-      return late.map(({ id }) => id);
-    });
   }
 
   /** @param {Joined} joined @param {Kept} kept */

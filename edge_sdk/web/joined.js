@@ -6,12 +6,10 @@
 
 import { openCampaign } from "./campaign.js";
 import { worstCase } from "./caps.js";
-import { keyOf } from "./channels/key.js";
 import { encode } from "./codec.js";
-import { ENROLMENT, REPORT, sealedLength } from "./envelope.js";
+import { REPORT, sealedLength } from "./envelope.js";
 import { campaignKey } from "./keys.js";
-import { enrolmentPayload, sealEnrolment, sealReport } from "./report.js";
-import { ownOf } from "./role.js";
+import { sealEnrolment, sealReport } from "./report.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./campaign.js").DeviceView} DeviceView */
@@ -66,19 +64,10 @@ export class Joined {
     const { campaign } = this;
     if (campaign.views.length === 1) return [this.commitment(role)];
     const place = this.placeOf(role);
-    const all = campaign.views.map((_, view) => this.committing(campaign.certificateOf(view, place).cost, view));
-    const different = new Map(all.map((one) => [`${one.charge} ${one.draws}`, one]));
     const above = (/** @type {bigint} */ one, /** @type {bigint} */ other) => Number(other > one) - Number(one > other);
-    return [...different.values()].sort((one, other) => above(worstCase(one), worstCase(other)) || above(one.charge, other.charge));
-  }
-
-  /**
-   * What the device can cost who declares the costliest of some priors, or more.
-   * @param {number[][]} priors @returns {Commitment}
-   */
-  mostCommitment(priors) {
-    const { channel, index } = this.view;
-    return this.committing(ownOf(this.campaign).mostCost(priors, channel), index);
+    return campaign.views
+      .map((_, view) => this.committing(campaign.certificateOf(view, place).cost, view))
+      .sort((one, other) => above(worstCase(one), worstCase(other)) || above(one.charge, other.charge));
   }
 
   /** The place of the class, 0 where there are none; before one is named, of the costliest. @param {Role} role */
@@ -93,12 +82,6 @@ export class Joined {
     return { charge, draws: this.campaign.drawsOf(view), answersPerPeriod, periodSeconds, periods };
   }
 
-  /** Whether the device answers another campaign's question here, as it is. @param {Campaign} other */
-  asksAsItIs(other) {
-    const { campaign, view } = this;
-    return campaign.views[view.index].map.name === "identity" && keyOf(campaign.fields.domain) === keyOf(other.fields.domain);
-  }
-
   /** Bytes of the longest report of one output; none is made for it. @returns {number} */
   get longestReport() {
     const { campaign } = this;
@@ -107,15 +90,6 @@ export class Joined {
     const packed = new Uint8Array(Math.ceil(campaign.outputBits / 8));
     const payload = encode([this.id, last, slots - 1, 1, packed]);
     return sealedLength(REPORT, payload);
-  }
-
-  /** Bytes of the enrolment; before a prior was declared, of one with the longest. @param {Kept} kept @returns {number} */
-  longestEnrolment({ declared }) {
-    const length = sealedLength(ENROLMENT, enrolmentPayload(this.campaign, this.key, declared));
-    const size = this.campaign.ownPrior?.size ?? 0;
-    // A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three. A level stands
-    // with it in an array of its own: one byte and up to nine.
-    return declared || !size ? length : length + 10 + 3 + 3 * size + 2 * Math.min(size, 16);
   }
 
   /** The sealed report of one output. @param {number} period @param {number} slot @param {number | bigint} output */

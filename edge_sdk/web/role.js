@@ -3,7 +3,7 @@
  * of their answers follows from it and from the signed campaign alone.
  */
 
-import { hex, encode } from "./codec.js";
+import { keyOf } from "./channels/key.js";
 import { CampaignError, ConsentMissing, ReportError } from "./errors.js";
 import { gcd } from "./exact.js";
 import { Classes } from "./notions/classes.js";
@@ -82,8 +82,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
   const weights = prior && (await priorFrom(campaign, prior));
   const own = level === undefined ? 0n : ownLevel(campaign, level);
   role.declared = known ?? (weights && { prior: weights, level: own });
-  const written = (/** @type {Declared} */ { prior, level }) => hex(encode([prior, level]));
-  if (known && written({ prior: weights ?? known.prior, level: own || known.level }) !== written(known))
+  if (known && keyOf([weights ?? known.prior, own || known.level]) !== keyOf([known.prior, known.level]))
     throw new CampaignError("another prior was declared in this campaign before, and it holds: leave it out now");
   return role;
 }

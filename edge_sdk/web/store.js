@@ -198,29 +198,6 @@ export class Store {
   }
 
   /**
-   * Change what is kept of all campaigns: all of it or, where the work throws, nothing.
-   * @template T @param {(state: State) => Promise<T>} work changes what is kept of campaigns, and nothing else
-   * @returns {Promise<T>} once it is on the disk
-   */
-  changeAll(work) {
-    return this.locked(async () => {
-      const state = await this.read();
-      const result = await work(state);
-      await this.commit(state.revision, (_, campaigns) => state.campaigns.forEach((kept, key) => campaigns.put(kept, key)));
-      return result;
-    });
-  }
-
-  /** Change the caps. @param {(caps: Cap[]) => Cap[]} work @returns {Promise<void>} */
-  changeCaps(work) {
-    return this.locked(async () => {
-      const { caps, revision } = await this.read();
-      const changed = work(caps);
-      await this.commit(revision, (device) => device.put(changed, "caps"));
-    });
-  }
-
-  /**
    * One transaction, on the disk when this returns; part of the lock's holder.
    * @param {number} revision that was read
    * @param {(device: IDBObjectStore, campaigns: IDBObjectStore, signed: IDBObjectStore) => void} write

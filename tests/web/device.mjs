@@ -1,7 +1,10 @@
 // What tests do with a device in a page; what they get is what JSON can carry.
 
 import { hex } from "../../edge_sdk/web/codec.js";
+import { chooseClass, choosePrior } from "../../edge_sdk/web/choosing.js";
+import { setClock } from "../../edge_sdk/web/clock.js";
 import { Device } from "../../edge_sdk/web/device.js";
+import { tighten } from "../../edge_sdk/web/tighten.js";
 
 export const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 
@@ -21,6 +24,9 @@ const levels = ({ lifetime, campaign, window }) => ({
   window: window && { seconds: window.seconds, nanonats: BigInt(window.nanonats) },
 });
 
+/** What a page may import beside the device. */
+const BESIDE = { chooseClass, choosePrior, setClock, tighten };
+
 /**
  * Do steps one after another, each at its time; a refusal is the name of its error. Where steps tell `rand`, each draw of
  * a step takes the first bytes of it, and those of the first step are the device's secret.
@@ -33,7 +39,8 @@ export async function run({ name, trust, ...rest }, [first, ...steps]) {
   for (at of steps) {
     try {
       const args = at.what === "tighten" ? at.given.map(levels) : at.given.map(given);
-      found.push(plain(await device[at.what](...args)));
+      const beside = BESIDE[at.what];
+      found.push(plain(await (beside ? beside(device, ...args) : device[at.what](...args))));
     } catch (error) {
       found.push({ refused: error.name, message: error.message });
     }
@@ -81,13 +88,13 @@ async function seenOf({ name, trust, data, role, times, values, secret }) {
   };
   let now = times[0];
   const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now, random });
-  await device.tighten({ lifetime: 10n ** 15n });
+  await tighten(device, { lifetime: 10n ** 15n });
   const { campaignId } = await device.join(bytes(data));
   await device.consent(campaignId, role);
   const became = [];
   for (const [i, value] of values.entries()) {
     now = times[i];
-    if (i === values.length - 1) await device.tighten({ lifetime: 1n });
+    if (i === values.length - 1) await tighten(device, { lifetime: 1n });
     became.push(await device.answer(campaignId, value).then(() => "answered", (error) => error.name));
   }
   const lengths = (await device.waiting(campaignId)).map(({ length }) => length);

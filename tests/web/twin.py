@@ -235,12 +235,10 @@ class Twin:
 
     def budget(self, _: None) -> dict[str, Any]:
         found = self.device.budget
-        levels = {cap.kind: str(cap.nanonats) for cap in found.caps if cap.kind != "window"}
-        windows = [(cap.seconds, str(cap.nanonats)) for cap in found.caps if cap.kind == "window"]
+        caps = [{"kind": cap.kind, "seconds": cap.seconds, "nanonats": str(cap.nanonats)} for cap in found.caps]
         return {
-            "lifetime": levels["lifetime"],
-            "campaign": levels.get("campaign"),
-            "windows": [{"seconds": seconds, "nanonats": level} for seconds, level in windows],
+            "caps": caps,
+            "lifetime": next(cap["nanonats"] for cap in caps if cap["kind"] == "lifetime"),
             "spent": str(found.spent_nanonats),
             "reserved": str(found.reserved_nanonats),
             "remaining": str(found.remaining_nanonats),

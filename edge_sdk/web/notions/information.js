@@ -189,20 +189,6 @@ export class OwnPrior extends Notion {
     return certify(this.channelOf(declared, campaigns), new Information(["lip", level || this.level, prior, 0]));
   }
 
-  /**
-   * What one fresh answer costs whoever declares one of some priors, at most. The rule treats all values alike, so priors
-   * that differ in the order of their weights cost the same.
-   * @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
-   */
-  mostCost(priors, campaigns) {
-    const different = new Map(priors.map((prior) => [[...prior].sort((one, other) => one - other).join(), prior]));
-    const costs = [...different.values()].map((prior) => {
-      const rule = ruleFor(prior.map(BigInt), this.level);
-      return certify(rule, new Information(["lip", this.level, prior, 0])).cost;
-    });
-    return [this.certificate(campaigns).cost, ...costs].reduce((one, other) => (one > other ? one : other));
-  }
-
   /** @param {Channel} channel */
   auditSteps(channel) {
     return 32 * channel.inputs;
@@ -215,6 +201,20 @@ export class OwnPrior extends Notion {
       throw new Uncertified("neither the rule's channel, nor an LDP one of k to 4k outputs");
     return ldp(["ldp", this.level]).audit(channel);
   }
+}
+
+/**
+ * What one fresh answer costs whoever declares one of some priors, at most. The rule treats all values alike, so priors that
+ * differ in the order of their weights cost the same.
+ * @param {OwnPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
+ */
+export function mostCost(notion, priors, campaigns) {
+  const different = new Map(priors.map((prior) => [[...prior].sort((one, other) => one - other).join(), prior]));
+  const costs = [...different.values()].map((prior) => {
+    const rule = ruleFor(prior.map(BigInt), notion.level);
+    return certify(rule, new Information(["lip", notion.level, prior, 0])).cost;
+  });
+  return [notion.certificate(campaigns).cost, ...costs].reduce((one, other) => (one > other ? one : other));
 }
 
 /** lip for every report, under what an observer expects who saw the device's earlier ones. */

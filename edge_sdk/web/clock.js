@@ -1,0 +1,33 @@
+/** A clock that ran ahead, and shows an earlier time now. */
+
+import { costOf, requireWindows } from "./caps.js";
+import { usedSlots } from "./memo.js";
+
+/**
+ * Accept the clock's present time, if it was ahead before: what was agreed to under a later date takes answers again. What was
+ * spent and the slots that were used stay so. With caps for windows of time, what was answered under later dates counts beside
+ * the worst case from now on.
+ * @param {import("./device.js").Device} device
+ * @returns {Promise<Uint8Array[]>} ids of the campaigns that had a later time; transcripts still go on only after their latest
+ *   report
+ * @throws {import("./errors.js").BudgetRefused} a window's cap leaves no room: wait, or forget a campaign
+ */
+export function setClock(device) {
+  const { now, store } = device;
+  return store.locked(async () => {
+    const state = await store.read();
+    const late = [];
+    let ahead = 0n;
+    for (const kept of state.campaigns.values()) {
+      const { id, consent } = kept;
+      if (!consent) continue;
+      const { opens, periodSeconds } = (await device.member(id)).campaign;
+      ahead += costOf(consent.commitment, usedSlots(kept, Math.floor((now - opens) / periodSeconds)));
+      if (consent.floor > now) late.push({ id, consent });
+    }
+    if (late.length) requireWindows(state, now, ahead);
+    for (const { consent } of late) Object.assign(consent, { time: Math.min(consent.time, now), floor: now });
+    await store.commit(state.revision, (_, campaigns) => state.campaigns.forEach((kept, key) => campaigns.put(kept, key)));
+    return late.map(({ id }) => id);
+  });
+}

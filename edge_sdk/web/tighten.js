@@ -1,0 +1,57 @@
+/** The caps that a page sets: a cap is only ever tightened. */
+
+/** @typedef {import("./store.js").Cap} Cap */
+/** @typedef {{lifetime?: bigint, campaign?: bigint, window?: import("./caps.js").Span}} Policy nanonats */
+
+/** A million nats, in nanonats. */
+const MOST = 10n ** 15n;
+
+/**
+ * Add caps to a device; of two of a kind, and of two for windows of one length, the lower one holds.
+ * @param {import("./device.js").Device} device @param {Policy} policy
+ * @returns {Promise<void>} once they are on the disk
+ * @throws {RangeError} what cannot be a cap
+ */
+export function tighten({ store }, policy) {
+  return store.locked(async () => {
+    const { caps, revision } = await store.read();
+    const tightened = tightest(caps, policy);
+    await store.commit(revision, (device) => device.put(tightened, "caps"));
+  });
+}
+
+/**
+ * The caps that a policy names.
+ * @param {Policy} policy @returns {Cap[]}
+ */
+function capsOf({ lifetime, campaign, window }) {
+  const seconds = window?.seconds ?? 1;
+  if (!(Number.isInteger(seconds) && seconds >= 1 && seconds <= 2 ** 40))
+    throw new RangeError("a window is a whole number of seconds, at least 1, and a level in nanonats");
+  /** @type {{kind: Cap["kind"], seconds: number, nanonats: bigint | undefined}[]} */
+  const asked = [
+    { kind: "campaign", seconds: 0, nanonats: campaign },
+    { kind: "lifetime", seconds: 0, nanonats: lifetime },
+    { kind: "window", seconds, nanonats: window?.nanonats },
+  ];
+  return asked.flatMap(({ nanonats, ...cap }) => {
+    if (nanonats === undefined && !(window && cap.kind === "window")) return [];
+    if (typeof nanonats !== "bigint" || nanonats < 0n || nanonats > MOST)
+      throw new RangeError("a cap is a bigint of nanonats, from 0 to a million nats");
+    return [{ ...cap, nanonats }];
+  });
+}
+
+/**
+ * The caps with those of a policy: of two of a kind, the lower one holds.
+ * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} by kind and seconds
+ */
+function tightest(caps, policy) {
+  const held = new Map(caps.map((cap) => [`${cap.kind} ${cap.seconds}`, cap]));
+  for (const cap of capsOf(policy)) {
+    const key = `${cap.kind} ${cap.seconds}`;
+    const known = held.get(key);
+    if (!known || cap.nanonats < known.nanonats) held.set(key, cap);
+  }
+  return [...held.values()].sort((one, other) => (one.kind < other.kind ? -1 : one.kind > other.kind ? 1 : one.seconds - other.seconds));
+}
