@@ -9,6 +9,7 @@ import gzip
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -36,11 +37,11 @@ class CampaignPage:
 
     Attributes:
         known: whose page it is.
-        packed: the document, gzip-compressed.
+        made: the document.
     """
 
     known: Known
-    packed: bytes = field(repr=False)
+    made: bytes = field(repr=False)
     headers: dict[str, str] = field(repr=False)
 
     @classmethod
@@ -55,15 +56,31 @@ class CampaignPage:
         sent = f"{policy(terms, code, served=True)}; frame-ancestors 'none'"
         etag = hashlib.sha256(made + sent.encode()).hexdigest()[:32]
         headers = _SAME | {"content-security-policy": sent, "etag": f'W/"{etag}"'}
-        return cls(known, gzip.compress(made, 9, mtime=0), headers)
+        return cls(known, made, headers)
+
+    @cached_property
+    def by_brotli(self) -> bytes:
+        """The document as browsers take it over https: a tenth less than by gzip, for .7 s of work, done once."""
+        import brotli
+
+        packed: bytes = brotli.compress(self.made)
+        return packed
+
+    @cached_property
+    def by_gzip(self) -> bytes:
+        """The document for who does not take brotli."""
+        return gzip.compress(self.made, 9, mtime=0)
 
     def answer(self, asked: Headers) -> Response:
         """The answer to a request with some headers."""
         if self.headers["etag"] in [one.strip() for one in asked.get("if-none-match", "").split(",")]:
             return Response(status_code=304, headers=self.headers)
-        if _takes_gzip(asked):
-            return Response(self.packed, media_type="text/html", headers=self.headers | {"content-encoding": "gzip"})
-        return Response(gzip.decompress(self.packed), media_type="text/html", headers=self.headers)
+        taken = _taken(asked)
+        for coding in ("br", "gzip"):
+            if taken.get(coding, taken.get("*", False)):
+                packed = self.by_brotli if coding == "br" else self.by_gzip
+                return Response(packed, media_type="text/html", headers=self.headers | {"content-encoding": coding})
+        return Response(self.made, media_type="text/html", headers=self.headers)
 
 
 def refusal_page(status: int, headers: Mapping[str, str] | None = None) -> Response:
@@ -73,10 +90,10 @@ def refusal_page(status: int, headers: Mapping[str, str] | None = None) -> Respo
     return Response(made, status, sent | dict(headers or {}), "text/html")
 
 
-def _takes_gzip(asked: Headers) -> bool:
-    """Whether an Accept-Encoding takes gzip (RFC 9110, 12.5.3); a weight of 0 refuses it."""
+def _taken(asked: Headers) -> dict[str, bool]:
+    """The codings that an Accept-Encoding names, and whether it takes each (RFC 9110, 12.5.3): 0 refuses it."""
     taken = {}
     for part in asked.get("accept-encoding", "").lower().replace(" ", "").split(","):
         coding, weighted, weight = part.partition(";q=")
         taken[coding] = not weighted or weight.strip("0.") != ""
-    return taken.get("gzip", taken.get("*", False))
+    return taken

@@ -501,7 +501,8 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
     assert "intervals · weighted by class</p>" in page, "and so its picture, which has the same line"
-    for others in (["--by", "period"], ["--mean"], ["--value", "none"], ["--where", "class=village"]):
+    assert "have no mean" in in_study(desk, *words, "--mean", code=1).stderr
+    for others in (["--by", "period"], ["--value", "none"], ["--where", "class=village"]):
         in_study(desk, *words, *others, code=2)
     assert "weight all classes" in in_study(desk, *words, "--pool", "precision", code=65).stderr
     file.write_text('[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.2 }\n')
