@@ -39,7 +39,7 @@ def wire(value: Any) -> str:
 
 
 def _table(value: Any) -> Any:
-    """A value of refused.toml: its byte strings and repetitions are written as tables."""
+    """A value of a table: its byte strings and repetitions are written as tables."""
     if isinstance(value, list):
         return [_table(item) for item in value]
     if not isinstance(value, dict):
@@ -51,5 +51,13 @@ def _table(value: Any) -> Any:
     return {name: _table(item) for name, item in value.items()}
 
 
-REFUSED: dict[str, Any] = _table(tomllib.loads(Path(__file__).with_name("refused.toml").read_text(encoding="utf-8")))
+def _file(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = _table(tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8")))
+    return found
+
+
+REFUSED = _file("refused.toml")
 """What must be refused, by what refuses it and by name."""
+
+ANSWERS = _file("answers.toml")
+"""What each domain makes of answers, and what it refuses, by the domain's name."""
