@@ -61,10 +61,10 @@ def read_districts(path: Path, grid: Grid) -> Districts:
 
 def _districts(value: Any, grid: Grid) -> Districts:
     if not (isinstance(value, dict) and value.get("type") == "FeatureCollection"):
-        raise DistrictsError("a GeoJSON feature collection is expected, an object of the type FeatureCollection")
+        raise DistrictsError("the file must be a GeoJSON object of the type FeatureCollection")
     features = value.get("features")
     if not isinstance(features, list) or not features:
-        raise DistrictsError("the features of the collection are a list of one or more")
+        raise DistrictsError("features must be a list of at least one feature")
     cells = np.full((grid.rows, grid.columns), len(features), dtype=np.int64)
     names = []
     for number, feature in enumerate(features):
@@ -81,15 +81,15 @@ def _districts(value: Any, grid: Grid) -> Districts:
     order = list(dict.fromkeys(cells.ravel().tolist()))
     shown = [names[number] for number in order]
     if len(set(shown)) < len(shown):
-        raise DistrictsError("two districts have one name: give each feature another property name")
+        raise DistrictsError("two districts have the same name: give each feature its own property name")
     if len(shown) < 2:
-        raise DistrictsError("all cells lie in one district, and two are the fewest")
+        raise DistrictsError("all cells lie in one district; there must be at least two districts")
     return Districts(runs_of(cells.ravel().tolist()), tuple(shown))
 
 
 def _name(feature: Any, number: int) -> str:
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
-        raise DistrictsError(f"feature {number + 1} is no object of the type Feature")
+        raise DistrictsError(f"feature {number + 1} is not an object of the type Feature")
     properties = feature.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     named = [text for key, text in properties.items() if key.casefold() == "name"]
@@ -103,31 +103,32 @@ def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[in
     geometry = feature.get("geometry")
     kind = geometry.get("type") if isinstance(geometry, dict) else None
     if not isinstance(geometry, dict) or kind not in ("Polygon", "MultiPolygon"):
-        raise DistrictsError(f"district {name!r} is a Polygon or a MultiPolygon, not {str(kind)[:40]!r}")
+        raise DistrictsError(f"district {name!r} must be a Polygon or a MultiPolygon, not {str(kind)[:40]!r}")
     polygons = [geometry.get("coordinates")] if kind == "Polygon" else geometry.get("coordinates")
     if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
-        raise DistrictsError(f"district {name!r} has coordinates that are lists of rings")
+        raise DistrictsError(f"the coordinates of district {name!r} must be lists of rings")
     for rings in polygons:
         yield [_ring(ring, name) for ring in rings]
 
 
 def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
     if not isinstance(ring, list) or len(ring) < 4:
-        raise DistrictsError(f"a ring of district {name!r} is a list of four positions or more")
+        raise DistrictsError(f"a ring of district {name!r} must be a list of at least four positions")
     points = []
     for position in ring:
         if not isinstance(position, list) or len(position) < 2:
-            raise DistrictsError(f"a position of district {name!r} is a list of a longitude and a latitude")
+            raise DistrictsError(f"a position of district {name!r} must be a list of a longitude and a latitude")
         points.append((_units(position[0], 180, name), _units(position[1], 90, name)))
     if points[0] != points[-1]:
-        raise DistrictsError(f"a ring of district {name!r} does not end where it begins")
+        raise DistrictsError(f"a ring of district {name!r} must end at the position where it begins")
     return points
 
 
 def _units(degrees: Any, most: int, name: str) -> int:
     if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -most <= degrees <= most:
         raise DistrictsError(
-            f"a position of district {name!r} is a longitude from -180 to 180 and a latitude from -90 to 90, in degrees"
+            f"a position of district {name!r} must be a longitude from -180 to 180 and a latitude from -90 to 90, in "
+            "degrees"
         )
     units = degrees * UNITS
     if units != int(units):
@@ -163,4 +164,4 @@ def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDAr
 
 
 def _no_number(text: str) -> Fraction:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

@@ -46,7 +46,7 @@ def _numbers(section: Section) -> NumberRange:
 def _day(section: Section, name: str) -> str:
     day: datetime.date = section.take(name, datetime.date, "a day, such as 2026-12-01 without quotes")
     if isinstance(day, datetime.datetime):
-        raise DraftError(f"[domain] {name} is a day, such as 2026-12-01, without a time")
+        raise DraftError(f"[domain] {name} must be a day, such as 2026-12-01, without a time")
     return day.isoformat()
 
 
@@ -66,5 +66,5 @@ def _microdegrees(section: Section, name: str) -> int:
     degrees = section.take(name, (int, Decimal), "a number of degrees")
     scaled = finite(section.name, name, degrees) * MICRODEGREES
     if scaled.denominator != 1:
-        raise DraftError(f"[domain] {name} has at most six decimal places")
+        raise DraftError(f"[domain] {name} may have at most six decimal places")
     return scaled.numerator

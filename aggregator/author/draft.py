@@ -184,7 +184,9 @@ def _document(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise DraftError(f"{path.name} is not TOML: {error}") from None
     except (ValueError, RecursionError):
-        raise DraftError(f"{path.name} has a number of thousands of digits, or hundreds of lists in lists") from None
+        raise DraftError(
+            f"{path.name} has a number with thousands of digits, or lists nested hundreds deep; neither is allowed"
+        ) from None
 
 
 def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
@@ -229,7 +231,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
-        raise DraftError("[schedule] closes comes after opens")
+        raise DraftError("[schedule] closes must lie after opens")
     campaign = Campaign(
         title=top.take("title", str, "the campaign's name"),
         question=(
@@ -365,7 +367,7 @@ def _asked(
         privacy.done()
         return question, ()
     if isinstance(domain, Form) and CLASS in domain.places:
-        raise DraftError(f'[[question]] with [classes] no question is called "{CLASS}": give it another name')
+        raise DraftError(f'[[question]] with [classes] no question may be called "{CLASS}": give it another name')
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
     notion, names = classes_of(tables, document["privacy"], domain, folder)
     return Question(domain, notion, bundled=_bundled(document), families=families_of(document)), names
@@ -394,7 +396,9 @@ def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
     name = _name_of(section)
     if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):
-            raise DraftError(f'[mechanism] priors of devices have one rule, "{OWN}", not {name[:60]!r}')
+            raise DraftError(
+                f'[mechanism] a campaign where devices declare priors has one mechanism, "{OWN}", not {name[:60]!r}'
+            )
         if isinstance(question.notion, TranscriptPrior):
             return OWN, question.notion.channel_of(question.notion.prior)
         return (OWN, question.notion.response) if name == OWN else own_prior_channel(question)
@@ -414,9 +418,9 @@ def _gaussian(section: Section, question: Question) -> Channel:
     """Noise of a width that only its author can know; its level is pure, what it keeps with a delta is the audit's."""
     sigma = finite("mechanism", "sigma", section.take("sigma", (int, Decimal), "the noise's width in steps, above 0"))
     if sigma <= 0:
-        raise DraftError("[mechanism] sigma is the noise's width in steps, above 0")
+        raise DraftError("[mechanism] sigma is the standard deviation of the noise in steps, and must be above 0")
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
-        raise DraftError(f'[mechanism] "{GAUSSIAN}" is made for numbers on a line, with notion ldp')
+        raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers, and notion ldp')
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 
@@ -427,10 +431,12 @@ def _averaged(section: Section, name: str, question: Question) -> Channel:
     if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
         raise DraftError(f'[mechanism] distortion goes with notion "{AVERAGE}" and the mechanism of that name')
     if question.size > MOST_CONVEX:
-        raise DraftError(f"[mechanism] distortion: it takes {MOST_CONVEX} values at most, not {question.size}")
+        raise DraftError(
+            f"[mechanism] distortion: the campaign may have at most {MOST_CONVEX} values, not {question.size}"
+        )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):
-        raise DraftError(f'[mechanism] distortion "{distortion}" is of numbers, not {domain.kind}')
+        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers, not {domain.kind}')
     edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
     apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
     most = max(map(max, apart))
@@ -448,7 +454,7 @@ def _table(section: Section, size: int) -> Table:
     if len(rows) != size:
         raise DraftError(f"[mechanism] rows has {len(rows)} rows, the domain {size} values")
     if any(cell < 0 for row in rows for cell in row):
-        raise DraftError("[mechanism] rows are probabilities: none is below 0")
+        raise DraftError("[mechanism] rows are probabilities: none may be below 0")
     return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 
@@ -465,5 +471,5 @@ def _period(section: Section, whole: int) -> int:
     days = finite("schedule", "period_days", section.take("period_days", (int, Decimal), "days", Fraction(whole, DAY)))
     seconds = days * DAY
     if seconds.denominator != 1 or seconds < 1:
-        raise DraftError("[schedule] period_days is a positive number of days that makes whole seconds")
+        raise DraftError("[schedule] period_days must be a positive number of days that is a whole number of seconds")
     return seconds.numerator

@@ -28,11 +28,13 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
     if listed is None:
         return frozenset()
     if not isinstance(listed, list) or not listed:
-        raise DraftError(f"[mechanism] families is {FAMILIES_ENTRY}")
+        raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}")
     for name in listed:
         if not isinstance(name, str) or name.strip().lower() not in FAMILIES:
             meant = suggestion(name, FAMILIES) if isinstance(name, str) else ""
-            raise DraftError(f"[mechanism] families: one of {', '.join(FAMILIES)}, not {shown(name)}{meant}")
+            raise DraftError(
+                f"[mechanism] families: each must be one of {', '.join(FAMILIES)}, not {shown(name)}{meant}"
+            )
     return frozenset(name.strip().lower() for name in listed)
 
 

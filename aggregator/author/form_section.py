@@ -170,7 +170,7 @@ def _require_few(question: FormQuestion) -> None:
 
 def _pair(names: list[object], form: Form) -> tuple[int, ...]:
     if len(names) != 2 or names[0] == names[1]:
-        raise DraftError(f"[analysis] a table is of two different questions; {shown(names)} is not")
+        raise DraftError(f"[analysis] each table must name two different questions, not {shown(names)}")
     return tuple(sorted(_place(name, form) for name in names))
 
 

@@ -73,8 +73,8 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
         blocks = _blocks(section, domain)
         if len(set(blocks)) == len(blocks):
             raise DraftError(
-                "[privacy] blocks: every value is alone in its block, so all would be told; put values that must not "
-                "be told apart into one block"
+                "[privacy] blocks: every value is alone in its block, so reports would show every answer; put values "
+                "that must stay indistinguishable into one block"
             )
         return Block.over(level, blocks)
     return Ldp(level)
@@ -87,7 +87,7 @@ def part_of(section: Section, notion: Notion) -> float | None:
         return None
     if not isinstance(notion, HighLow):
         raise DraftError('[privacy] sensitive_share goes with sensitive values: notion = "high-low"')
-    what = "the part of the people who hold a sensitive value, above 0 and below 1, such as 0.1"
+    what = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
     said = section.take("sensitive_share", (int, Decimal), what)
     part = float(finite("privacy", "sensitive_share", said))
     if not 0 < part < 1:
@@ -99,7 +99,7 @@ def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
     labels = section.list_of("sensitive", str, "values that need protection")
     marked = sorted({_input(domain, label, "sensitive") for label in labels})
     if not marked:
-        raise DraftError("[privacy] sensitive names no value, so nothing would be protected: name one at least")
+        raise DraftError("[privacy] sensitive names no value, so nothing would be protected: name at least one")
     if len(marked) == domain.size:
         raise DraftError(f'[privacy] sensitive names all {domain.size} values: that is notion "ldp"')
     return tuple(marked)
@@ -117,7 +117,9 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     for x in range(items):
         budget = named.get(x, others)
         if not budget:
-            raise DraftError(f"[privacy] budgets: {shown(domain.label(x))} has none; give it one, or a default to all")
+            raise DraftError(
+                f"[privacy] budgets: {shown(domain.label(x))} has no budget; give it one, or give a default"
+            )
         budgets.append(budget)
     # What a set is padded with is as well protected as the best protected item (Gu et al. 2020, sec. VI-B).
     budgets += [min(budgets)] * (domain.size - items)
@@ -125,7 +127,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     if "pairs" in section:
         pairs = section.list_of("pairs", list, "pairs of budgets whose values are protected from each other")
         if any(len(pair) != 2 for pair in pairs):
-            raise DraftError("[privacy] pairs is a list of pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]]")
+            raise DraftError("[privacy] pairs must be a list of pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]]")
         edges = [(_nats("pairs", first), _nats("pairs", second)) for first, second in pairs]
     return Graded.over(budgets, name, edges)
 
@@ -135,7 +137,7 @@ def _nats(entry: str, value: object) -> int:
     budget = exact.level_from(finite("privacy", entry, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
-        raise DraftError(f"[privacy] {entry}: a budget lies in {least:g} .. {most:g} nats, not {shown(value)}")
+        raise DraftError(f"[privacy] {entry}: a budget must be from {least:g} to {most:g} nats, not {shown(value)}")
     return budget
 
 
@@ -167,7 +169,7 @@ def _radius(prior: Section) -> int:
     """The radius of the ball of priors, in parts per billion; a longer decimal is the next larger one."""
     radius = finite("prior", "radius", prior.take("radius", (int, Decimal), "how far off the prior may be", Decimal(0)))
     if not 0 <= radius <= 1:
-        raise DraftError("[prior] radius is a total variation distance: 0 .. 1, such as 0.05")
+        raise DraftError("[prior] radius must be a total variation distance from 0 to 1, such as 0.05")
     return math.ceil(radius * RADIUS_UNITS)
 
 
@@ -207,9 +209,11 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
 
 def _drift(prior: Section) -> int:
     """The chance that a person's value is another before each period, in the notion's integers, to the nearest."""
-    drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a chance for each period", Decimal(0)))
+    drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
     if not 0 <= drift < 1:
-        raise DraftError("[prior] drift is the chance that a value is drawn anew before a period: from 0 to below 1")
+        raise DraftError(
+            "[prior] drift must be a probability from 0 to below 1: that an answer is drawn anew before a period"
+        )
     return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
 
@@ -227,7 +231,7 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
         )
     counts = all(share.denominator == 1 for share in shares)
     if key == "counts" and not counts:
-        raise DraftError(f"[{section.name}] counts are whole numbers")
+        raise DraftError(f"[{section.name}] counts must be whole numbers")
     if not counts:
         shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
     scale = math.lcm(*(share.denominator for share in shares))
@@ -242,7 +246,7 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
     weights = [0] * domain.size
     for answer, number, where in read_sheet(path, domain, "count"):
         if number.denominator != 1 or number < 1:
-            raise DraftError(f"{where}: a prior's counts are whole numbers above zero")
+            raise DraftError(f"{where}: the counts of a prior must be whole numbers above zero")
         weights[domain.index(answer, bytes(DITHER_BYTES))] += number.numerator
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:
@@ -264,7 +268,7 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
         shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in found]
     except (OSError, UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
         raise DraftError(
-            f"[prior] estimate: {path.name} is not the JSON of an estimate of these values: {error!r}"
+            f"[prior] estimate: {path.name} is not the JSON output of `halftruth estimate` for these values: {error!r}"
         ) from None
     return tuple(math.ceil(share * 10**6) for share in shares)
 
@@ -279,11 +283,13 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
         for label in block:
             x = _input(domain, label, "blocks")
             if x in block_of:
-                raise DraftError(f"[privacy] blocks: {shown(label)} stands in two places; blocks do not overlap")
+                raise DraftError(f"[privacy] blocks: {shown(label)} is listed twice; blocks must not overlap")
             block_of[x] = number
     missing = next((x for x in range(domain.size) if x not in block_of), None)
     if missing is not None:
-        raise DraftError(f"[privacy] blocks: {shown(domain.label(missing))} is in no block; every value is in one")
+        raise DraftError(
+            f"[privacy] blocks: {shown(domain.label(missing))} is in no block; every value must be in exactly one"
+        )
     return [block_of[x] for x in range(domain.size)]
 
 

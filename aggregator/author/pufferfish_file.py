@@ -51,19 +51,19 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
 
 def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
     if not isinstance(value, dict) or not {"secrets", "scenarios"} <= value.keys() <= {"secrets", "pairs", "scenarios"}:
-        raise ScenarioError("an object with secrets, scenarios and, if need be, pairs is expected")
+        raise ScenarioError("the file must be an object with the entries secrets, scenarios and, optionally, pairs")
     secrets = value["secrets"]
     if not isinstance(secrets, list) or not all(isinstance(secret, str) for secret in secrets):
-        raise ScenarioError("the secrets are a list of names")
+        raise ScenarioError("secrets must be a list of names")
     number = {secret: place for place, secret in enumerate(secrets)}
     if len(number) != len(secrets):
-        raise ScenarioError("each secret is named once")
+        raise ScenarioError("secrets lists a name twice")
     pairs = value.get("pairs", [list(pair) for pair in combinations(secrets, 2)])
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise ScenarioError("the pairs are a list of two secrets each")
+        raise ScenarioError("pairs must be a list of lists of two secrets")
     scenarios = value["scenarios"]
     if not isinstance(scenarios, list):
-        raise ScenarioError("the scenarios are a list")
+        raise ScenarioError("scenarios must be a list")
     return Pufferfish(
         tuple(secrets),
         tuple((_known(number, pair[0]), _known(number, pair[1])) for pair in pairs),
@@ -73,14 +73,16 @@ def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
 
 def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain) -> Scenario:
     if not isinstance(value, dict) or not {"joint"} <= value.keys() <= {"name", "joint"}:
-        raise ScenarioError(f"scenario {place} is an object with a joint law and, if need be, a name")
+        raise ScenarioError(f"scenario {place} must be an object with the entries joint and, optionally, name")
     name = value.get("name", f"scenario {place}")
     if not isinstance(name, str) or not isinstance(value["joint"], dict):
-        raise ScenarioError(f"scenario {place} has a name and, for each secret, the weights of answers")
+        raise ScenarioError(
+            f"scenario {place}: name must be text, and joint an object with the weights of answers for each secret"
+        )
     laws = [[Fraction(0)] * domain.size for _ in number]
     for secret, answers in value["joint"].items():
         if not isinstance(answers, dict):
-            raise ScenarioError(f"{name[:40]}: a secret goes with an object of answers and weights")
+            raise ScenarioError(f"{name[:40]}: the value of a secret must be an object of answers and their weights")
         joint = laws[_known(number, secret)]
         for text, weight in answers.items():
             joint[_input(domain, text)] += _weight(weight, f"{name[:40]}, {text[:40]!r}")
@@ -98,7 +100,7 @@ def _input(domain: Domain, text: str) -> int:
     try:
         return domain.index(domain.parse(text), bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise ScenarioError(f"{text[:40]!r} is no value of the campaign: {error}") from None
+        raise ScenarioError(f"{text[:40]!r} is not a value of the campaign: {error}") from None
 
 
 def _weight(value: Any, where: str) -> Fraction:
@@ -107,9 +109,9 @@ def _weight(value: Any, where: str) -> Fraction:
     except ValueError as error:
         raise ScenarioError(f"{where}: {error}") from None
     if weight < 0:
-        raise ScenarioError(f"{where}: a weight is not negative")
+        raise ScenarioError(f"{where}: a weight must not be negative")
     return weight
 
 
 def _no_number(text: str) -> Fraction:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

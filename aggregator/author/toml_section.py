@@ -35,7 +35,7 @@ class Section:
 
     def __init__(self, name: str, table: object) -> None:
         if not isinstance(table, dict):
-            raise DraftError(f"[{name}] is a table of its own")
+            raise DraftError(f"[{name}] must be a table")
         self.name = name
         self._left: dict[str, Any] = dict(table)
         self._known: set[str] = set()
@@ -72,9 +72,9 @@ class Section:
             return default
         value = self._left.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise DraftError(f"{self._entry(key)} is {what}, not {shown(value)}")
+            raise DraftError(f"{self._entry(key)} must be {what}, not {shown(value)}")
         if isinstance(value, str) and "\0" in value:  # which no file can be named with
-            raise DraftError(f"{self._entry(key)} is {what}, without the character U+0000")
+            raise DraftError(f"{self._entry(key)} must be {what}, without the character U+0000")
         return value
 
     def flag(self, key: str, what: str) -> bool:
@@ -88,7 +88,7 @@ class Section:
         self._known.add(key)
         value = self._left.pop(key, False)
         if not isinstance(value, bool):
-            raise DraftError(f"{self._entry(key)} is true where {what}, else false; not {shown(value)}")
+            raise DraftError(f"{self._entry(key)} must be true if {what}, and false if not; it is {shown(value)}")
         return value
 
     def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
@@ -96,7 +96,7 @@ class Section:
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self._entry(key)} is a list of {what}, and {shown(value)} is not one of these")
+                raise DraftError(f"{self._entry(key)} must be a list of {what}, and {shown(value)} is not one")
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
@@ -109,7 +109,7 @@ class Section:
         name = _folded(said)
         if name not in names:
             meant = suggestion(said, names)
-            raise DraftError(f"{self._entry(key)} is one of {', '.join(names)}, not {shown(said)}{meant}")
+            raise DraftError(f"{self._entry(key)} must be one of {', '.join(names)}, not {shown(said)}{meant}")
         return name
 
     def done(self) -> None:
@@ -130,7 +130,7 @@ def count(section: Section, name: str, default: int | None = None) -> int:
     """A whole number of at least 1."""
     value: int = section.take(name, int, "a whole number, at least 1", default)
     if value < 1:
-        raise DraftError(f"[{section.name}] {name} is a whole number, at least 1")
+        raise DraftError(f"[{section.name}] {name} must be a whole number of at least 1")
     return value
 
 
@@ -139,7 +139,7 @@ def finite(section: str, name: str, value: object) -> Fraction:
     try:
         return exact.rational(value)  # type: ignore[arg-type]  # refuses what is no number
     except ValueError:
-        raise DraftError(f"[{section}] {name} takes finite numbers, not {shown(value)}") from None
+        raise DraftError(f"[{section}] {name} must be a finite number, not {shown(value)}") from None
 
 
 def suggestion(said: str, names: Iterable[str]) -> str:

@@ -110,7 +110,10 @@ def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) 
         laws = [one.forward(np.full(one.inputs, 1 / one.inputs)) for one in decoders]
         variances = [float(one.variances(law).mean()) for one, law in zip(decoders, laws, strict=True)]
     except NotInvertible as reason:
-        raise DraftError(f"[views] give each view a share: one has no error to choose it by ({reason})") from None
+        raise DraftError(
+            "[views] gives no shares, and the error that they would be chosen by cannot be computed: give each view a "
+            f"share ({reason})"
+        ) from None
     weights = best_weights(sizes, variances, devices)
     factor = math.gcd(*weights)
     return tuple(weight // factor for weight in weights)
@@ -149,15 +152,15 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
         raise DraftError("[views] resolutions lists a number twice")
     if 1 not in dict(factors):
         raise DraftError(
-            "[views] resolutions has no 1, which asks for the answer as it is; where nobody should be asked for it, "
-            "make [domain] coarser"
+            "[views] resolutions must contain 1, which asks for the answer itself; if nobody should be asked for "
+            "it, make [domain] coarser"
         )
     for factor, share in factors:
         if factor < 1:
-            raise DraftError(f"[views] resolutions are whole numbers from 1 on, not {factor}")
+            raise DraftError(f"[views] resolutions must be whole numbers of at least 1, not {factor}")
         asked.append((Identity() if factor == 1 else Coarse(factor), share))
     if len(asked) < 2:
-        raise DraftError("[views] holds two views or more; for one, leave out the section")
+        raise DraftError("[views] must have at least two views; for one view, leave out the section")
     return asked
 
 
@@ -170,7 +173,7 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
             share = finite(section.name, "shares", entry[1])
             if 0 < share < 1:
                 return entry[0], share
-        raise DraftError(f"[views] a share of the devices lies above 0 and below 1, not {shown(entry[1])}")
+        raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {shown(entry[1])}")
     what = _SHARE if kind is int else 'a file, or a pair of it and a share of the devices, such as ["map.geojson", 0.2]'
     raise DraftError(f"[views] a view is {what}, not {shown(entry)}")
 
@@ -190,7 +193,7 @@ def _automatic(domain: Domain) -> list[int]:
 
 def _districts(file: Path, domain: Domain) -> Districts:
     if not isinstance(domain, Grid):
-        raise DraftError(f"[views] districts are of a grid, not of {domain.kind}")
+        raise DraftError(f"[views] districts need a domain of kind grid, not {domain.kind}")
     return read_districts(file, domain)
 
 
@@ -234,5 +237,7 @@ def _weights(shares: Sequence[Fraction]) -> tuple[int, ...]:
     exact = normalised(shares, "[views] the shares of the devices")
     whole = math.lcm(*(share.denominator for share in exact))
     if whole > MAX_WEIGHT:
-        raise DraftError(f"[views] the shares have a common denominator of at most {MAX_WEIGHT}: give fewer digits")
+        raise DraftError(
+            f"[views] the shares must have a common denominator of at most {MAX_WEIGHT}: give fewer digits"
+        )
     return tuple(int(share * whole) for share in exact)

@@ -65,7 +65,7 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
             found.append(domain.members(domain.parse(line)))
         except NotInDomain as error:
             raise SheetError(
-                f"{path.name}, line {number}: {stranger(domain, line)[:40]!r} is no item of the campaign: {error}"
+                f"{path.name}, line {number}: {stranger(domain, line)[:40]!r} is not an item of the campaign: {error}"
             ) from None
     if not found:
         raise SheetError(f"{path.name} has no sets")

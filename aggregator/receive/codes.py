@@ -79,7 +79,7 @@ class Codes:
             NoInbox: the study is in a bucket, and a code must be redeemed in one place.
         """
         if isinstance(study, Remote):
-            raise NoInbox(f"{study} is in a bucket: codes are redeemed where uploads are received, in a folder")
+            raise NoInbox(f"{study} is in a bucket, and codes need a study in a folder")
         self._path: Path = study / _FILE
 
     def make(self, campaign_id: bytes, count: int, urandom: Callable[[int], bytes] = os.urandom) -> list[str]:
@@ -95,7 +95,7 @@ class Codes:
             StudyError: the file cannot be written; no code is valid then.
         """
         if not 1 <= count <= MOST_CODES:
-            raise ValueError(f"1 to {MOST_CODES:,} codes are made at a time, not {count:,}")
+            raise ValueError(f"from 1 to {MOST_CODES:,} codes can be made at a time, not {count:,}")
         made = [_drawn(urandom) for _ in range(count)]
         with self._transaction() as database:
             rows = ((campaign_id, _digest(campaign_id, code)) for code in made)

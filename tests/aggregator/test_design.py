@@ -301,7 +301,7 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divides the range"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 0', "above zero"),
         ('kind = "number"\nlow = 0\nhigh = nan', "finite"),
-        ('kind = "number"\nlow = 0\nhigh = 10\nclamp = 1', "clamp is true where"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nclamp = 1', "clamp must be true if"),
         ('kind = "number"\nlow = 0\nhigh = 10\nrounding = "up"', "nearest, random"),
         ('kind = "number"\nlow = 0\nhigh = 10\nedges = [1, 2]', "unknown entry 'edges'"),
         ('kind = "number"\nlow = 0', "high is missing"),
@@ -320,7 +320,11 @@ def test_a_goal_is_signed_and_has_to_fit():
     assert drafted(DRAFT).goal == ""
     assert drafted(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
     assert drafted(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
-    for goal, named in (("mean", "needs numbers"), ("ranges", "needs numbers"), ("median", "is one of distribution")):
+    for goal, named in (
+        ("mean", "needs numbers"),
+        ("ranges", "needs numbers"),
+        ("median", "must be one of distribution"),
+    ):
         with pytest.raises(DraftError, match=named):
             drafted(DRAFT + f'\n[analysis]\ngoal = "{goal}"')
 
@@ -428,7 +432,7 @@ def test_names_are_read_in_any_case(tmp_path):
          "[0, 0, 1, 0]]",
          "rows: the cells of row 1 sum to 1.001002, not to 1"),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1.1, -0.1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]',
-         "none is below 0"),
+         "none may be below 0"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.25, 0.25, 0.25, 0.2510001]",
          "sum to 1.0010001, not to 1 within 0.001; whole numbers may have any sum"),
         (changed("epsilon = 1.0", "epsilon = 0"), "epsilon"),
@@ -454,7 +458,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (DRAFT + "[prior]\nweights = [0.1, 0.2, 0.3, 0.4]", "[prior] has an unknown entry 'weights'"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["blue"]'), "'blue'"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "sensitive"),
-        (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["none"]]'), "two places"),
+        (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["none"]]'), "listed twice"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none", "primary"]]'), "in no block"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "names no value"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none", "primary", "secondary", "bachelor"]'),
@@ -468,9 +472,9 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["primary"], ["secondary"], ["bachelor"]]'),
          "alone in its block"),
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 0.0001}\ndefault = 2'),
-         "0.001 .. 20 nats"),
+         "from 0.001 to 20 nats"),
         (changed('notion = "ldp"', 'notion = "minid"'), "budgets"),
-        (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 1.0}'), "'primary' has none"),
+        (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 1.0}'), "has no budget"),
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {nobody = 1.0}\ndefault = 2'), "nobody"),
         (changed('notion = "ldp"\nepsilon = 1.0',
                  'notion = "minid"\nbudgets = {none = 1.0}\ndefault = 2\npairs = [[1.0, 3]]'), "no value has"),
@@ -540,7 +544,7 @@ def test_distortions_of_numbers_are_kept_as_small_as_they_can_be(distortion, pow
     found = float((law[:, None] * rows * apart).sum())
     assert found == pytest.approx(rate_distortion(law, apart, 0.3), rel=1e-4)
     if power:
-        with pytest.raises(DraftError, match="of numbers"):
+        with pytest.raises(DraftError, match="needs numbers"):
             drafted(labels)
     with pytest.raises(DraftError, match="distortion goes with"):
         drafted(

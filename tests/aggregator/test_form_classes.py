@@ -183,10 +183,10 @@ def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("[classes.guests]\nepsilon = 1.0", "", "two classes or more"),
+        ("[classes.guests]\nepsilon = 1.0", "", "at least two classes"),
         ("epsilon = 1.0", 'notion = "lip"', "unknown entry 'notion'"),
         ("epsilon = 1.0", "counts = [1, 2]", "unknown entry 'counts'"),
-        ('name = "home"', 'name = "class"', 'no question is called "class"'),
+        ('name = "home"', 'name = "class"', 'no question may be called "class"'),
         ("epsilon = 1.0", "epsilon = 100", "lies in 0.001 .. 20"),
     ],
 )

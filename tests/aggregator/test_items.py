@@ -139,8 +139,8 @@ def test_the_id_that_is_no_item_is_named(tmp_path) -> None:
             domain.members((wrong, "3"))
         assert wrong not in str(error.value).replace("30", "")
         file.write_text(f"value,count\n1;2,5\n3;{wrong};4,5\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=f"line 3: '{wrong}' is no value .* numbers 1 to 30"):
+        with pytest.raises(SheetError, match=f"line 3: '{wrong}' is not a value .* numbers 1 to 30"):
             simulation.read_truth(file, domain)
         file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=f"line 2: '{wrong}' is no item .* numbers 1 to 30"):
+        with pytest.raises(SheetError, match=f"line 2: '{wrong}' is not an item .* numbers 1 to 30"):
             read_sets(file, domain)

@@ -113,7 +113,7 @@ sensitive = ["diabetes", "HIV"]
     ("entry", "said"),
     [
         ("budgets = { Gout = 1.0 }", "Gout"),
-        ("default = 0.0000001", "a budget lies in"),
+        ("default = 0.0000001", "a budget must be from"),
         ("epsilom = 1.0", "epsilom"),
         ("notion = 'ldp'", "notion"),
     ],

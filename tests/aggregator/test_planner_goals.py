@@ -171,11 +171,11 @@ def test_simulated_errors_are_those_of_the_estimate():
 @pytest.mark.parametrize(
     ("analysis", "named"),
     [
-        ("reports = 0", "reports is a whole number, at least 1"),
+        ("reports = 0", "reports must be a whole number of at least 1"),
         ("reports = 1000000000001", "at most"),
-        ('reports = "many"', "reports is a whole number"),
+        ('reports = "many"', "reports must be a whole number"),
         ('gaol = "mean"', "did you mean"),
-        ('goal = "average"', "is one of distribution"),
+        ('goal = "average"', "must be one of distribution"),
     ],
 )
 def test_wrong_entries_of_the_analysis_are_named(draft, analysis, named):

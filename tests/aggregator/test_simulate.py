@@ -100,7 +100,7 @@ def test_a_truth_file_is_read_by_its_domain(tmp_path):
         ("value,count\nred,1\nmauve,2\n", "line 3"),
         ("value,count\nred,-1\n", "whole number"),
         ("value,count\nred,1.5\n", "whole number"),
-        ("value,count\nred,nan\n", "is a number"),
+        ("value,count\nred,nan\n", "must be a number"),
         ("value,count\n", "nobody"),
         ("value,count\nred,0\n", "nobody"),
     ],
