@@ -136,6 +136,16 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
     )
 
 
+def unit_of(device: Device, campaign_id: bytes) -> str:
+    """Return what the numbers of a joined campaign's only question count; "" where it does not say, and of a form.
+
+    Raises:
+        UnknownCampaign
+    """
+    domain = device.campaign(campaign_id).domain
+    return domain.unit if isinstance(domain, NumberRange) else ""
+
+
 def _choices(domain: Domain, shown: Sequence[str] = ()) -> AnswerChoices:
     """Return the possible answers in a domain of one question.
 

@@ -55,6 +55,7 @@ class StudyCard:
         early: whether its author closed it before its time; ``closes`` is then when.
         questions: those of a form, in order, by name; empty where one thing is asked.
         names: what the study calls its values in the person's language, by its own labels; empty where it does not say.
+        unit: what the numbers of its only question count; "" where it does not say.
     """
 
     campaign_id: bytes
@@ -68,11 +69,12 @@ class StudyCard:
     early: bool = False
     questions: Mapping[str, QuestionNames] = field(default_factory=dict, compare=False, repr=False)
     names: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    unit: str = ""
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
         """A joined campaign, as it stands at a time in UTC seconds."""
-        from edge_sdk.presentation import left
+        from edge_sdk.presentation import left, unit_of
 
         terms = device.terms(campaign_id, spoken())
         closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
@@ -99,6 +101,7 @@ class StudyCard:
             closes < terms.closes,
             questions_of(device, campaign_id) if terms.questions else {},
             names_of(device, campaign_id),
+            unit_of(device, campaign_id),
         )
 
 

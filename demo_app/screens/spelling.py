@@ -31,7 +31,7 @@ def answered(kind: str, value: str, card: StudyCard) -> tuple[tuple[str, str], .
         card: of the study.
     """
     if kind != "form":
-        return (("", spelled(kind, value, card.names)),)
+        return (("", f"{spelled(kind, value, card.names)} {card.unit}".strip()),)
     found = []
     for part in value.split(QUESTIONS_BETWEEN):
         name, _, answer = part.partition(EQUALS)

@@ -272,9 +272,14 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
     asked = model.consent(of(terms))
     if asked.asked[0].kind == "grid":
         assert asked.asked[0].cell(0, 1) == value
-    model.answer(of(terms), value)
+    leaving = model.answer(of(terms), value)
     [answers] = model.history().answers
     assert [one.label for one in answers.given] == [label]
+    unit = " years" if isinstance(domain, NumberRange) else ""
+    for kind, given, card in ((leaving.kind, leaving.value, leaving.card), (answers.kind, label, answers.card)):
+        [(_, read)] = answered(kind, given, card)
+        assert read.endswith(unit)
+        assert "years" not in read.removesuffix(unit)
 
 
 def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_asked_for(model, tmp_path):
