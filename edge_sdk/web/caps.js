@@ -68,6 +68,13 @@ const consented = ({ campaigns }) =>
 /** @param {Commitment[]} agreed @param {number} seconds */
 const within = (agreed, seconds) => agreed.reduce((sum, one) => sum + worstWithin(one, seconds), 0n);
 
+/**
+ * What counts against a cap; of a window, what was agreed to can cost within it.
+ * @param {State} state @param {Kept} kept @param {Cap} cap @param {Commitment[]} agreed
+ */
+const heldAgainst = (state, kept, { kind, seconds }, agreed) =>
+  kind === "window" ? within(agreed, seconds) : kind === "campaign" ? committed(kept) : overall(state, committed);
+
 /** @param {Cap} cap @param {bigint} already @param {bigint} wanted @throws {BudgetRefused} */
 function requireUnder(cap, already, wanted) {
   const left = cap.nanonats - already;
@@ -89,10 +96,8 @@ function requireUnder(cap, already, wanted) {
  */
 export function requireRoom(state, kept, asked, now, choice = 0n) {
   const agreed = [...consented(state), once(choice)];
-  const held = inForce(state.caps).map(({ kind, seconds }) =>
-    kind === "window"
-      ? carriedAfter(state, now - seconds) + within(agreed, seconds)
-      : choice + (kind === "campaign" ? committed(kept) : overall(state, committed)),
+  const held = inForce(state.caps).map(
+    (cap) => heldAgainst(state, kept, cap, agreed) + (cap.kind === "window" ? carriedAfter(state, now - cap.seconds) : choice),
   );
   for (const one of asked)
     for (const [i, cap] of inForce(state.caps).entries())
@@ -118,9 +123,8 @@ export function requireWindows(state, now, ahead) {
  */
 export function requireKept(state, kept) {
   for (const cap of inForce(state.caps)) {
-    const { kind, seconds, nanonats } = cap;
-    const held =
-      kind === "window" ? within(consented(state), seconds) : kind === "campaign" ? committed(kept) : overall(state, committed);
+    const { nanonats } = cap;
+    const held = heldAgainst(state, kept, cap, consented(state));
     if (held > nanonats)
       throw new BudgetRefused(
         `${named(cap)} was lowered to ${written(nanonats)} nats, and ${written(held)} are spent or reserved: forget a campaign`,

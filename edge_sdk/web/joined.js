@@ -64,10 +64,9 @@ export class Joined {
     const { campaign } = this;
     if (campaign.views.length === 1) return [this.commitment(role)];
     const place = this.placeOf(role);
-    const above = (/** @type {bigint} */ one, /** @type {bigint} */ other) => Number(other > one) - Number(one > other);
     return campaign.views
       .map((_, view) => this.committing(campaign.certificateOf(view, place).cost, view))
-      .sort((one, other) => above(worstCase(one), worstCase(other)) || above(one.charge, other.charge));
+      .sort((one, other) => Number(worstCase(other) - worstCase(one)) || Number(other.charge - one.charge));
   }
 
   /** The place of the class, 0 where there are none; before one is named, of the costliest. @param {Role} role */
