@@ -1,8 +1,9 @@
-"""How much work the audit of a campaign may be, counted before it is done (SPEC 6.11).
+"""Limits on the work of a campaign's audit, checked before the audit runs (SPEC 6.11).
 
-A few bytes can describe a channel whose audit takes minutes. So every family states what its worst ratios take, every
-notion which of them it asks for, and a campaign that asks for too much is refused, at the desk as on a device. A step
-is about a third of a microsecond of the reference machine; the counts err upwards, and are the same everywhere.
+A few bytes can describe a channel whose audit takes minutes. So every family states the number of steps of its worst
+ratios, and every notion which ratios it needs. A campaign that needs too many steps is refused, on the desk and on
+devices. A step is about a third of a microsecond of the reference machine; the counts err upwards, and are the same
+everywhere.
 """
 
 from __future__ import annotations

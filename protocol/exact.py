@@ -62,17 +62,17 @@ def exp_upper(level: int) -> int:
 
 
 FACTOR_DIGITS = 2
-"""Significant digits of a factor that people are told; below 2 they are those of its excess over 1."""
+"""Significant digits of a displayed factor; below 2, significant digits of its excess over 1."""
 
 LARGEST_POWER = 15
-"""Factors above 10^15 are told as a power of ten."""
+"""Factors above 10^15 are displayed as a power of ten."""
 
 _LN_10 = 2_302_585_092
 """ln 10 in nanonats, rounded down."""
 
 
 def factor_above(level: int) -> Fraction:
-    """e^(level / 10^9) as people are told it: a decimal of few digits that is never below it.
+    """Return e^(level / 10^9) for display: a decimal with few digits, rounded up.
 
     Args:
         level: nanonats, not negative; any size, since the levels of many reports add.
@@ -87,8 +87,8 @@ def factor_above(level: int) -> Fraction:
 
 
 def exp_above(level: int) -> Fraction:
-    """An upper bound of e^(level / 10^9), of levels of any size: a unit of 2^-96 too high at most in each 20 nats, and
-    above 10^15 the next power of ten.
+    """Return an upper bound of e^(level / 10^9) for any level: too high by at most one unit of 2^-96 for each 20 nats;
+    above 10^15 it is the next power of ten.
 
     Args:
         level: nanonats, not negative.
@@ -101,14 +101,15 @@ def exp_above(level: int) -> Fraction:
 
 
 def sure_above(level: int) -> Fraction:
-    """How sure of one of two answers somebody can be at most who held both for equally likely, once what they saw is
-    at most e^level times as likely with one as with the other: e^level / (1 + e^level), rounded up."""
+    """Return the largest posterior of one of two values with equal prior probability, if an output is at most
+    e^level times as likely with one as with the other: e^level / (1 + e^level), rounded up.
+    """
     upper = exp_above(level)
     return upper / (1 + upper)
 
 
 def rounded_up(number: Fraction, digits: int = FACTOR_DIGITS) -> Fraction:
-    """The next decimal of so many significant digits that is not below ``number``, which is not negative."""
+    """Return ``number``, which is not negative, rounded up to this number of significant digits."""
     if not number:
         return number
     unit = Fraction(1)
@@ -176,7 +177,9 @@ def level_of(numerator: int, denominator: int) -> int | None:
 
 
 def rough_log(numerator: int, denominator: int) -> float:
-    """ln(numerator / denominator) of positive integers as floating point goes: a first guess, no proof."""
+    """Return ln(numerator / denominator) of positive integers in floating point: an approximation without an error
+    bound.
+    """
     return math.log(numerator) - math.log(denominator)
 
 
@@ -208,5 +211,5 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
 
 
 def level_from(value: int | float | str | Decimal | Fraction) -> int:
-    """A level in nanonats from nats; what lies below a nanonat is dropped, which errs towards privacy."""
+    """Return a level given in nats as nanonats, rounded down, which errs towards privacy."""
     return math.floor(rational(value) * NANONATS)

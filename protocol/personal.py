@@ -1,4 +1,4 @@
-"""The prior of one person, and the channels that everybody derives alike (SPEC 6.7, 9).
+"""The declared prior of one person, and the deterministic rule that derives a channel from it (SPEC 6.7, 9).
 
 A declared prior is a few small integers, and the rule from them to the integers of a channel is fixed. The
 device that samples, the study that decodes and the author of a campaign with one prior for all derive the same
@@ -22,10 +22,10 @@ from protocol.exact import EXP_BITS, MAX_LEVEL, MIN_LEVEL, exp_lower
 
 MAX_DECLARED_VALUES = 256
 MAX_DECLARED_WEIGHT = 2**20
-"""A declared prior has at most so many values, and weights that sum to at most this: it is sent by every device."""
+"""Limits of a declared prior, which every device sends: the number of values, and the sum of the weights."""
 
 DRIFT_ONE = 2**16
-"""A drift of one, in the integers that a drift is written in."""
+"""The integer that stands for a drift of 1."""
 
 ONE = 1 << EXP_BITS
 
@@ -54,7 +54,7 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def gained(prior: Sequence[int], channel: Channel) -> int:
-    """What an output tells of a person's histogram in the mean, over 2^64, each output's part rounded down:
+    """Return the mean squared length of the posterior over all outputs, times 2^64; each output's term is rounded down:
 
         sum over y of (sum over x of (P_x Q(y|x))^2) / P(y),   one less the expected squared error of the posterior
 
@@ -74,7 +74,8 @@ def gained(prior: Sequence[int], channel: Channel) -> int:
 
 @lru_cache(maxsize=4)
 def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel:
-    """The channel of whoever declares ``prior``: the response that the rule makes, or the offered one if it tells more.
+    """Return the channel for a declared ``prior``: the response of the rule, or the offered LDP channel if it is more
+    accurate.
 
     The offered channel keeps LDP at ``level``, and with it LIP under every prior; it costs no more than ``level``,
     where a response costs up to twice as much.
@@ -84,17 +85,18 @@ def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel
 
 
 def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
-    """What an observer expects who saw ``y``: Bayes' rule, with no division and so no rounding.
+    """Return the posterior after output ``y`` as integer weights: Bayes' rule without division, so without rounding.
 
         P(x|y) is as P_x * w(x, y)
 
-    Weights that differ by a factor are one prior, to the rule above too.
+    Weights that differ by a common factor are the same prior; the rule above gives them the same channel.
     """
     return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
 
 
 def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int, ...]:
-    """What an observer expects a period later, if the value is drawn anew from ``start`` with probability ``drift``.
+    """Return the prior one period later, as integer weights: with probability ``drift`` the value is drawn anew from
+    ``start``.
 
         (1 - d) P_x + d S_x,   times a common denominator
 
@@ -106,7 +108,7 @@ def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int
 
 
 def choice(classes: int, level: int) -> RandomizedResponse:
-    """The channel through which a person's class or prior is chosen: k-ary randomised response over those there are.
+    """Return the channel that chooses a person's class or prior: k-ary randomised response over all candidates.
 
         Q(y|c) = e^eps / (e^eps + C - 1) for y = c, 1 / (e^eps + C - 1) otherwise
 
@@ -121,7 +123,7 @@ def choice(classes: int, level: int) -> RandomizedResponse:
 
 
 def candidates(size: int) -> tuple[tuple[int, ...], ...]:
-    """The public list from which a declared prior may be chosen by what only its person knows.
+    """Return the public list of priors from which a declared prior is chosen at random, by the person's history.
 
     Args:
         size: k values.
@@ -133,7 +135,8 @@ def candidates(size: int) -> tuple[tuple[int, ...], ...]:
 
 
 def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
-    """The place of the prior that is nearest to the shares of ``counts`` in total variation; the first, of several.
+    """Return the index of the prior that is nearest to the shares of ``counts`` in total variation; the lowest of equal
+    ones.
 
     Args:
         counts: k integers, not negative; all zero is as near to every prior.
@@ -150,7 +153,7 @@ def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
 
 
 def declared(weights: Sequence[int]) -> tuple[int, ...]:
-    """The one form in which a prior of these weights is declared: without a factor that all share.
+    """Return the canonical form of a declared prior: its weights divided by their greatest common divisor.
 
     Raises:
         ReportError: not a prior that can be declared.
@@ -162,7 +165,7 @@ def declared(weights: Sequence[int]) -> tuple[int, ...]:
 
 
 def declaration_value(prior: Sequence[int], level: int) -> codec.Value:
-    """A declared prior as an enrolment writes it, together with a level of one's own.
+    """Return the wire form of a declared prior and a personal level in an enrolment.
 
     Args:
         level: nanonats; 0 for the campaign's.
@@ -174,9 +177,9 @@ def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
     """The inverse of ``declaration_value``.
 
     Returns:
-        The prior, and the level of one's own in nanonats, 0 for the campaign's.
+        The prior, and the personal level in nanonats; 0 stands for the campaign's level.
     Raises:
-        ReportError: not a declared prior, or a level that is none.
+        ReportError: not a declared prior, or not a level.
     """
     level = 0
     if isinstance(value, list) and value and isinstance(value[0], list):
@@ -188,7 +191,7 @@ def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
 
 
 def require_declared(prior: Sequence[int]) -> None:
-    """Refuse what is no declared prior. The text does not repeat it.
+    """Raise if ``prior`` is not a valid declared prior. The error does not repeat it.
 
     Raises:
         ReportError

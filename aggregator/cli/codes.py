@@ -32,7 +32,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
-@click.option("--count", type=click.IntRange(1, MOST_CODES), help="Codes to make. [default: say how many there are]")
+@click.option("--count", type=click.IntRange(1, MOST_CODES), help="Number of codes to make. [default: only count them]")
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
 @click.option(

@@ -48,9 +48,7 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @click.option("--sensitive", type=click.IntRange(min=1), help="Number of sensitive values.")
 @click.option("--blocks", type=click.IntRange(min=2), help="Number of values in a block.")
 @click.option("--prior", type=shell.existing, help="CSV value,count: the prior. The notion is then LIP.")
-@click.option(
-    "--radius", type=options.Number(0, 1), help="How far off the prior may be, in total variation; goes with --prior."
-)
+@click.option("--radius", type=options.Number(0, 1), help="With --prior: its maximum error, in total variation.")
 @click.option(
     "--bits",
     type=click.IntRange(min=1),

@@ -30,15 +30,15 @@ from protocol.errors import OutsideSchedule
     "--priors",
     "priors_file",
     type=shell.existing,
-    help="Instead of --truth, where people declare priors of their own: CSV whose header names the values, and perhaps "
-    "count; each row holds the weights that a person, or so many, declare. What they hold is drawn from these, unless "
-    "a first column value says it.",
+    help="Instead of --truth, if people declare their own priors: CSV whose header names the values, optionally "
+    "followed by count. Each row has the weights that one person, or count people, declare. Their answers are drawn "
+    "from these weights, unless a first column value states them.",
 )
 @click.option(
     "--held",
     "held_file",
     type=shell.writable,
-    help="With --priors: file to write what the people hold to, as value,count, for estimate --truth.",
+    help="With --priors: file for the drawn answers, as value,count, for estimate --truth.",
 )
 @click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
 @click.option("--keys", "keys_file", type=shell.writable, help="File to write the devices' enrolments to.")

@@ -13,7 +13,9 @@ class Reject(StrEnum):
     """The classes, in the order of the checks."""
 
     MALFORMED = "malformed"
-    """Not an envelope (a run of such bytes counts once), a campaign, or a payload that is no report or enrolment."""
+    """Not an envelope (a run of such bytes counts once), an envelope of another kind, or a malformed report or
+    enrolment.
+    """
     UNKNOWN_CAMPAIGN = "unknown-campaign"
     """The study has not imported the campaign."""
     UNKNOWN_KEY = "unknown-key"
@@ -21,7 +23,7 @@ class Reject(StrEnum):
     REVOKED_KEY = "revoked-key"
     """The key was revoked before the report arrived, from the report's period on or from an earlier one."""
     BAD_SIGNATURE = "bad-signature"
-    """The signature does not verify under the key its envelope names, or nothing should under that key."""
+    """The signature does not verify under the key that the envelope names, or that key must not be used."""
     EARLY = "early"
     """The report's period is further ahead than the next one: no honest clock runs that far ahead."""
     LATE = "late"
@@ -29,6 +31,6 @@ class Reject(StrEnum):
     OVER_QUOTA = "over-quota"
     """A slot beyond the answers a device has in a period."""
     BAD_OUTPUT = "bad-output"
-    """The outputs are not packed as the campaign says, or are not outputs of its channel."""
+    """The outputs are packed wrongly, or are not outputs of the campaign's channel."""
     REPLAYED = "replayed"
     """One of its slots was filled before, in this batch or in the study."""

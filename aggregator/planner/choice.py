@@ -85,7 +85,7 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """What mechanisms for one question are compared by."""
+        """The error by which mechanisms for one question are compared."""
         return self.raw_mse if self.person_mse is None else self.person_mse
 
     def within(self, most_bits: int) -> bool:
@@ -140,7 +140,7 @@ def _listed(families: Iterable[str]) -> str:
 
 
 def _of_others(missing: Sequence[str]) -> str:
-    """Why a channel of other families than devices have does not serve."""
+    """Return the reason for refusing a channel of families that the devices do not support."""
     return f"its channel is of {' and '.join(missing)}, which the draft's families do not list"
 
 
@@ -176,7 +176,8 @@ def weigh(
 
 
 def most_bits_of(question: Question, asked: int | None) -> int:
-    """The bit limit of an output: what was asked, or ``SPARE_BITS`` beyond log2 k and, of single ones, ``SINGLE_BITS``.
+    """Return the bit limit of an output: the requested one; else log2 k + ``SPARE_BITS``, at least ``SINGLE_BITS`` for
+    single outputs.
 
     Raises:
         Unsuited: fewer than log2 k bits cannot tell k values apart.
@@ -192,8 +193,9 @@ def most_bits_of(question: Question, asked: int | None) -> int:
 def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
     """The candidate of least error within the bit limit, and the reason.
 
-    Under a prior the error is one person's; of those as good, the one whose unbiased estimate of all is surest. One
-    that tells all values apart, and so has intervals that need no prior, goes before others of nearly its error.
+    Under a prior the error is that of one person's posterior; among nearly equal ones the smallest error of the
+    unbiased estimate decides. A candidate that can estimate all values without a prior is preferred to others of nearly
+    the same error.
 
     Where no prior is declared, the goal decides: for a mean the error of the mean, and for a distribution or ranges the
     wave where its simulated error is less than that of the candidate of least error in single values.
@@ -263,7 +265,7 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
         return f"least exact error of {len(short)} that serve, {said}"
     if not isinstance(question.notion, Information):
         return f"least exact error of {len(short)} that serve"
-    reason = f"tells most of a person under the prior, of {len(short)} that serve"
+    reason = f"least error of one person's posterior under the prior, of {len(short)} that serve"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so no error bars"
     surer = [

@@ -91,7 +91,7 @@ class GoalPlan:
 
 
 def goals_of(question: Question) -> tuple[str, ...]:
-    """Return the goals between which the planner's choice differs; none where it has an error of its own to go by."""
+    """Return the goals for which the planner's choice can differ; empty if the notion alone decides."""
     domain = question.domain
     if not domain.ordered or isinstance(question.notion, Information | MutualInformation | OwnPrior | TranscriptPrior):
         return ()
@@ -107,9 +107,9 @@ def length_of(question: Question) -> float:
 
 
 def usual_distance(question: Question) -> float:
-    """Return the error of a decile or a mean that is wanted where nobody says: a hundredth of the range.
+    """Return the default target error of a decile or a mean: a hundredth of the range, at least a quarter of a step.
 
-    Of few values it is a quarter of a step: deciles that are off by less are mostly right.
+    Deciles with an error below a quarter of a step are mostly correct.
     """
     if isinstance(question.domain, Line) and question.domain.rounds_randomly:  # which no decile is read from
         return length_of(question) / 100

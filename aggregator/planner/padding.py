@@ -1,4 +1,4 @@
-"""How far to pad sets of items: the padding with the least expected error of the estimate that will be made.
+"""The choice of the padding length of item sets: the least expected error of the default estimate.
 
 Padding to l multiplies every estimate by l, so the noise grows with l; and of a set larger than l each item counts for
 l over the size, so what is cut off is a bias that falls with l. From a sample of sets both are known before anybody has
@@ -120,7 +120,8 @@ def _simulated(reported: Reported, shares: Floats, law: Floats, se: Floats, meth
     """The mean squared error of ``method``'s estimate from raw estimates that are nearly normal."""
     generator, items, length = np.random.default_rng(0), reported.count, reported.factor
     surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
-    noise = generator.standard_normal((surveys, items))  # before the dummies', so the same for every length
+    # Items are drawn before dummies, so they are the same for every length.
+    noise = generator.standard_normal((surveys, items))
     among_dummies = generator.standard_normal((surveys, length))
     errors = []
     for draws in np.hstack([noise, among_dummies]):

@@ -1,9 +1,9 @@
 """How many people are asked at each resolution of a map: the weights with the least expected error.
 
-The unbiased error says nothing here: with it, all would be asked for the finest cell. What makes a map good is that
-few cells hold most people, so the estimate finds the districts that hold many, and looks for cells only in these.
-The expected error is therefore computed for a reference map that is as uneven as real ones: each district shares its
-people out to the districts in it by Zipf's law. Nothing is simulated.
+The unbiased error is no criterion here: it would ask all people for the finest cell. Real maps are sparse: few cells
+hold most people. So the estimate first finds the districts with many people, and then cells inside them. The expected
+error is therefore computed for a reference map that is as uneven as real ones: each district shares its people out to
+the districts in it by Zipf's law. Nothing is simulated.
 
 How the estimate is made: aggregator.estimate.tree.
 """
@@ -114,9 +114,9 @@ def best_weights(
 ) -> tuple[int, ...]:
     """Return the weights of the resolutions for which the map is expected to be best.
 
-    What is least is the sum of the expected total variations of the wanted resolution and all coarser ones, since a
-    reader looks at the whole map before a cell. People move from one resolution to another, a twentieth at a time, as
-    long as that helps.
+    The objective is the sum of the expected total variations of the wanted resolution and all coarser ones, because
+    readers look at the whole map first. The search moves a twentieth of the people from one resolution to another as
+    long as the objective falls.
 
     Args:
         sizes: the number of districts of each resolution, the coarsest first.

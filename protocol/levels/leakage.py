@@ -1,7 +1,7 @@
-"""What a report tells on average: mutual information under a prior, and maximal leakage under any.
+"""Average leakage of a report: mutual information under a prior, and maximal leakage under any prior.
 
-Both are sums over outputs, so a column of weights and masses is again all they see. An average hides the rare
-output that tells everything: neither bounds what one report can do to one person.
+Both are sums over outputs, so a column of weights and masses is again all they see. An average can hide a rare output
+that reveals everything, so neither bounds the leakage of a single report.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an audit finds: a level or a delta, with a witness, always rounded up.
+"""The results of an audit: a level or a delta, with a witness, always rounded up.
 
 A level never understates. Ratios become levels by ``exact.level_of``, logarithms are correctly rounded
 decimals and then one unit more, and a rational becomes the next float above it.

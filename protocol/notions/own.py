@@ -3,7 +3,7 @@
 Collector and adversary know every person's prior, because each device declares one, and each device's
 channel is derived for it by one fixed rule. So the campaign need not hold a channel for every person: whoever has a
 declaration derives the channel and its certificate. The campaign holds the rule's response for the uniform prior; or a
-plain LDP channel at its level, which everybody takes for whom it tells more than the rule's response.
+plain LDP channel at its level, which a device uses if it is more accurate than the rule's response for its prior.
 
 The rule: personal. How a prior is declared: report.
 """
@@ -61,11 +61,12 @@ class OwnPrior(Notion):
         return personal.lip_response(self.uniform, self.level)
 
     def channel_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Channel:
-        """The channel of whoever declares ``prior``.
+        """Return the channel of a person who declares ``prior``.
 
         Args:
             campaigns: the campaign's channel; ``response`` where not given.
-            level: of their own, below the campaign's, which no offered channel keeps; 0 for the campaign's.
+            level: personal level below the campaign's, in nanonats; the offered channel does not keep it. 0 for the
+                campaign's.
         """
         if level or campaigns is None or campaigns == self.response:
             return personal.lip_response(prior, level or self.level)
@@ -80,7 +81,7 @@ class OwnPrior(Notion):
         return certify(self.channel_of(prior, campaigns, level), Information(level or self.level, tuple(prior)))
 
     def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
-        """Nanonats of one fresh answer of whoever declares one of ``priors``, at most.
+        """Return the largest cost, in nanonats, of one fresh answer over ``priors``.
 
         The rule treats all values alike, so priors that differ in the order of their weights cost the same.
         """

@@ -1,8 +1,8 @@
-"""Local information privacy along a device's own transcript: each report is designed for what the earlier ones told.
+"""Local information privacy with transcripts: each report's channel is derived from the device's earlier reports.
 
-What a device published in a campaign, everybody can read, so everybody can work out the posterior that an
-observer has. The next channel is the rule's for that posterior, in exact integers. Then each report moves the belief in
-a value by at most the level, and t reports by at most t times the level:
+A device's reports in a campaign are public, so everybody can compute an observer's posterior. The next channel is the
+rule's for that posterior, in exact integers. Then each report moves the belief in a value by at most the level, and t
+reports by at most t times the level:
 
     P(x | y_1 .. y_t) / P(x) = product over s of P(x | y_1 .. y_s) / P(x | y_1 .. y_(s-1))
 
@@ -60,7 +60,8 @@ class TranscriptPrior(Notion):
         return len(self.prior)
 
     def prior_after(self, earlier: Iterable[tuple[int, int]], period: int) -> tuple[int, ...]:
-        """What an observer expects of a device in ``period`` who saw its earlier reports: weights, of any size.
+        """Return an observer's prior for ``period`` after the device's earlier reports: positive integer weights of any
+        size.
 
         Args:
             earlier: (period, output) of these reports, by increasing period, all before ``period``.
@@ -74,7 +75,7 @@ class TranscriptPrior(Notion):
     def _aged(self, prior: tuple[int, ...], last: int | None, period: int) -> tuple[int, ...]:
         if last is not None and last >= period:
             raise ValueError("the reports of a transcript are of increasing periods")
-        # Before the first report there is nothing but the start prior, which mixing it with itself does not change.
+        # Before the first report the prior is the start prior, and mixing it with itself does not change it.
         for _ in range(period - last if last is not None and self.drift else 0):
             prior = personal.drifted(prior, self.prior, self.drift)
         return prior

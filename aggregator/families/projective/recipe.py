@@ -20,7 +20,7 @@ from protocol.errors import ChannelError
 from protocol.notions import HighLow
 
 NO_WORSE = 1.001
-"""Errors within a thousandth are as good as each other: the fewer bits win."""
+"""Errors within a relative difference of a thousandth count as equal; then fewer bits decide."""
 
 USUAL_PARTS = (0.1, 0.5)
 """Where nobody says which part of the people hold a sensitive value: an even part of them, a tenth or half."""
@@ -98,9 +98,9 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
 def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
     """Projective geometry response of the sensitive values whose order is the best for a high-low channel of all.
 
-    A large order tells more of a sensitive value and hides the others more often, so the best one depends on the part
-    of the people who hold a sensitive value. Where that is not said, it is the order that at worst loses least, in
-    times the error of the best one, if that part is even, s / k, or one of ``USUAL_PARTS``.
+    A larger order reveals more about a sensitive value and sends the other values to sensitive outputs more often. So
+    the best order depends on the share of people with a sensitive value. If that share is not given, the order
+    minimises the worst ratio of its error to the best error, over the shares s / k and ``USUAL_PARTS``.
 
     Args:
         size: k, of all values.
@@ -139,7 +139,7 @@ def _orders_of_planes() -> tuple[int, ...]:
 def geometries(size: int) -> Iterator[tuple[int, int, int]]:
     """(q, t, output bits) of every projective space that holds ``size`` points; of the lines, t = 2, the least one.
 
-    On a line S_x is a single point, as in randomised response, so more points are only worse.
+    On a line S_x is a single point, as in randomised response, so additional points only increase the error.
     """
     line = next(orders(max(size - 1, 2)), None)
     if line is not None:
@@ -154,7 +154,7 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _serves(question: Question) -> Recipe | str:
-    """Projective geometry everywhere; the order that is best alone is not the one that others hide among best."""
+    """Projective geometry for every notion it serves; high-low channels need another order than plain LDP."""
     notion = question.notion
     if not isinstance(notion, HighLow):
         return everywhere(projective)(question)

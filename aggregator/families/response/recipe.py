@@ -1,4 +1,4 @@
-"""Recipes of response channels: the truth, or a draw from all values; evenly, or as a prior has it."""
+"""Recipes of response channels: the true value, or a draw from all values, uniform or by a prior."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def published_lip_response(prior: Sequence[int], level: int) -> RandomizedRespon
 
 
 def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """The best LIP channel for two values among those that err alike on both.
+    """Return the best LIP channel for two values among those with equal error probabilities.
 
         P(error) = (1 - P) / (e^eps + 1 - 2 P),     P = the smaller prior; rounded up
 
@@ -125,14 +125,14 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-response",
-        "the truth, or a draw that rare values are rarer in",
+        "the truth, or a draw in which rare values are rarer",
         "after Jiang, Li, Tandon 2020, Th. 3",
         COUNT,
         for_prior(lip_response),
     ),
     Mechanism(
         "lip-symmetric",
-        "two values, both told wrongly equally often",
+        "two values with equal error probabilities",
         "Jiang, Li, Tandon 2020, Prop. 4",
         COUNT,
         for_prior(symmetric_lip, 2),

@@ -1,13 +1,13 @@
-"""Corners of the linear program of ``column_generation`` where a level is kept for every prior near the declared one.
+"""Corners of the linear program of ``column_generation`` for a level that holds for a ball of priors.
 
 The lifts of an output keep the level for all priors within total variation d exactly where, v over the corners of that
 ball,
 
     max over x of lift[x] <= b min over v of <lift, v>   and   min over x of lift[x] >= a max over v of <lift, v>.
 
-For a given order of the inputs by lift the two worst priors are known: mass d goes from the largest lifts to the
-smallest, or back. So within one order these are two linear constraints, and a corner has at most three different lifts:
-a staircase of three steps (MATH 2.13). All ordered partitions into three sets are all corners.
+If the inputs are ordered by lift, the two worst priors are known: they move mass d from the largest lifts to the
+smallest, or the reverse. So within one order these are two linear constraints, and a corner has at most three different
+lifts: a staircase of three steps (MATH 2.13). All ordered partitions into three sets are all corners.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Staircases(Coordinates):
         return np.unique(np.concatenate([np.array(found), super().along(gains, prices)]), axis=0)
 
     def _levels(self, top: Floats, middle: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-        """The three lifts of each staircase with these masses, and whether there is one.
+        """Return the three lifts of each staircase with these masses, and whether a staircase exists.
 
         With a middle both constraints are tight; without one the difference of the two lifts is as large as they
         allow.
@@ -93,7 +93,7 @@ class Staircases(Coordinates):
             (c, 3) lifts, falling; (c,) bool.
         """
         a, b, d = 1 / self.bound, self.bound, self.radius
-        # Of the two worst priors: what leaves the top and the middle, and what leaves the bottom and the middle.
+        # For the two worst priors: the mass moved from the top and the middle, and from the bottom and the middle.
         off_top, off_bottom = np.minimum(d, top), np.minimum(d, bottom)
         down, up = np.minimum(d - off_top, middle), np.minimum(d - off_bottom, middle)
         apart = np.minimum((b - 1) / (bottom + b * off_top), (1 - a) / (top + a * off_bottom))

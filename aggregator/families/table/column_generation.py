@@ -1,13 +1,13 @@
 """The best LIP channel for a small domain: a linear program over posteriors, by column generation.
 
-A channel is a mixture of posteriors whose mean is the prior, and its expected squared error is one less the mean of
+A channel is a mixture of posteriors whose mean is the prior, and its expected squared error is one minus the mean of
 their squared lengths (MATH 2.1). So the best channel is a linear program over the corners of one polytope,
 
     a P[x] <= posterior[x] <= b P[x],   sum = 1,   a = e^-eps, b = e^eps,
 
-where all coordinates but one lie at an end of their range. There are too many corners to list above a dozen inputs:
-a few are kept, and the dual prices say which one is missing. At most k of them get a weight, so an output has no more
-bits than an input.
+where all coordinates but one lie at an end of their range. Above about a dozen inputs there are too many corners to
+list. A few are kept, and the dual prices identify the next one to add. At most k corners get a positive weight, so an
+output needs no more bits than an input.
 
 Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2.1.
 
@@ -44,7 +44,7 @@ _LEAST_WEIGHT = 1e-12
 
 @dataclass(frozen=True)
 class Coordinates:
-    """What a mixture of lifts is about: n classes of inputs.
+    """The coordinates of a mixture of lifts: n classes of inputs.
 
     A class of many small inputs is a *fluid*: its inputs need not have equal lifts, so a mean lift l between a and b
     is worth (a + b) l - a b for each square of a probability, as if the inputs were split between the two ends.
@@ -77,7 +77,8 @@ class Coordinates:
         return _corners(self) if len(self.mass) <= _LISTED else None
 
     def alone(self) -> Floats:
-        """(n, n): for each class the posterior that raises it as far as it goes and all others alike (MATH 2.4).
+        """Return (n, n): for each class, the posterior that raises it as far as possible and all others equally (MATH
+        2.4).
 
         With the right weights these mix to the prior, which is where the search begins.
         """
@@ -121,9 +122,10 @@ def best_mixture(given: Coordinates) -> Mixture:
     listed = given.listed()
     if listed is not None and len(listed) <= _ENTERED:
         return _polished(given, np.concatenate([start, listed]))
-    # Where corners are searched for, the search is the same one at every call.
+    # A fixed seed, so that the search for corners is the same at every call.
     draw = np.random.default_rng(n)
-    floor = float(given.worth(start[:1])[0]) * given.mean * given.mass.sum() / given.budget  # if nothing were told
+    # The worth of a channel that reveals nothing.
+    floor = float(given.worth(start[:1])[0]) * given.mean * given.mass.sum() / given.budget
     slope = (given.low + given.high) * (given.square + given.fluid)
     first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass
     pool = np.concatenate([start, given.along(first, 0 * given.mass)])
@@ -152,7 +154,9 @@ def best_mixture(given: Coordinates) -> Mixture:
 
 
 def plain_mixture(given: Coordinates) -> Mixture:
-    """A mixture that tells two or more classes apart, whatever it gains: each raised alone, and half the time none."""
+    """Return a mixture that distinguishes all classes, for any gain: each is raised alone, and with probability 1/2
+    none is.
+    """
     raised = given.alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
@@ -231,7 +235,7 @@ def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _polished(given: Coordinates, pool: Floats) -> Mixture:
-    """The best mixture of ``pool``, its weights solved for once more, to all the digits that floats have."""
+    """Return the best mixture of ``pool``, with weights solved again to full float precision."""
     weights, _, _ = _master(given, pool)
     lifts = pool[weights > _LEAST_WEIGHT]
     while True:

@@ -4,7 +4,7 @@ Among the channels that answer with law r, the one of least distortion at a pric
 to r[y] e^(-s d(x, y)); so k numbers r are sought instead of k^2, in one convex problem, and s until the information is
 what is allowed. This is Shannon's rate-distortion problem, read as privacy.
 
-What the channel keeps at worst is the certificate's to say: every input can give every answer that any of them gives.
+The worst-case level follows from the certificate: every input can give every output.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def mutual_information_table(
         cap: nanonats.
         distortion: k x k finite numbers, d(x, y) where x is answered by y; 1 for every wrong answer where not given.
     Raises:
-        NotionError: the cap forbids nothing (the distortion-free channel keeps it) or everything.
+        NotionError: the cap is not binding (the distortion-free channel keeps it), or it is zero.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
     if d.shape != (len(law), len(law)) or not np.isfinite(d).all():
         raise ValueError(f"a distortion is {len(law)} x {len(law)} finite numbers")
-    d = d - d.min(axis=1, keepdims=True)  # what every answer of an input costs changes nothing
+    d = d - d.min(axis=1, keepdims=True)  # a constant added to all costs of an input does not change the optimum
     allowed = exact.nats(cap) - ROOM
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, law
     if allowed <= 0 or information(law, _answering(_answers(law, d, high, law), d, high)) <= allowed:

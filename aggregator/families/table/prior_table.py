@@ -1,4 +1,4 @@
-"""The best LIP tables for a prior, rounded to integers and certified: the optimum, and one that tells all values apart.
+"""The best LIP tables for a prior, rounded to integers and certified: the optimum, and one with an unbiased estimate.
 
 With a radius they are the best for the level at every prior near the declared one. The linear program:
 column_generation; its corners where a radius is declared: ball.
@@ -97,17 +97,17 @@ def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
 
 
 def telling_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
-    """The table of ``optimal_table``, and now and then the response of ``lip_response``, so that all values differ.
+    """Return ``optimal_table`` mixed with a small part of ``lip_response``, so that an unbiased estimate exists.
 
     The best table often has fewer different outputs than inputs, or rows that depend on each other; then no unbiased
     estimate exists, and no interval. Each output belongs to one of the two channels, so the level is kept, and the
-    error is the mean of theirs: the response is as frequent as makes the error ``DEARER`` times the least, or loses
-    ``LOST`` of what the best table gains over the prior, whichever is less often.
+    error is the mean of both errors. The response has the smaller of two probabilities: the one that makes the error
+    ``DEARER`` times the minimum, and the one that loses a part ``LOST`` of the best table's gain over the prior.
 
     Args, Raises: as of ``optimal_table``.
     """
     best = optimal_table(prior, level, radius)
-    # Two nanonats are for the rounding of the table's cells.
+    # Two nanonats are reserved for the rounding of the table's cells.
     other = personal.lip_response(prior, scaled(level, radius) - 2)
     least, errors = lip_mse(best, prior), lip_mse(other, prior)
     more = min((DEARER - 1) * least, LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
@@ -123,7 +123,9 @@ def telling_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
 
 
 def _whole(row: Floats) -> list[Fraction]:
-    """The row as fractions that sum to one exactly: what floats lost is shared out in proportion."""
+    """Return the row as fractions that sum to exactly one; the rounding error of the floats is distributed in
+    proportion.
+    """
     cells = [Fraction(float(cell)) for cell in row]
     total = sum(cells)
     return [cell / total for cell in cells]

@@ -87,7 +87,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-telling",
-        "the optimum, and now and then a response, so that all values are told apart",
+        "the optimum, mixed with a response so that all values can be estimated",
         "ours",
         DENSE,
         for_priors_near(telling_table, MOST_COLUMNS),

@@ -1,7 +1,7 @@
 """Designed channels: the best one for two values, and a search for the best one for a few.
 
 A channel keeps a matrix E of levels exactly when each of its columns lies in one cone, that of v[x] <= e^E[x][x']
-v[x']. So a channel is a way to write the vector of ones as a sum of rays of that cone, and the error of the unbiased
+v[x']. So a channel is a decomposition of the vector of ones into rays of that cone, and the error of the unbiased
 estimate is convex in the weights of the rays: an optimal design of experiments (Fedorov 1972).
 
     two values        two rays: Theorem 2 of Acharya et al. 2020
@@ -53,8 +53,8 @@ def binary_optimum(e12: int, e21: int) -> Table:
     Source: Acharya et al. 2020, Theorem 2 (there over e^e21 - e^-e12).
 
     Args:
-        e12: nanonats, how much likelier than value 2 value 1 may make an output; ``UNBOUNDED`` for no bound.
-        e21: the same the other way round.
+        e12: level of value 1 against value 2 in nanonats; ``UNBOUNDED`` for no bound.
+        e21: level of value 2 against value 1, likewise.
     Raises:
         NotionError: a level of zero. Then one row bounds the other and both sum to one, so the rows are equal and
             nothing can be told; for two zeros the formula is 0/0.
@@ -82,8 +82,9 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         trace (sum of w_j v_j v_j' / (p . v_j))^-1 - |p|^2,      convex in w
 
     The rays v_j start as those over all subsets S: as low as S at 1 allows, and as high; for one level this is all rays
-    there are. To these come rays that the prices of the optimum ask for, found by linear programs. Ends where no more
-    are found, within a millionth of the optimum over the rays known, and never above LDP at the smallest level.
+    there are. To these come rays that the prices of the optimum ask for, found by linear programs. The search ends when
+    no more are found. The result is within a millionth of the optimum over the known rays, and never worse than LDP at
+    the smallest level.
 
     Args:
         matrix: of 2 to ``MOST_VALUES`` values.
@@ -106,13 +107,15 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         try:
             notions.certify(table, matrix)
         except Uncertified:
-            continue  # an output so rare that its integers round coarsely
+            continue  # an output is so rare that integer rounding changes its ratios too much
         return table
     raise NotionError("no table of 62-bit probabilities keeps levels as far apart as these")
 
 
 def _shortest(matrix: Matrix) -> Floats:
-    """(k, k) nats, less ``ROOM``: what all paths leave between two values; infinite where nothing is bounded."""
+    """Return (k, k) nats, minus ``ROOM``: the tightest bound over all paths of pairs; infinite if no path is
+    bounded.
+    """
     levels = np.array([[np.inf if e == UNBOUNDED else exact.nats(e) - ROOM for e in row] for row in matrix.levels])
     np.fill_diagonal(levels, 0.0)
     for through in range(len(levels)):
@@ -123,7 +126,7 @@ def _shortest(matrix: Matrix) -> Floats:
 def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats]:
     """(k, m) rays and (m,) weights."""
     size = len(law)
-    # LDP at the smallest level is a design to start from, and one that is never left for a worse one.
+    # LDP at the smallest level is the starting design; it is replaced only by better ones.
     start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
     every = np.hstack([start, _subset_rays(levels)])
     rays: Floats = np.unique((every / (law @ every)).round(15), axis=1)
@@ -136,7 +139,7 @@ def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats
         inverse = np.asarray(np.linalg.inv((rays[:, chosen] * weights) @ rays[:, chosen].T), dtype=np.float64)
         now = float(np.trace(inverse))
         slope: Floats = -np.square(inverse @ rays).sum(axis=0)
-        # At the optimum the slope of every ray in use is what it takes of the vector of ones, at one price a value.
+        # At the optimum the slope of every ray in use equals its cost at the dual prices, one price for each value.
         price = np.asarray(np.linalg.lstsq(rays[:, chosen].T, slope[chosen], rcond=None)[0], dtype=np.float64)
         gain = slope - price @ rays
         wanted = np.argsort(gain)[: 2 * size]
@@ -224,7 +227,7 @@ def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Float
 
 
 def _without(rays: Floats, weights: Floats, law: Floats, faint: float) -> tuple[Floats, Floats]:
-    """The design without its faintest rays; the others' weights are moved as little as puts the sum right."""
+    """Return the design without the rays of smallest weight; the other weights change as little as the sum requires."""
     kept = weights > faint
     v, w = rays[:, kept], weights[kept]
     w = w + np.linalg.lstsq(v, np.ones(len(law)) - v @ w, rcond=None)[0]

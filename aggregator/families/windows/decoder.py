@@ -1,11 +1,11 @@
 """Decoding windows: prefix sums over a circle.
 
-How much of a law lies in a window is a difference of two running sums, and what an arc sees of all windows is the mean
-of one number per cell over the arc. So a pass costs the inputs times the orders plus the outputs, whatever the matrix
-would be, and methods that only pass back and forth ('mmse', 'map') reach any domain.
+The mass in a window is a difference of two running sums, and the sum over the windows that cover an arc is the mean of
+one number per cell over the arc. So multiplying by the channel takes (inputs x orders + outputs) steps, far fewer than
+the matrix has cells. Methods that only multiply ('mmse', 'map') work for any domain.
 
-The least-squares left inverse is that of ``table``. Passes make it too: a matrix of inputs x inputs is solved and held,
-and a column of the inverse is one pass of one of its rows.
+The least-squares left inverse is that of ``table``: a matrix of inputs x inputs is inverted and kept, and one
+multiplication gives a column of the left inverse.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Circle:
         return cls(np.asarray(layout.sequence, dtype=np.int64), cut, before, first)
 
     def masses(self, p: Floats) -> Floats:
-        """(..., n) in sequence -> (..., 2 J): what of it lies before each border, twice round."""
+        """(..., n) in sequence -> (..., 2 J): the mass before each border, for two rounds of the circle."""
         ends = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
         mass = ends[..., self.cut] + p[..., self.cut] * self.before
         return np.concatenate([mass, mass + ends[..., -1:]], axis=-1)
@@ -81,7 +81,7 @@ class _Circle:
         """(J,) or (a, J) -> (n,) or (a, n): the mean over each arc of a number per cell."""
         means: Floats = cells[..., self.first].copy()
         steps = (1 - self.before) * (self.before > 0) * (cells - np.roll(cells, 1, axis=-1))
-        np.add.at(means.T, self.cut, steps.T)  # an arc may be cut more than once
+        np.add.at(means.T, self.cut, steps.T)  # an arc may contain several borders
         return means
 
 
@@ -146,7 +146,9 @@ class WindowsDecoder(Decoder):
         return law
 
     def _flat(self, p: Floats, power: int) -> Floats:
-        """(..., k) -> (..., m): the law, or its squares, as if no window covered a rare input."""
+        """(..., k) -> (..., m): the mean features, or their squares, without the windows' additional weight on
+        covered inputs.
+        """
         law = np.empty((*p.shape[:-1], self.features))
         singles = len(self._single)
         law[..., :singles] = self._other**power * p.sum(axis=-1, keepdims=True)
@@ -188,14 +190,14 @@ class WindowsDecoder(Decoder):
         return mean
 
     def _chunks(self) -> Iterator[slice]:
-        """All inputs, so few at a time that a number for each of their outputs is held."""
+        """Yield all inputs in chunks, so that one number for each (input, output) of a chunk fits into memory."""
         step = max(_HELD_CELLS // self.features, 1)
         for start in range(0, self.inputs, step):
             yield slice(start, min(start + step, self.inputs))
 
     @cached_property
     def _per_marginal(self) -> Floats:
-        """(m,) diag(D^-1), D = diag(reference @ Q); 0 for what no input emits, which is never counted."""
+        """(m,) diag(D^-1), D = diag(reference @ Q); 0 for outputs that no input gives, which are never counted."""
         marginal = self.forward(self._reference)
         return np.divide(1.0, marginal, out=np.zeros_like(marginal), where=marginal > 0)
 
@@ -223,7 +225,7 @@ class WindowsDecoder(Decoder):
         return solved
 
     def _columns(self, chunk: slice) -> Floats:
-        """(c, m): the columns of L of some inputs, which are never all held."""
+        """(c, m): the columns of L of some inputs; they are never all in memory."""
         return self.forward(self._solved[chunk]) * self._per_marginal
 
     def invert(self, share: Floats) -> Floats:
@@ -240,8 +242,8 @@ class WindowsDecoder(Decoder):
         return variances
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        # Outputs of close parts are taken together; their common part is the mean over these very counts, so that the
-        # staircase climbs to the estimate exactly.
+        # Outputs with nearly equal addends share a step. Its height is their mean over the observed counts, so the
+        # steps sum to the estimate exactly.
         groups = np.array_split(np.arange(self.features), min(MOST_STEPS + 1, self.features))
         starts = np.array([group[0] for group in groups])
         lengths = np.array([len(group) for group in groups])

@@ -54,7 +54,7 @@ _GOOD = 1e-3
 
 @dataclass(frozen=True)
 class _Split:
-    """Which inputs are what, and the range of lifts.
+    """The division of the inputs into singles, heavy and rare ones, and the range of lifts.
 
     Attributes:
         law: (k,) the prior.
@@ -99,7 +99,7 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A design before it is integers: the split, the mixture, the cells, and each type's span and two lifts."""
+    """A design in floats, before rounding: the split, the mixture, the cells, and each type's span and two lifts."""
 
     split: _Split
     mixture: Mixture
@@ -108,7 +108,7 @@ class _Plan:
 
     @property
     def tells(self) -> bool:
-        """Whether the types tell the heavy inputs apart, and the windows those of the tail.
+        """Return whether all inputs can be estimated: the heavy ones from the types, the rare ones from the windows.
 
         The best mixture may have fewer types than inputs to tell apart, or give the whole tail one lift in every type.
         Then no unbiased estimate of their shares exists.
@@ -151,7 +151,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             part = _part(split, cells, prior)
             made = _rounded(_planned(split, cells, part), prior, orders=1)
             if radius and found and not _affordable(made, notion):
-                continue  # a ball takes a walk over all windows, so of many values few heavy inputs are told apart
+                continue  # the audit of a ball visits all windows, so few heavy inputs can be afforded
             found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
     if len(prior) <= MOST_INPUTS:
         dearest = DEARER * min(found)[0]
@@ -177,7 +177,8 @@ def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Sp
     falling = np.argsort(-law, kind="stable").tolist()
     alone = int((law >= edge).sum())
     rest = float(law[falling[alone:]].sum())
-    while alone and alone < len(falling) and rest < edge:  # too little for a window: the smallest single joins
+    # Without enough mass for a window, the smallest single becomes a rare input.
+    while alone and alone < len(falling) and rest < edge:
         alone -= 1
         rest += float(law[falling[alone]])
     end = min(alone + heavies, max(len(falling) - 1, alone))
@@ -185,12 +186,12 @@ def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Sp
 
 
 def _cells(split: _Split) -> list[int]:
-    """Numbers of cells worth a try: the one for the types, and for equal arcs one cell each."""
+    """Return the numbers of cells to try: the one for the types, and for equal arcs one cell for each arc."""
     if len(split.tail) < 2:
         return [1]
     room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.law))
     most = max(min(room // (len(split.heavies) + 1), _MOST_CELLS), 2)
-    # Few cells would leave most of a large domain to the prior, whatever is reported.
+    # With few cells, the estimate of most values of a large domain would depend on the prior only.
     fewest = min(len(split.tail) // 2 + 2, most)
     mixture = split.mixture
     a, b = split.low, split.high
@@ -257,7 +258,9 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
 
 
 def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
-    """The integers of a design: every weight to the nearest, what is left to the output that tells nothing."""
+    """Return the integers of a design: every weight is rounded to nearest, and the uninformative output gets the
+    remainder.
+    """
     split, cells = plan.split, plan.cells
     whole = ONE * (1 - _SPARE)
     named = {*split.singles, *split.heavies}
@@ -281,7 +284,8 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
 
 
 def _orders(made: Windows, notion: Information) -> int:
-    """As many orders as tell all rare inputs apart; they cost bits and no error (MATH 2.8).
+    """Return a number of orders with which all rare inputs can be estimated; more orders cost bits and no error (MATH
+    2.8).
 
     Windows of J cells tell J - 1 differences in one order. With no more orders than that needs the unbiased estimate
     exists, but under a Zipf prior of 1,000 values its variance is ten to thirty times that with four times as many.
@@ -289,7 +293,7 @@ def _orders(made: Windows, notion: Information) -> int:
     rare = sum(1 for arc in made.arcs if arc)
     if rare < 3 or made.cells == 1:
         return 1
-    # Of a domain too large for an unbiased estimate, a device need not audit so many.
+    # Domains too large for an unbiased estimate need fewer orders, which also shortens the device's audit.
     each = _ORDERS_PER_NEEDED if made.inputs <= MOST_INPUTS else _ORDERS_OF_MANY
     wanted = max(-(-each * rare // (made.cells - 1)), _LEAST_ORDERS)
     orders = min(1 << (wanted - 1).bit_length(), MAX_ORDERS)
@@ -304,7 +308,7 @@ def _affordable(made: Windows, notion: Information) -> bool:
 
 
 def _error(made: Windows, law: Floats) -> float:
-    """``lip_mse``, which is the same for every number of orders but for how their arcs happen to be cut."""
+    """``lip_mse``; it depends on the number of orders only through the positions of the borders in the arcs."""
     decoder = WindowsDecoder(made)
     marginal = decoder.forward(law)
     gained = np.divide(decoder.forward_squares(law**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
