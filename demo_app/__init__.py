@@ -1,4 +1,4 @@
-"""The phone app: what is asked, what would leave, what it costs and what was told, for the person who holds the device.
+"""The phone app: it shows a person the questions, the reports, their cost and what they reveal.
 
 The app shows what the SDK decided and decides nothing itself. ``model`` has no window, ``screens`` no device.
 

@@ -1,6 +1,6 @@
 """``python -m demo_app``: the phone app in a window of this computer.
 
-The same app as on a phone; what a phone would be told by a touch can be told by an option.
+The same app as on a phone; options replace some touches.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threading.Thread(target=importlib.import_module, args=("edge_sdk.presentation",), daemon=True).start()
     from kivy.config import Config
 
-    if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):  # nobody chose a size
+    if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):  # no size was given
         Config.set("graphics", "width", "420")
         Config.set("graphics", "height", "800")
     if Config.has_option("input", "mouse"):

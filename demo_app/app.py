@@ -67,7 +67,7 @@ LATER = (
     *(name for name, _ in PLACES[1:]),
     "exposure",
 )
-"""The screens that are loaded once the first one stands, in the order in which they are likely to be come to."""
+"""The screens that are loaded after the first one is shown, the most likely next ones first."""
 
 LOCKED_AFTER = 60.0
 """Seconds out of sight after which the app is locked, where the person wants a lock."""
@@ -247,7 +247,7 @@ class HalftruthApp(App):
         def adopt(_: object) -> None:
             self.do(lambda model: model.adopt(), lambda _: self._opened(), self._trouble)
 
-        # Nobody else may have the store open meanwhile.
+        # No other thread may have the store open during adoption.
         self._network.ask(self._courier.close, adopt, self.notify)
 
     def ready(self) -> None:

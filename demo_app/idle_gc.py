@@ -1,10 +1,10 @@
 """Garbage collection in idle moments: while the person reads, and not while they wait.
 
-A full search walks everything that lives, up to half a second of it in an app of widgets, and comes when it
-likes: in the middle of a page that opens. What lives as long as the app is left out of it for good, and the rest is
-walked when nothing has been touched for a while.
+A full collection visits all live objects, which can take half a second in an app with many widgets, and Python may
+start it while a page opens. Objects that live as long as the app are excluded (gc.freeze), and the rest is collected
+when nothing was touched for a while.
 
-What there is to sweep: the pages that were left.
+The garbage is mostly pages that were closed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ YOUNG, MIDDLE, OLD = 700, 10, 200
 
 
 class Sweep:
-    """The one of this process.
+    """The collector of this process; there is one.
 
     Args:
         quiet: whether nothing is being done or drawn now.
@@ -35,14 +35,14 @@ class Sweep:
         gc.set_threshold(YOUNG, MIDDLE, OLD)
 
     def spare(self) -> None:
-        """What lives now lives as long as the app, and is walked no more; what was spared before is walked once."""
+        """Collect once, including objects excluded earlier; then exclude all live objects from later collections."""
         self._replaced = False
         gc.unfreeze()
         gc.collect()
         gc.freeze()
 
     def replaced(self) -> None:
-        """What was spared was replaced, and would never be let go of: spare anew after a rest."""
+        """Excluded objects were replaced and would never be freed: exclude anew after the next rest."""
         self._replaced = True
         self.later()
 

@@ -19,7 +19,9 @@ Hand: TypeAlias = Callable[[Callable[[], None]], object]
 """Calls what it is given in the caller's thread, some time soon."""
 
 PATIENCE_SECONDS = 5.0
-"""How long an end waits for what is being done; a transaction takes less, an upload on a dead network more."""
+"""Seconds that ``end`` waits for work in progress: longer than a transaction, shorter than an upload on a dead
+network.
+"""
 
 
 class Worker:
@@ -45,7 +47,7 @@ class Worker:
         def do() -> None:
             try:
                 result = work()
-            except Exception as error:  # whatever it is, the person is told, and the thread goes on
+            except Exception as error:  # every error is shown to the person, and the thread continues
                 self._tell(failed, error)
             else:
                 self._tell(done, result)

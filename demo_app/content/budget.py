@@ -1,6 +1,6 @@
 """The budget as a screen shows it.
 
-The lifetime cap is the one that is drawn; the others are told beside it.
+The lifetime cap is drawn as a bar; the other caps are shown as text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ class BudgetContent:
 
     Attributes:
         cap: the lifetime cap.
-        spent, reserved, remaining: what became of it; beside a lowered cap they may be more than it.
+        spent, reserved, remaining: nats of the lifetime cap; spent and reserved may exceed a cap that was lowered
+            later.
         per_campaign: the cap on one campaign; None where there is none.
         window: (seconds, nats) of the shortest window that has a cap; None where none has.
     """

@@ -1,6 +1,6 @@
 """What a person states publicly of how likely each answer is for them, before they agree and afterwards.
 
-Shares are typed in percent. Whoever leaves some answers out states that the rest is spread evenly over these.
+Shares are typed in percent. The rest is spread evenly over the answers without a typed share.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHOLE = 100 * 10**PLACES
 """A hundred percent, in the smallest share that can be typed."""
 
 MOST_TYPED = 32
-"""Answers that shares can be typed for; a study with more is agreed to with the even statement or a chosen one."""
+"""Maximum number of answers for typed shares; with more answers, only the uniform or a chosen statement is offered."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class StatedValue:
     Attributes:
         name: as the person reads it.
         before: its share.
-        least, most: what whoever believes the statement could believe after one report, whatever it is.
+        least, most: bounds of the posterior after any one report, for an observer who believes the statement.
     """
 
     name: str

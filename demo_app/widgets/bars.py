@@ -1,4 +1,4 @@
-"""Bars: where one is, and where one can go.
+"""Bars: the title of the current screen, and the destinations.
 
 The same destinations stand below on a phone and at the side of a wide window; the one where one is is told by
 its ground, its weight and its colour, not by colour alone.
@@ -130,7 +130,7 @@ class Destination(Pressed, BoxLayout):
         self._fit()
 
     def _fit(self, *_: object) -> None:
-        """The name stays on one line, however large texts are: it is read once, and its place is what is remembered."""
+        """Keep the name on one line at any text size: people find a destination by its position."""
         size = min(look.letters("small"), dp(20))
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()
