@@ -26,29 +26,15 @@ GRID: dict[str, Bits] = {
     "one always set": Bits((HALF, S), (S // 4, S // 8), ((0, 2), (1, 1))),
     "one never wrong, one never hidden": Bits((S, HALF, HALF + 1), (7, 0, 9), ((0, 1), (1, 1), (2, 2))),
 }
-grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
-@grid
+@pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 class TestBits(ChannelLaws):
     """The laws of every channel, over this grid."""
 
 
 chances = st.tuples(st.integers(0, S), st.integers(0, S)).filter(lambda pair: pair[0] != pair[1])
 bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((max(p), min(p)) for p in pairs))
-
-
-@grid
-def test_a_weight_is_the_product_of_its_bits(channel: Bits) -> None:
-    """w(x, y) is the product, over the bits of y from the most significant, of each bit's own probability."""
-    for x in range(channel.inputs):
-        for y in range(channel.outputs):
-            expected = 1
-            for place in range(channel.inputs):
-                number = channel.class_of[place]
-                one = channel.own[number] if place == x else channel.other[number]
-                expected *= one if y >> (channel.inputs - 1 - place) & 1 else S - one
-            assert channel.weight(x, y) == expected
 
 
 @given(bits, st.data())
@@ -66,25 +52,6 @@ def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
     """The same for random probabilities and priors."""
     k = channel.inputs
     check_prior_loss(channel, weights(channel), data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
-
-
-@grid
-def test_sample_has_the_weights(channel: Bits) -> None:
-    """Word j of the random bytes decides bit j alone, at the threshold a for the own bit and b for the others: so over
-    uniform bytes a word has exactly its weight."""
-    draw = random.Random(SEED)
-    for x in range(channel.inputs):
-        for place in range(channel.inputs):
-            number = channel.class_of[place]
-            threshold = channel.own[number] if place == x else channel.other[number]
-            for u in sorted({0, max(threshold - 1, 0), min(threshold, S - 1), S - 1}):
-                words = [draw.randrange(S) for _ in range(channel.inputs)]
-                before = channel.sample(x, b"".join(word.to_bytes(4, "big") for word in words))
-                words[place] = u
-                y = channel.sample(x, b"".join(word.to_bytes(4, "big") for word in words))
-                mask = 1 << (channel.inputs - 1 - place)
-                assert bool(y & mask) == (u < threshold)
-                assert (y ^ before) & ~mask == 0
 
 
 def test_draws_follow_the_weights() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections import Counter
-from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -54,65 +52,11 @@ GRID: dict[str, Blocks] = {
     ),
     "one sensitive input among many": Blocks(WHOLE - 1, ((0, 3), (1, 1), (0, 2)), (Constant(),)),
 }
-grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
-@grid
+@pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 class TestBlocks(ChannelLaws):
     """The laws of every channel, over this grid."""
-
-
-@grid
-def test_weights_are_the_inner_ones_and_the_cover(channel: Blocks) -> None:
-    """Each cell, by its definition: the inner weight in the own block, the cover in block 1 from open inputs, or 0."""
-    firsts = [sum(inner.outputs for inner in channel.channels[:block]) for block in range(len(channel.channels) + 1)]
-    places: Counter[int] = Counter()
-    numbers = [number for number, length in channel.runs for _ in range(length)]
-    for x, number in enumerate(numbers):
-        expected = [0] * channel.outputs
-        if number == OPEN:
-            inner = channel.channels[0]
-            expected[: inner.outputs] = [channel.cover] * inner.outputs
-            expected[firsts[-1] + places[OPEN]] = WHOLE - channel.cover * inner.outputs
-        else:
-            inner = channel.channels[number - 1]
-            for y in range(inner.outputs):
-                share = Fraction(inner.weight(places[number], y), 1 << inner.scale)
-                expected[firsts[number - 1] + y] = int(share * WHOLE)
-        places[number] += 1
-        assert [channel.weight(x, y) for y in range(channel.outputs)] == expected
-
-
-@grid
-def test_an_open_input_draws_its_weights(channel: Blocks) -> None:
-    """Below 2^128 each output of block 1 is ``cover`` draws in a row, the own output all others, whatever follows."""
-    tail = bytes(range(channel.rand_bytes - 16))
-    for x in range(channel.inputs):
-        if channel.block_of[x] != OPEN:
-            continue
-        own = channel.offsets[OPEN] + channel.place_of[x]
-        ends = [channel.cover * y for y in range(1, channel.channels[0].outputs + 1)] if channel.cover else []
-        for y, (start, end) in enumerate(zip([0, *ends], ends, strict=False)):
-            for draw in (start, end - 1):
-                assert channel.sample(x, draw.to_bytes(16, "big") + tail) == y
-        for draw in (channel.hidden, WHOLE - 1):
-            assert channel.sample(x, draw.to_bytes(16, "big") + tail) == own
-
-
-@grid
-def test_an_input_of_a_block_draws_as_its_inner_channel(channel: Blocks) -> None:
-    """The output is the inner channel's for the bytes after the first 16, moved to the block; nothing else counts."""
-    draw = random.Random(SEED)
-    for x in range(channel.inputs):
-        block = channel.block_of[x]
-        if block == OPEN:
-            continue
-        inner = channel.channels[block - 1]
-        first = sum(before.outputs for before in channel.channels[: block - 1])
-        for _ in range(50):
-            rand = draw.randbytes(channel.rand_bytes)
-            told = first + inner.sample(channel.place_of[x], rand[16 : 16 + inner.rand_bytes])
-            assert channel.sample(x, rand) == told == channel.sample(x, bytes(16) + rand[16:])
 
 
 @given(

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -27,6 +28,7 @@ from protocol.channels import (
     Channel,
     Hadamard,
     Loss,
+    Noise,
     RandomizedResponse,
     Table,
 )
@@ -166,6 +168,17 @@ class ChannelLaws:
         for prior in priors:
             check_prior_loss(channel, matrix, prior)
 
+    def test_a_reader_of_the_text_alone_agrees(self, channel: Channel) -> None:
+        """Every weight, and draws on both sides of every threshold and anywhere, are those of SPEC 5, read without
+        the code."""
+        law = SHAPES[channel.family].law(*channel.encode()[1:])
+        assert weights(channel) == [[law.weight(x, y) for y in range(law.outputs)] for x in range(law.inputs)]
+        draw = random.Random(SEED)
+        for x in range(channel.inputs):
+            anywhere = [draw.randbytes(channel.rand_bytes) for _ in range(20)]
+            for rand in [*SHAPES[channel.family].rands(channel, x), *anywhere]:
+                assert channel.sample(x, rand) == law.sample(x, rand)
+
     def test_wire_round_trip(self, channel: Channel) -> None:
         """A channel decodes to itself, with the same derived numbers."""
         again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**20))
@@ -197,13 +210,35 @@ class OneRunLaws(ChannelLaws):
             assert seen == {y for y in range(channel.outputs) if channel.weight(x, y)}
 
 
+class OneNumberLaws(ChannelLaws):
+    """The laws of a channel that draws one integer, of which an output may have several runs."""
+
+    def test_sample_has_the_weights(self, channel: Channel) -> None:
+        """The draws that lead to an output, counted from threshold to threshold, are as many as its weight says."""
+        width = channel.rand_bytes
+        for x in range(channel.inputs):
+            law = Counter(dict.fromkeys(range(channel.outputs), 0))
+            edges = [int.from_bytes(rand, "big") for rand in SHAPES[channel.family].rands(channel, x)]
+            for low, high in pairwise([*edges, 1 << 8 * width]):
+                first, middle = (channel.sample(x, u.to_bytes(width, "big")) for u in (low, (low + high) // 2))
+                assert first == middle
+                law[first] += high - low
+            assert list(law.values()) == [weight << 8 * width - channel.scale for weight in weights(channel)[x]]
+
+
 RUNS = {name: channel for name, channel in GRID.items() if SHAPES[channel.family].one_run}
-OTHERS = {name: channel for name, channel in GRID.items() if name not in RUNS}
+NUMBERS = {name: channel for name, channel in GRID.items() if isinstance(channel, Table | RandomizedResponse | Noise)}
+OTHERS = {name: channel for name, channel in GRID.items() if name not in RUNS | NUMBERS}
 
 
 @pytest.mark.parametrize("channel", RUNS.values(), ids=RUNS)
 class TestEveryRun(OneRunLaws):
     """The families that draw one large integer."""
+
+
+@pytest.mark.parametrize("channel", NUMBERS.values(), ids=NUMBERS)
+class TestEveryNumber(OneNumberLaws):
+    """The families that draw one integer of 64 bits."""
 
 
 @pytest.mark.parametrize("channel", OTHERS.values(), ids=OTHERS)
@@ -223,45 +258,6 @@ def check_prior_loss(channel: Channel, matrix: list[list[int]], prior: Sequence[
         assert Fraction(loss.numerator, loss.denominator) == expected
         lift = Fraction(column[loss.x] * total, marginal)
         assert expected in (1, lift) or expected * lift == 1
-
-
-def cumulative_law(channel: Table | RandomizedResponse, x: int) -> list[int]:
-    """The number of 64-bit draws up to each output, from ``sample`` alone: below the cover outputs rise."""
-    stop = channel.covered if isinstance(channel, RandomizedResponse) else ONE
-    ends = []
-    for y in range(channel.outputs):
-        low, high = 0, stop
-        while low < high:
-            middle = (low + high) // 2
-            if channel.sample(x, middle.to_bytes(8, "big")) <= y:
-                low = middle + 1
-            else:
-                high = middle
-        ends.append(low)
-    return ends
-
-
-@pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, Table | RandomizedResponse)])
-def test_sample_has_the_weights_of_a_table_or_response(name: str) -> None:
-    """Draws fall into intervals in the order of the outputs, whose lengths, found by bisection, are the weights; the
-    draws of a response from its cover on are the input. Both sides of every threshold are looked at."""
-    channel = GRID[name]
-    assert isinstance(channel, Table | RandomizedResponse)
-    unit = 4 if isinstance(channel, Table) else 1
-    for x in range(channel.inputs):
-        ends = cumulative_law(channel, x)
-        counts = [end - start for start, end in zip([0, *ends], ends, strict=False)]
-        if isinstance(channel, RandomizedResponse):
-            counts[x] += ONE - channel.covered
-            for draw in {channel.covered, ONE - 1} - {ONE}:
-                if draw >= channel.covered:
-                    assert channel.sample(x, draw.to_bytes(8, "big")) == x
-        assert counts == [unit * channel.weight(x, y) for y in range(channel.outputs)]
-        for end in ends:
-            for draw in (end - 1, end, end + 1):
-                if 0 <= draw < ONE and (unit == 4 or draw < channel.covered):  # type: ignore[union-attr]
-                    expected = next(y for y, stop in enumerate(ends) if draw < stop)
-                    assert channel.sample(x, draw.to_bytes(8, "big")) == expected
 
 
 @pytest.mark.parametrize("name", [name for name, made in GRID.items() if isinstance(made, Hadamard)])

@@ -45,17 +45,6 @@ class TestProjective(OneRunLaws):
 
 
 @grid
-def test_rows_sum_to_one(channel: ProjectiveGeometry) -> None:
-    """Every row has cs outputs of the inside weight and K - cs of the outside one, which sum to 2^128 exactly."""
-    for row in weights(channel):
-        assert sum(row) == 1 << channel.scale == ONE
-        assert Counter(row) == {
-            channel.inside: channel.support,
-            channel.outside: channel.outputs - channel.support,
-        }
-
-
-@grid
 def test_a_channel_takes_few_bytes(channel: ProjectiveGeometry) -> None:
     """The wire form has about 25 bytes, however many inputs and outputs there are."""
     assert len(codec.encode(channel.encode())) < 40

@@ -14,7 +14,7 @@ from protocol import exact
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.support import ONE
 from tests.families.subset import subset
-from tests.protocol.test_channels import ChannelLaws, assert_made_for, draw_of, weights
+from tests.protocol.test_channels import OneRunLaws, assert_made_for, draw_of
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -28,42 +28,11 @@ GRID = {
 # Weights that nobody would choose, with the largest remainders that are a channel.
 GRID["k = 6, d = 3, a coarse remainder"] = SubsetSelection(6, 3, 11)
 GRID["k = 7, d = 4, nearly flat"] = SubsetSelection(7, 4, ONE // 35 - 40)
-grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
-@grid
-class TestSubset(ChannelLaws):
+@pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
+class TestSubset(OneRunLaws):
     """The laws of every channel, over this grid."""
-
-
-@grid
-def test_rows_sum_to_one(channel: SubsetSelection) -> None:
-    """Only words of d ones have a weight; the inside weight where the input's bit is set; and rows sum to 2^128."""
-    for x, row in enumerate(weights(channel)):
-        assert sum(row) == 1 << channel.scale == ONE
-        for y, weight in enumerate(row):
-            assert (weight > 0) == (y.bit_count() == channel.ones) == channel.emits(y)
-            if weight:
-                assert (weight == channel.inside) == (f"{y:0{channel.inputs}b}"[x] == "1")
-        others = sorted(row[y] for y in range(channel.outputs) if row[y] not in (0, channel.inside))
-        assert others == [channel.outside] * (channel.lacking - 1) + [channel.outside + channel.remainder]
-
-
-@grid
-def test_sample_has_the_weights(channel: SubsetSelection) -> None:
-    """The draws of an input fall into intervals of one output each, in the order of the words without the input's bit,
-    whose lengths are the weights; both ends of every interval are looked at."""
-    for x in range(channel.inputs):
-        bit = 1 << (channel.inputs - 1 - x)
-        words = [y for y in range(channel.outputs) if channel.weight(x, y)]
-        words.sort(key=lambda y: (not y & bit, y))
-        start = 0
-        for y in words:
-            length = channel.weight(x, y)
-            for draw in (start, start + length // 2, start + length - 1):
-                assert channel.sample(x, draw_of(draw)) == y
-            start += length
-        assert start == ONE
 
 
 def test_a_row_drawn_by_hand() -> None:
