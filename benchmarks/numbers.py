@@ -188,8 +188,8 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
             rng = np.random.default_rng(1)
             means = np.mean([errors(way(rng), p) for _ in range(CROWDS)], axis=0)
             ours = name == "wave, smooth"
-            told = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
-            cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(told, aims, strict=True))
+            means_text = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
+            cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(means_text, aims, strict=True))
             yield (what, f"{n:,}", name, *cells)
 
 

@@ -83,15 +83,15 @@ def run(library: str, part: str) -> None:
     python = sys.executable if library == "halftruth" else str(PYTHON)
     alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     command = ["nice", python, str(SIDE / "measure.py"), library, part, str(PLACE)]
-    with told(library, part).open("w") as file:
+    with results_file(library, part).open("w") as file:
         done = subprocess.run(command, stdout=file, stderr=subprocess.PIPE, text=True, env=alone, cwd=ROOT)  # noqa: S603
     if done.returncode:
         why = (done.stderr.strip().splitlines() or ["no reason"])[-1]
-        told(library, part).write_text(json.dumps({"stopped": why}))
+        results_file(library, part).write_text(json.dumps({"stopped": why}))
 
 
-def told(library: str, part: str) -> Path:
-    """Where a library's costs or errors are, a line of JSON for each mechanism, k and eps."""
+def results_file(library: str, part: str) -> Path:
+    """The file of a library's costs or errors: a line of JSON for each mechanism, k and eps."""
     return PLACE / f"{library}-{part}.jsonl"
 
 
@@ -99,7 +99,7 @@ def rows_of(library: str) -> list[dict[str, Any]]:
     """The rows of a library, each with its costs and its errors."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in ("costs", "errors"):
-        for line in told(library, part).read_text().splitlines():
+        for line in results_file(library, part).read_text().splitlines():
             row = json.loads(line)
             rows.setdefault(tuple(map(row.get, ("mechanism", "k", "eps"))), {"library": library}).update(row)
     return list(rows.values())

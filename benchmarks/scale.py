@@ -76,12 +76,12 @@ class Took:
 def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str:
     """A digest of the counted rows, and of the estimate that the engine makes of them, whatever the order of rows."""
     rows = tables.query(tables.snapshot(study.path / REPORTS), "SELECT * FROM rows ORDER BY key, slot")
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in ("period", "key", "slot", "output"):
-        told.update(rows[name].to_numpy().tobytes())
+        digest.update(rows[name].to_numpy().tobytes())
     found = estimate(signed, engine.tally(study, signed)).as_json()
-    told.update(json.dumps(found | {"table_version": None}).encode())
-    return told.hexdigest()
+    digest.update(json.dumps(found | {"table_version": None}).encode())
+    return digest.hexdigest()
 
 
 def examined(engine: Cluster, study: Study, batch: Path) -> int:

@@ -63,8 +63,8 @@ def run() -> Iterator[tuple[str, str]]:
     yield "the document of a study, by brotli (at most 60 kB)", f"{len(brotli.compress(made.encode())) / 1000:.1f} kB"
     yield "the document of a study, gzipped", f"{len(gzip.compress(made.encode(), 9)) / 1000:.1f} kB"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as browser:
-        told = [AUTHOR.public.hex(), campaign().hex(), OPENS, ANSWERS, AUDITS]
-        audited, answered = browser.page().evaluate(TIMED, told)
+        arguments = [AUTHOR.public.hex(), campaign().hex(), OPENS, ANSWERS, AUDITS]
+        audited, answered = browser.page().evaluate(TIMED, arguments)
     yield "opening and auditing a campaign of k = 43,750 (under 1 s)", f"{audited[AUDITS // 2]:.0f} ms"
     late = answered[95 * ANSWERS // 100]
     yield "an answer on the disk (under 50 ms)", f"{answered[ANSWERS // 2]:.0f} ms, {late:.0f} ms the 95th of 100"

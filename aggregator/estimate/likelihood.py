@@ -41,7 +41,7 @@ LEAST_STEP = 0.1
 """A longer step takes no share below this part of what the plain step left of it."""
 
 MOST_CELLS = 2**20
-"""Of the matrix that ``told_apart`` writes down."""
+"""Of the matrix that ``identified_values`` writes down."""
 
 LOST = 1e-9
 """Below this part of the largest information, a direction is not seen at all."""
@@ -159,18 +159,18 @@ class Partial:
     weight: float
 
     @property
-    def told(self) -> NDArray[np.bool_]:
+    def identified(self) -> NDArray[np.bool_]:
         """(k,) bool: which values the channel distinguishes from all others."""
-        told: NDArray[np.bool_] = ~np.isnan(self.raw)
-        return told
+        identified: NDArray[np.bool_] = ~np.isnan(self.raw)
+        return identified
 
 
-def told_apart(decoder: Decoder, share: Floats, p: Floats) -> Partial:
+def identified_values(decoder: Decoder, share: Floats, p: Floats) -> Partial:
     """Return estimates of the values that a channel without an inverse distinguishes from all others.
 
         F = Q D^-1 Q',  raw = share D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
 
-    F is the Fisher information of one report at ``p``. A value x is told apart where its unit vector lies in the
+    F is the Fisher information of one report at ``p``. A value x is identified if its unit vector lies in the
     range of F; elsewhere other shares would give the same reports, and there is no estimate. It is one step of Fisher
     scoring from ``p``, which is asymptotically as good as maximum likelihood and, unlike it, not biased by shares of
     zero.
@@ -189,8 +189,8 @@ def told_apart(decoder: Decoder, share: Floats, p: Floats) -> Partial:
     rank = int(np.count_nonzero(singular > math.sqrt(LOST) * singular[0]))
     left, singular, right = left[:, :rank], singular[:rank], right[:rank]
     inverse = (right.T / singular) @ left.T / np.sqrt(law[seen])[:, np.newaxis]  # (seen, k): D^-1 Q' F^+
-    told = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)  # |projection of the unit vector|^2 = 1
+    identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)  # |projection of the unit vector|^2 = 1
     raw = share[seen] @ inverse
     variance = np.maximum(share[seen] @ inverse**2 - raw**2, 0)
-    weight = float(np.abs(inverse[:, told]).max()) if told.any() else math.nan
-    return Partial(np.where(told, raw, np.nan), np.where(told, variance, np.nan), weight)
+    weight = float(np.abs(inverse[:, identified]).max()) if identified.any() else math.nan
+    return Partial(np.where(identified, raw, np.nan), np.where(identified, variance, np.nan), weight)

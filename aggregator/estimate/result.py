@@ -372,7 +372,7 @@ def estimate(
             raise
         # Conservative: every device is taken to have the largest number of reports.
         worth = n if groups is None else n / groups.most
-        raw, se, weight, warning = _as_far_as_told(decoder, share, worth, prior, str(reason))
+        raw, se, weight, warning = _identified_part(decoder, share, worth, prior, str(reason))
         warnings.append(warning)
         low, high = interval.normal(raw, se, 1 - level)
         all_low, all_high = interval.normal(raw, se, (1 - level) / reported.count)
@@ -501,7 +501,7 @@ def _beside(terms: Campaign, reported: Reported, whole: Floats, less: Floats) ->
     )
 
 
-def _as_far_as_told(
+def _identified_part(
     decoder: Decoder, share: Floats, n: float, prior: Floats | None, reason: str
 ) -> tuple[Floats, Floats, float, str]:
     """Return raw estimates, standard errors, weight and a warning for a channel without an inverse."""
@@ -510,8 +510,8 @@ def _as_far_as_told(
     if not decoder.by_value or decoder.inputs * decoder.features > likelihood.MOST_CELLS:
         return nothing, nothing, math.nan, f"{WITHOUT_BARS}: {reason}"
     fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
-    found = likelihood.told_apart(decoder, share, fit.share)
-    lost = int(np.count_nonzero(~found.told))
+    found = likelihood.identified_values(decoder, share, fit.share)
+    lost = int(np.count_nonzero(~found.identified))
     warning = f"{WITHOUT_BARS} at {lost} of {decoder.inputs} values that the channel does not distinguish: {reason}"
     return found.raw, np.sqrt(found.variance / n), found.weight, warning
 

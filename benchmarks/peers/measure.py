@@ -66,9 +66,9 @@ def survey(way: Way, people: list[int]) -> tuple[float, float, dict[str, Any]]:
     """Processor seconds of all clients, of the server, and the estimates."""
     began = time.process_time()
     reports = [way.client(x) for x in people]
-    told = time.process_time()
+    simulated = time.process_time()
     estimates = way.server(reports)
-    return told - began, time.process_time() - told, estimates
+    return simulated - began, time.process_time() - simulated, estimates
 
 
 def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:

@@ -42,9 +42,9 @@ class AuthorsView(PageView):
         yield card(words(say("authors.more"), "title"), how, self._line, trust)
 
     def _card(self, author: Author) -> Widget:
-        told = say("authors.brought") if author.brought else say("authors.named")
+        origin = say("authors.brought") if author.brought else say("authors.named")
         name = words(author.name, "title") if author.name else None
-        made = card(name, Mono(text=spaced(author.fingerprint)), words(told, "small", "muted"))
+        made = card(name, Mono(text=spaced(author.fingerprint)), words(origin, "small", "muted"))
         if not author.brought:
             remove = say("authors.remove")
             made.add_widget(action(f"remove:{author.fingerprint}", remove, lambda: self._remove(author), "outlined"))

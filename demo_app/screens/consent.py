@@ -41,7 +41,7 @@ class ConsentView(PageView):
             words(say("consent.reserve", worst=above(worst), remaining=below(agreement.gauge.remaining))),
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
-            words(say("consent.told")),
+            words(say("consent.irreversible")),
             words(say("consent.code" if terms.coded else "consent.enrol")) if terms.enrolment == "enrolled" else None,
         )
         if statement is not None:
@@ -75,12 +75,12 @@ class ConsentView(PageView):
 
     def _classes(self, agreement: Agreement) -> Widget:
         classes = agreement.terms.classes
-        told = [say("consent.class_cost", name=one.shown, worst=above(one.worst_case)) for one in classes]
+        names = [say("consent.class_cost", name=one.shown, worst=above(one.worst_case)) for one in classes]
 
         def choose(place: int) -> None:
             self._pick(classes[place].name, None)
 
-        self._named = Choice("class", told, -1, choose)
+        self._named = Choice("class", names, -1, choose)
         return card(words(say("consent.class"), "title"), words(say("consent.class_how"), colour="muted"), self._named)
 
     def _fitting(self, fitting: Fitting) -> Widget:
@@ -90,19 +90,19 @@ class ConsentView(PageView):
         if not (fitting.known and fitting.strengths):
             why = say("consent.fit_room" if fitting.known else "consent.fit_unknown")
             return card(title, words(why, colour="muted", name="unfitting"))
-        told = [
+        names = [
             say("consent.fit_cost", level=one.level, share=round(100 * one.share), worst=above(one.worst_case))
             for one in fitting.strengths
         ]
 
         levels: list[float | None] = [one.level for one in fitting.strengths]
         if prior:  # without a choice by the phone, what stands above is stated
-            told, levels = [say("consent.fit_none"), *told], [None, *levels]
+            names, levels = [say("consent.fit_none"), *names], [None, *levels]
 
         def choose(place: int) -> None:
             self._pick(None, levels[place])
 
-        self._chosen = Choice("fit", told, 0 if prior else -1, choose)
+        self._chosen = Choice("fit", names, 0 if prior else -1, choose)
         known = words(say("consent.fit_known", count=fitting.known), colour="muted")
         how = say("consent.fit_prior_how" if prior else "consent.fit_how")
         return card(title, known, words(how, colour="muted"), self._chosen)

@@ -70,7 +70,7 @@ class DeclarationView(PageView):
 
     def _add(self) -> None:
         shares = shares_of(self._typed())
-        self._sum.text = told(shares)
+        self._sum.text = sum_text(shares)
         self._sum.colour = "alert" if shares.wrong else "text"
         self._use.disabled = bool(shares.wrong)
 
@@ -82,7 +82,7 @@ class DeclarationView(PageView):
         self.app.go("consent", replace(self._agreement, statement=statement))
 
 
-def told(shares: TypedShares) -> str:
+def sum_text(shares: TypedShares) -> str:
     """The sum of what was typed, and what becomes of the rest."""
     if shares.wrong:
         return say(f"declaration.{shares.wrong}", total=_percent(shares))

@@ -24,18 +24,18 @@ class DeliveredView(PageView):
         sign = Sign(sign="check" if good else "warning", ink=look.good if good else look.alert)
         sign.size_hint, sign.size = (1, None), (dp(40), dp(40))
         if good:
-            told = say("delivered.all", count=delivery.sent) if delivery.sent else say("delivered.nothing")
+            outcome = say("delivered.all", count=delivery.sent) if delivery.sent else say("delivered.nothing")
         elif delivery.refused:
-            told = say("delivered.refused", count=delivery.left)
+            outcome = say("delivered.refused", count=delivery.left)
         else:
-            told = say("delivered.waits", count=delivery.left)
+            outcome = say("delivered.waits", count=delivery.left)
         again = delivery.again
         when = again and say("delivered.again", day=day(again), clock=clock(again))
         self.fill(
             (
                 card(
                     sign,
-                    words(told, "title", name="outcome"),
+                    words(outcome, "title", name="outcome"),
                     words(when, name="again") if when else None,
                     words(say("delivered.counted"), colour="muted") if good and delivery.sent else None,
                     words(delivery.reason, "small", "muted") if delivery.reason else None,

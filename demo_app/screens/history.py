@@ -63,12 +63,12 @@ class HistoryView(PageView):
                 if asked:
                     made.add_widget(words(asked, "small", "muted"))
                 made.add_widget(words(answer or say("history.none"), name=f"given:{one.label}"))
-            told = say("history.given", count=one.times, period=one.period + 1)
+            label = say("history.given", count=one.times, period=one.period + 1)
             if one.waits:
-                told += " " + say("history.waits")
+                label += " " + say("history.waits")
             elif answers.counted is not None:
-                told += " " + say("history.counted" if answers.counted[place] else "history.uncounted")
-            made.add_widget(words(told, "small", "muted"))
+                label += " " + say("history.counted" if answers.counted[place] else "history.uncounted")
+            made.add_widget(words(label, "small", "muted"))
         if len(answers.given) > MOST_VALUES:
             made.add_widget(words(say("history.more", count=len(answers.given) - MOST_VALUES), "small", "muted"))
         name, campaign_id = answers.card.title, answers.card.campaign_id

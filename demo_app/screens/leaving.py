@@ -32,7 +32,7 @@ MOST_SHOWN = 8
 """Envelopes that are shown byte by byte; of more, it is said how many there are."""
 
 PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature", "form")
-"""The parts of an envelope, in the order in which they are told."""
+"""The parts of an envelope, in the order in which they are shown."""
 
 
 class LeavingView(PageView):
@@ -136,8 +136,8 @@ class LeavingView(PageView):
             sizes[part.name] = sizes.get(part.name, 0) + len(part.data)
         for name in PARTS:
             if name in sizes:
-                told = say(f"part.{name}", count=sizes[name])
-                yield words(told, "small", "accent" if name == "output" else "muted", name=f"part:{place}:{name}")
+                label = say(f"part.{name}", count=sizes[name])
+                yield words(label, "small", "accent" if name == "output" else "muted", name=f"part:{place}:{name}")
 
     def _actions(self, leaving: Leaving) -> Iterator[Widget]:
         if leaving.report is None:

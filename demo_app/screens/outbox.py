@@ -89,8 +89,8 @@ class OutboxView(PageView):
     def _export(self, campaign_id: bytes) -> None:
         path = self._file.text.strip()
 
-        def told(count: int) -> None:
+        def exported(count: int) -> None:
             tell(say("outbox.exported", count=count), "good")
             self.come()
 
-        self.app.do(lambda model: model.export(path, campaign_id), told)
+        self.app.do(lambda model: model.export(path, campaign_id), exported)

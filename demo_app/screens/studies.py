@@ -30,8 +30,8 @@ class StudiesView(PageView):
             how = words(say("studies.welcome_how"), colour="muted")
             yield card(words(say("studies.welcome"), "title"), how, tone="tint")
         if overview.waiting:
-            told = say("studies.waiting", count=overview.waiting)
-            yield entry("waiting", told, say("studies.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
+            label = say("studies.waiting", count=overview.waiting)
+            yield entry("waiting", label, say("studies.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
         for one in overview.cards:
             yield self._entry(one)
         kind = "outlined" if overview.cards else "filled"

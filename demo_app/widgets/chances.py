@@ -36,7 +36,7 @@ Builder.load_string("""
 
 <Counted@Row>:
     filled: 0
-    told: ""
+    caption: ""
     called: ""
     spacing: look.space
     Dots:
@@ -44,7 +44,7 @@ Builder.load_string("""
         size_hint: None, None
         size: dp(104), dp(104)
     Words:
-        text: root.told
+        text: root.caption
         name: root.called
         pos_hint: {"center_y": 0.5}
 
@@ -55,11 +55,11 @@ Builder.load_string("""
     spacing: look.space
     Counted:
         filled: root.filled
-        told: root.told_truth
+        caption: root.truth_text
         called: root.name + ":truth"
     Counted:
         filled: root.hidden
-        told: root.told_wrong
+        caption: root.wrong_text
         called: root.name + ":wrong"
 
 <Portion>:
@@ -72,7 +72,7 @@ Builder.load_string("""
             text: root.label
             size_hint_x: 0.75
         Words:
-            text: root.told
+            text: root.caption
             size_hint_x: 0.25
             halign: "right"
             bold: True
@@ -192,8 +192,8 @@ class Chances(BoxLayout):
     """Of 100 people who answer as this one, and of 100 who do not: how many reports fit the answer.
 
     Attributes:
-        truth: the probability that a report fits the answer where it is true; told rounded up.
-        wrong: the least probability that it fits where another is; told rounded down.
+        truth: the probability that a report fits the answer where it is true; its text is rounded up.
+        wrong: the least probability that it fits where another is; its text is rounded down.
         filled, hidden: the dots of each.
     """
 
@@ -201,8 +201,8 @@ class Chances(BoxLayout):
     wrong = ObjectProperty(Fraction(0))
     filled = NumericProperty(0)
     hidden = NumericProperty(0)
-    told_truth = StringProperty("")
-    told_wrong = StringProperty("")
+    truth_text = StringProperty("")
+    wrong_text = StringProperty("")
     name = StringProperty("chances")
 
     def __init__(self, **properties: Any) -> None:
@@ -214,21 +214,21 @@ class Chances(BoxLayout):
         self.filled = ceil(100 * self.truth)
         self.hidden = floor(100 * self.wrong)
         rare = 0 < 100 * self.truth < 1
-        self.told_truth = say("chances.rare" if rare else "chances.truth", count=self.filled)
-        self.told_wrong = say("chances.wrong" if self.hidden else "chances.unfit", count=self.hidden)
+        self.truth_text = say("chances.rare" if rare else "chances.truth", count=self.filled)
+        self.wrong_text = say("chances.wrong" if self.hidden else "chances.unfit", count=self.hidden)
 
 
 class Portion(BoxLayout):
     """A bar with its label and its number.
 
     Attributes:
-        share: of the bar; told rounded up.
+        share: of the bar; its text is rounded up.
         strong: whether it is the one that matters.
     """
 
     label = StringProperty("")
     share = ObjectProperty(Fraction(0))
-    told = StringProperty("")
+    caption = StringProperty("")
     strong = BooleanProperty(False)
     name = StringProperty("")
 
@@ -240,11 +240,11 @@ class Portion(BoxLayout):
     def _tell(self, *_: object) -> None:
         percent = 100 * self.share
         if 0 < percent < 1:
-            self.told = say("belief.rare")
+            self.caption = say("belief.rare")
         elif 99 < percent < 100:
-            self.told = say("belief.sure")
+            self.caption = say("belief.sure")
         else:
-            self.told = say("belief.percent", percent=ceil(percent))
+            self.caption = say("belief.percent", percent=ceil(percent))
 
 
 class Belief(BoxLayout):

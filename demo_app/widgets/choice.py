@@ -112,11 +112,11 @@ Builder.load_string("""
     orientation: "vertical"
     spacing: look.tight
     Words:
-        text: root.told
+        text: root.caption
         role: "small"
         colour: "muted"
-        opacity: 1 if root.told else 0
-        height: self.texture_size[1] if root.told else 0
+        opacity: 1 if root.caption else 0
+        height: self.texture_size[1] if root.caption else 0
     Options:
         id: options
         size_hint_y: 1
@@ -154,12 +154,12 @@ class OptionList(BoxLayout):
     Attributes:
         values: the texts.
         kind: "one" or "any" of them.
-        told: a line above the rows.
+        caption: a line above the rows.
     """
 
     values = ListProperty()
     kind = OptionProperty("one", options=["one", "any"])
-    told = StringProperty("")
+    caption = StringProperty("")
     name = StringProperty("")
 
     def __init__(self, **properties: object) -> None:
@@ -201,7 +201,7 @@ class OptionList(BoxLayout):
             for index, text in enumerate(self.values)
             if all(part in text.casefold() for part in parts)
         ]
-        self.told = self.tale(len(found))
+        self.caption = self.tale(len(found))
         self.ids.options.data = found if self._whole else found[:FIRST]
         if not self._whole:
             self._rest()

@@ -24,11 +24,11 @@ Builder.load_string("""
     height: self.minimum_height
     spacing: look.tight
     Words:
-        text: root.told
+        text: root.caption
         role: "headline"
         halign: "center"
         colour: "text" if root.text else "muted"
-        name: root.name + ":told"
+        name: root.name + ":caption"
     Words:
         text: root.note
         role: "small"
@@ -64,7 +64,7 @@ class DayField(BoxLayout):
     high = StringProperty("")
     counts = ObjectProperty(None)
     text = StringProperty("")
-    told = StringProperty("")
+    caption = StringProperty("")
     note = StringProperty("")
     error = StringProperty("")
     label = StringProperty("")
@@ -74,7 +74,7 @@ class DayField(BoxLayout):
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
         self.label = say("day.type", low=date_of(self.low), high=date_of(self.high))
-        self.told = say("day.ask")
+        self.caption = say("day.ask")
 
     def on_day(self, text: str) -> None:
         """The person named another day, or none."""
@@ -100,5 +100,5 @@ class DayField(BoxLayout):
 
     def _take(self, text: str, error: str, note: str = "") -> None:
         self.text, self.error, self.note = text, error, note
-        self.told = date_of(text) if text else say("day.ask")
+        self.caption = date_of(text) if text else say("day.ask")
         self.dispatch("on_day", text)

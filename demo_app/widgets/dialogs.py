@@ -175,10 +175,10 @@ def tell(text: str, kind: str = "plain") -> None:
     Args:
         kind: plain, good or alert.
     """
-    told = Toast(text=text, kind=kind, name="notice")
-    Toast.waiting.append(told)
+    toast = Toast(text=text, kind=kind, name="notice")
+    Toast.waiting.append(toast)
     if len(Toast.waiting) == 1:
-        told.show()
+        toast.show()
 
 
 __all__ = ["Action", "AskDialog", "Toast", "ask", "tell"]

@@ -1,6 +1,6 @@
 """The budget gauge: what was spent, what is set aside, what remains, of a cap.
 
-One bar whose parts differ by pattern and place as well as by colour, and the same told in words below, each
+One bar whose parts differ by pattern and place as well as by colour, and the same in words below, each
 line with the pattern it speaks of.
 
 What a nat is, in plain words, is the texts'.
@@ -54,15 +54,15 @@ Builder.load_string("""
     Gap:
     Legend:
         part: "spent"
-        text: root.told_spent
+        text: root.spent_text
     Legend:
         part: "reserved"
-        text: root.told_reserved
+        text: root.reserved_text
     Legend:
         part: "remaining"
-        text: root.told_remaining
+        text: root.remaining_text
     Words:
-        text: root.told_most
+        text: root.most_text
         colour: "muted"
         role: "small"
 """)
@@ -133,10 +133,10 @@ class Gauge(BoxLayout):
     spent = NumericProperty(0.0)
     reserved = NumericProperty(0.0)
     cap = NumericProperty(0.0)
-    told_spent = StringProperty("")
-    told_reserved = StringProperty("")
-    told_remaining = StringProperty("")
-    told_most = StringProperty("")
+    spent_text = StringProperty("")
+    reserved_text = StringProperty("")
+    remaining_text = StringProperty("")
+    most_text = StringProperty("")
     name = StringProperty("gauge")
 
     def __init__(self, **properties: Any) -> None:
@@ -147,7 +147,7 @@ class Gauge(BoxLayout):
 
     def _tell(self, *_: object) -> None:
         remaining = max(0.0, self.cap - self.spent - self.reserved)
-        self.told_spent = say("gauge.spent", nats=above(self.spent))
-        self.told_reserved = say("gauge.reserved", nats=above(self.reserved))
-        self.told_remaining = say("gauge.remaining", nats=below(remaining), cap=self.cap)
-        self.told_most = say("gauge.most", cap=self.cap, factor=times(self.cap))
+        self.spent_text = say("gauge.spent", nats=above(self.spent))
+        self.reserved_text = say("gauge.reserved", nats=above(self.reserved))
+        self.remaining_text = say("gauge.remaining", nats=below(remaining), cap=self.cap)
+        self.most_text = say("gauge.most", cap=self.cap, factor=times(self.cap))

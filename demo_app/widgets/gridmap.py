@@ -84,9 +84,9 @@ Builder.load_string("""
                 says: say("map.whole")
                 on_release: surface.show_all()
     Words:
-        text: root.told
+        text: root.caption
         role: "body" if root.height > dp(400) else "small"
-        name: root.name + ":told"
+        name: root.name + ":caption"
     Field:
         id: typed
         name: root.name + ":typed"
@@ -338,7 +338,7 @@ class GridMap(BoxLayout):
     Attributes:
         south, north, west, east, step: of the grid, whole microdegrees.
         chosen: (row, column) of the chosen cell, from the south west; None until one is.
-        told: the chosen position, in words.
+        caption: the chosen position, in words.
         error: what is wrong with a position that was typed.
     Events:
         on_cell: (row, column) the person chose a cell.
@@ -350,7 +350,7 @@ class GridMap(BoxLayout):
     east = NumericProperty(180 * MICRO)
     step = NumericProperty(MICRO)
     chosen = ObjectProperty(None, allownone=True)
-    told = StringProperty("")
+    caption = StringProperty("")
     error = StringProperty("")
     name = StringProperty("map")
     __events__ = ("on_cell",)
@@ -426,12 +426,12 @@ class GridMap(BoxLayout):
     def _tell(self) -> None:
         size = _degrees(self.step)
         if self.chosen is None:
-            self.told = say("map.ask", step=size)
+            self.caption = say("map.ask", step=size)
             return
         row, column = self.chosen
         latitude = self.south + row * self.step + self.step // 2
         longitude = self.west + column * self.step + self.step // 2
-        self.told = say(
+        self.caption = say(
             "map.cell",
             latitude=_degrees(abs(latitude)),
             north=say("map.north" if latitude >= 0 else "map.south"),

@@ -64,11 +64,11 @@ Builder.load_string("""
     height: self.minimum_height
     spacing: look.tight
     Words:
-        text: root.told
+        text: root.caption
         role: "display" if root.text and not root.error else "headline"
         halign: "center"
         colour: "muted" if not root.text or root.error else "text"
-        name: root.name + ":told"
+        name: root.name + ":caption"
     Words:
         text: root.note
         role: "small"
@@ -155,7 +155,7 @@ class NumberSlider(BoxLayout):
     Attributes:
         low, high: the least and the largest, as numbers.
         places: decimal places that the track writes at most.
-        step: the distance between two numbers that are told apart, counted from ``low``; 0 if every number is allowed.
+        step: the distance between two numbers that count as different, from ``low`` on; 0 if every number is allowed.
         counts: a function from a typed number to the one that it counts as, "" where that is itself; None where
             nothing outside the ends counts and nothing is said. It raises ValueError for a number that is refused.
         unit: after the number, such as "h"; may be empty.
@@ -174,7 +174,7 @@ class NumberSlider(BoxLayout):
     note = StringProperty("")
     unit = StringProperty("")
     text = StringProperty("")
-    told = StringProperty("")
+    caption = StringProperty("")
     error = StringProperty("")
     name = StringProperty("number")
     __events__ = ("on_number",)
@@ -245,7 +245,7 @@ class NumberSlider(BoxLayout):
         self._own = True
         self.text = text
         self._own = False
-        self.told = self._with_unit(text) if text else say("number.ask")
+        self.caption = self._with_unit(text) if text else say("number.ask")
         self.ids.track.named = bool(text)
         self.dispatch("on_number", text)
 
@@ -260,7 +260,7 @@ class NumberSlider(BoxLayout):
         self.ids.track.step = step
         if not self.text:
             self.ids.track.value = self.low
-            self.told = say("number.ask")
+            self.caption = say("number.ask")
 
     def _on_step(self, number: float) -> float:
         """The nearest step."""

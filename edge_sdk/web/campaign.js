@@ -285,10 +285,10 @@ function claimedWeights(reader) {
   return total;
 }
 
-/** Refuse a translation of a form without a line for each of its questions. @param {any} domain @param {any[]} told */
-function requireQuestionTexts(domain, told) {
+/** Refuse a translation of a form without a line for each of its questions. @param {any} domain @param {any[]} translations */
+function requireQuestionTexts(domain, translations) {
   if (domain.kind !== "form") return;
-  for (const { language, question } of told) {
+  for (const { language, question } of translations) {
     const lines = question.split("\n");
     if (lines.length !== domain.questions.length || !lines.every(trimmed))
       throw new CampaignError(

@@ -41,11 +41,11 @@ export function enter(state, kept, kind, time, nanonats) {
 /**
  * Release what a campaign cannot have spent, and carry what it may have.
  * @param {State} state @param {Kept} kept @param {number} time of the latest answer, or later
- * @param {bigint} told what its answers would have cost, had each been another one
+ * @param {bigint} highest what its answers would have cost, had each been another one
  */
-export function fold(state, kept, time, told) {
+export function fold(state, kept, time, highest) {
   const charged = total(kept.ledger, "charge");
-  const carried = told > charged ? told : charged;
+  const carried = highest > charged ? highest : charged;
   const unspent = committed(kept) - total(kept.ledger, "carry") - carried;
   kept.ledger = kept.ledger.filter(({ kind }) => kind !== "charge");
   enter(state, kept, "carry", time, carried);

@@ -93,9 +93,9 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
     for (const one of own) {
       const inner = classes.length ? /** @type {any} */ (channel).inner[one] : channel;
       const ldp = made ?? campaign.certificateOf(place, one).ldp;
-      const told = revealed(inner, ldp, counts, x === null ? null : x - first);
+      const bounds = revealed(inner, ldp, counts, x === null ? null : x - first);
       const most = found.get(channel);
-      if (!most || less(most.after, told.after)) found.set(channel, told);
+      if (!most || less(most.after, bounds.after)) found.set(channel, bounds);
     }
   }
   const most = [...found.values()].reduce((one, other) => (less(one.after, other.after) ? other : one));

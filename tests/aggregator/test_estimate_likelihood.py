@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from aggregator.estimate.distribution import posterior_mean
 from aggregator.estimate.interval import normal
-from aggregator.estimate.likelihood import NATS, PRIOR_REPORTS, em, posterior_mode, told_apart
+from aggregator.estimate.likelihood import NATS, PRIOR_REPORTS, em, identified_values, posterior_mode
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import in_blocks
 from aggregator.families.hadamard.recipe import hadamard
@@ -135,8 +135,8 @@ def test_an_invertible_channel_tells_all_values_apart(channel):
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     p /= p.sum()
     law = decoder.forward(p)
-    found = told_apart(decoder, law, p)
-    assert found.told.all()
+    found = identified_values(decoder, law, p)
+    assert found.identified.all()
     np.testing.assert_allclose(found.raw, p, atol=1e-9)
     assert (found.variance <= decoder.variances(law) * (1 + 1e-9)).all()
 
@@ -148,8 +148,8 @@ ALIKE = Table.nearest([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2,
 def test_values_that_answer_alike_are_not_told_apart():
     """Exactly the values whose unit vectors lie in the range of the channel have an estimate."""
     decoder, p = decoder_of(ALIKE), np.array([0.4, 0.3, 0.2, 0.1])
-    found = told_apart(decoder, decoder.forward(p), p)
-    assert found.told.tolist() == [True, True, False, False]
+    found = identified_values(decoder, decoder.forward(p), p)
+    assert found.identified.tolist() == [True, True, False, False]
     np.testing.assert_allclose(found.raw[:2], p[:2], atol=1e-9)
 
 
@@ -163,7 +163,7 @@ def test_error_bars_of_partly_told_channels_cover():
     found = []
     for _ in range(2000):
         share = drawn(decoder, p, n)
-        partial = told_apart(decoder, share, em(decoder, share, n, even(4)).share)
+        partial = identified_values(decoder, share, em(decoder, share, n, even(4)).share)
         low, high = normal(partial.raw, np.sqrt(partial.variance / n), 0.05)
         found.append([partial.raw[:2], (low <= p)[:2] & (p <= high)[:2]])
     raw, covered = np.array(found).transpose(1, 0, 2)
@@ -176,4 +176,4 @@ def test_a_matrix_too_large_is_not_written_down():
     """More than 2^20 cells are a programmer's mistake."""
     decoder = decoder_of(hadamard(2000, NANONATS))
     with pytest.raises(ValueError, match="cells"):
-        told_apart(decoder, np.full(2048, 1 / 2048), even(2000))
+        identified_values(decoder, np.full(2048, 1 / 2048), even(2000))

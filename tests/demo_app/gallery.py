@@ -47,14 +47,14 @@ class Gallery(App):
     def build(self) -> Any:
         Window.clearcolor = look.ground
         look.bind(ground=lambda *_: setattr(Window, "clearcolor", look.ground))
-        self.told: list[Any] = []
+        self.events: list[Any] = []
         self.root_box = BoxLayout(orientation="horizontal")
         self.show("texts")
         return self.root_box
 
-    def note(self, *told: Any) -> None:
-        """What a widget told, its own reference apart."""
-        self.told.append(list(told))
+    def note(self, *event: Any) -> None:
+        """Record an event of a widget, without its reference to itself."""
+        self.events.append(list(event))
 
     def dark(self, on: bool) -> None:
         look.wear(theme.DARK if on else theme.LIGHT)
@@ -76,7 +76,7 @@ class Gallery(App):
 
     def show(self, part: str) -> None:
         """Show one part, between the bars."""
-        self.told.clear()
+        self.events.clear()
         self.root_box.clear_widgets()
         body = BoxLayout(orientation="vertical")
         wide = Window.width >= theme.BROAD_WINDOW * look.touch / theme.TOUCH

@@ -210,14 +210,14 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
         assert screen.read("asked", "text") == "Where do you live?"
         screen.tap("map", (0.3, 0.5))
         seen("form-map")
-        cell = screen.read("map:told", "text")
+        cell = screen.read("map:caption", "text")
         for expected in ("question", "selection"):
             back()
             assert current() == expected
         tap(screen, "begin")
         assert screen.read("number:typed", "text") == "18"
         tap(screen, "skip")
-        assert screen.read("map:told", "text") == cell
+        assert screen.read("map:caption", "text") == cell
         tap(screen, "next")
         seen("leaving-form")
         left_out = screen.texts()
@@ -278,8 +278,8 @@ def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_pat
         tap(screen, "agree")
         assert screen.call("app.root.ids.screens.current") == "question"
     with Device.open(folder) as device:
-        told = device.declaration(device.campaigns[-1])
-        assert (told.holds, told.level, told.values[0].before) == (True, 0.5, Fraction(7, 10))
+        declared = device.declaration(device.campaigns[-1])
+        assert (declared.holds, declared.level, declared.values[0].before) == (True, 0.5, Fraction(7, 10))
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):
@@ -334,14 +334,14 @@ def test_what_was_left_is_gone(number, folder):
         ids = {device.terms(campaign_id).title: campaign_id for campaign_id in device.campaigns}
         form = device.join(asking(opens=now() - DAY, periods=2)).campaign_id
         device.consent(form)
-    told = ids["Education"]
+    education = ids["Education"]
     ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "studies")]
     ways += [f"app.go('{name}')" for name in ("add", "authors", "device")]
-    ways += [f"app.go('{name}', {told})" for name in ("terms", "exposure")]
+    ways += [f"app.go('{name}', {education})" for name in ("terms", "exposure")]
     ways += [f"app.go('question', {ids[title]})" for title in ("Where", "Hours", "Shopping", "Occupation")]
     ways += [
         f"app.do(lambda model: model.agreement({ids['Not yet']}), lambda terms: app.go('consent', terms))",
-        f"app.do(lambda model: model.leaving({told}, 'bachelor'), lambda leaving: app.go('leaving', leaving))",
+        f"app.do(lambda model: model.leaving({education}, 'bachelor'), lambda leaving: app.go('leaving', leaving))",
         f"app.go('selection', {form})",
         f"app.do(lambda model: model.asked({form}), lambda content: app.go('question', {form}, content))",
     ]
@@ -379,10 +379,10 @@ def test_what_cannot_be_sent_waits_and_is_said(number, folder):
             tap(screen, f"keep:{title}")
         tap(screen, "send")
         screen.wait("outcome")
-        assert screen.read("outcome", "text") == "6 envelopes still wait. Nothing is lost."
+        assert screen.read("outcome", "text") == "6 messages were not sent yet. They are kept on this device."
         assert "or later" in screen.read("again", "text")
         tap(screen, "done")
-        assert screen.read("waiting", "title") == "6 envelopes wait to be sent"
+        assert screen.read("waiting", "title") == "6 messages wait to be sent"
 
 
 def test_caps_are_lowered_by_touch(number, folder):

@@ -145,7 +145,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "send")
         screen.wait("outcome")
         keep("sent")
-        assert screen.read("outcome", "text") == "The study has your 2 envelopes."
+        assert screen.read("outcome", "text") == "The study has received everything you sent."
         assert counts() == 1
 
         tap(screen, "done")

@@ -31,8 +31,8 @@ def show(screen: Screen, part: str) -> None:
     screen.call(f"app.show({part!r})")
 
 
-def told(screen: Screen) -> list[Any]:
-    return list(screen.call("app.told"))
+def events(screen: Screen) -> list[Any]:
+    return list(screen.call("app.events"))
 
 
 def ways(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
@@ -74,7 +74,7 @@ def test_buttons_tell_that_they_were_pressed(gallery: Screen) -> None:
     gallery.tap("disabled")
     gallery.tap("switch")
     gallery.tap("switch")
-    assert told(gallery) == [
+    assert events(gallery) == [
         ["entry"], ["filled"], ["outlined"], ["plain"], ["alert"], ["search"], ["switch", True], ["switch", False],
     ]  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_the_keyboard_reaches_and_presses(gallery: Screen) -> None:
     gallery.key("enter")
     gallery.key("tab")
     gallery.key("spacebar")
-    assert told(gallery) == [["entry"], ["filled"]]
+    assert events(gallery) == [["entry"], ["filled"]]
 
 
 def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
@@ -94,7 +94,7 @@ def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
     show(gallery, "actions")
     gallery.fill("address", "https://study.example")
     gallery.key("enter")
-    assert told(gallery) == [["address", "https://study.example"]]
+    assert events(gallery) == [["address", "https://study.example"]]
 
 
 def test_bars_tell_where_to_go(gallery: Screen) -> None:
@@ -102,7 +102,7 @@ def test_bars_tell_where_to_go(gallery: Screen) -> None:
     show(gallery, "actions")
     gallery.tap("budget")
     gallery.tap("back")
-    assert told(gallery) == [["place", "budget"], ["back"]]
+    assert events(gallery) == [["place", "budget"], ["back"]]
     assert gallery.read("budget", "here")
     assert not gallery.read("studies", "here")
 
@@ -113,7 +113,7 @@ def test_one_of_a_few(gallery: Screen) -> None:
     assert not gallery.seen("levels:search")
     gallery.tap("levels:bachelor")
     gallery.tap("levels:none")
-    assert told(gallery) == [[3], [0]]
+    assert events(gallery) == [[3], [0]]
     assert gallery.read("levels:none", "chosen")
     assert not gallery.read("levels:bachelor", "chosen")
     gallery.shot("gallery-phone-chosen")
@@ -124,7 +124,7 @@ def test_one_of_many_is_searched(gallery: Screen) -> None:
     show(gallery, "many")
     gallery.fill("jobs:search", "437 occ")
     gallery.tap("jobs:occupation number 437")
-    assert told(gallery) == [[436]]
+    assert events(gallery) == [[436]]
     gallery.fill("jobs:search", "no such thing")
     assert not gallery.seen("jobs:occupation number 437")
     assert "No answer has these words." in gallery.texts()
@@ -151,13 +151,13 @@ def test_any_of_many(gallery: Screen) -> None:
     gallery.tap("items:allergy 3")
     gallery.tap("items:allergy 1")
     gallery.tap("items:allergy 3")
-    assert told(gallery) == [[[2]], [[0, 2]], [[0]]]
+    assert events(gallery) == [[[2]], [[0, 2]], [[0]]]
     assert "1 of 30 chosen." in gallery.texts()
     gallery.shot("gallery-phone-items-chosen")
     gallery.fill("items:search", "27")
     assert "1 of 30 chosen." in gallery.texts()
     gallery.tap("items:allergy 27")
-    assert told(gallery)[-1] == [[0, 26]]
+    assert events(gallery)[-1] == [[0, 26]]
 
 
 def test_a_number_is_dragged(gallery: Screen) -> None:
@@ -177,12 +177,12 @@ def test_a_number_is_typed(gallery: Screen) -> None:
     """What is typed is the number, exactly, with a comma or a point; what is none is said, and takes it back."""
     show(gallery, "number")
     gallery.fill("hours:typed", "7.25")
-    assert told(gallery)[-1] == ["7.25"]
-    assert gallery.read("hours:told", "text") == "7.25 h"
+    assert events(gallery)[-1] == ["7.25"]
+    assert gallery.read("hours:caption", "text") == "7.25 h"
     gallery.fill("hours:typed", "6,5")
-    assert told(gallery)[-1] == ["6.5"]
+    assert events(gallery)[-1] == ["6.5"]
     gallery.fill("hours:typed", "25")
-    assert told(gallery)[-1] == [""]
+    assert events(gallery)[-1] == [""]
     assert gallery.read("hours", "error") == "Name a number from 0 h to 24 h."
     gallery.fill("hours:typed", "much")
     assert gallery.read("hours", "error") == "This is not a number."
@@ -208,10 +208,10 @@ def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
 def test_a_day_is_typed(gallery: Screen) -> None:
     """A day of the calendar between the ends is the answer; anything else is said, and is none."""
     show(gallery, "number")
-    assert gallery.read("day:told", "text") == "Choose a day"
+    assert gallery.read("day:caption", "text") == "Choose a day"
     gallery.fill("day:typed", "2026-03-05")
-    assert told(gallery)[-1] == ["2026-03-05"]
-    assert gallery.read("day:told", "text") == "5 March 2026"
+    assert events(gallery)[-1] == ["2026-03-05"]
+    assert gallery.read("day:caption", "text") == "5 March 2026"
     gallery.shot("gallery-phone-day-named")
     gallery.fill("day:typed", "2026-03-06")
     assert gallery.read("day:note", "text") == "It counts as 5 March 2026."
@@ -221,7 +221,7 @@ def test_a_day_is_typed(gallery: Screen) -> None:
         ("2025-12-31", "Name a day from 1 January 2026 to 31 December 2026."),
     ):
         gallery.fill("day:typed", typed)
-        assert told(gallery)[-1] == [""]
+        assert events(gallery)[-1] == [""]
         assert gallery.read("day", "error") == error
     assert gallery.cut() == []
 
@@ -230,10 +230,10 @@ def test_a_cell_is_touched(gallery: Screen) -> None:
     """A touch in the middle of the map chooses the middle cell; outside of the grid it chooses nothing."""
     show(gallery, "world")
     gallery.tap("map", (0.5, 0.9))
-    assert told(gallery) == []
+    assert events(gallery) == []
     gallery.tap("map", (0.51, 0.505))
-    assert told(gallery) == [[9, 18]]
-    assert gallery.read("map:told", "text") == "5° north, 5° east, somewhere in a square 10° wide."
+    assert events(gallery) == [[9, 18]]
+    assert gallery.read("map:caption", "text") == "5° north, 5° east, somewhere in a square 10° wide."
     gallery.shot("gallery-phone-world-chosen")
 
 
@@ -253,9 +253,9 @@ def test_a_map_is_zoomed_and_moved(gallery: Screen) -> None:
         gallery.drag("map", (0.6, 0.5), (0.2, 0.5))
         assert gallery.busiest_frame() < FRAME
     assert gallery.read("map", "longitude") > longitude
-    assert told(gallery) == []
+    assert events(gallery) == []
     gallery.tap("map", (0.4, 0.6))
-    assert len(told(gallery)) == 1
+    assert len(events(gallery)) == 1
     gallery.shot("gallery-phone-map-near")
     gallery.tap("map:farther")
     gallery.tap("map:whole")
@@ -275,7 +275,7 @@ def test_the_chosen_cell_is_the_grids_own(gallery: Screen) -> None:
         "49.1, 14.2": [1, 1],
     }.items():
         gallery.fill("map:typed", typed)
-        assert told(gallery)[-1] == cell, typed
+        assert events(gallery)[-1] == cell, typed
     gallery.fill("map:typed", "40, 21")
     assert gallery.read("map:typed", "error") == "This is outside of the study's map."
     gallery.fill("map:typed", "here")
@@ -289,7 +289,7 @@ def test_the_chosen_cell_is_moved_by_keys(gallery: Screen) -> None:
     gallery.call("setattr(next(w for w in app.root.walk() if type(w).__name__ == 'Surface'), 'focus', True)")
     for key in ("up", "right", "right", "down", "down"):
         gallery.key(key)
-    assert told(gallery)[-5:] == [[1, 0], [1, 1], [1, 2], [0, 2], [0, 2]]
+    assert events(gallery)[-5:] == [[1, 0], [1, 1], [1, 2], [0, 2], [0, 2]]
 
 
 def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
@@ -297,11 +297,15 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     show(gallery, "pictures")
     gallery.wait("chances:truth")
     texts = gallery.texts()
-    assert {"1.5 spent by reports", "2.25 reserved for studies you agreed to", "4.25 of 8 left"} <= set(texts)
+    assert {
+        "Units of your privacy budget used by reports: 1.5",
+        "Units reserved for studies you agreed to: 2.25",
+        "Units left: 4.25 of 8",
+    } <= set(texts)
     assert "63 of 100 reports of people with this answer fit it." in texts  # 62.1, rounded up
     assert "At least 28 of 100 reports of people with any other answer also fit it." in texts  # 28.9, rounded down
-    assert gallery.read("belief:before", "told") == "25 %"
-    assert gallery.read("belief:after", "told") == "48 %"
+    assert gallery.read("belief:before", "caption") == "25 %"
+    assert gallery.read("belief:after", "caption") == "48 %"
 
 
 def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
@@ -327,12 +331,12 @@ def test_a_question_is_answered(gallery: Screen) -> None:
     gallery.call("app.ask(grave=True)")
     gallery.key("escape")
     gallery.gone("agree")
-    assert told(gallery) == []
+    assert events(gallery) == []
     gallery.call("app.ask(grave=True)")
     assert gallery.small() == []
     gallery.tap("agree")
     gallery.gone("agree")
-    assert told(gallery) == [["agreed"]]
+    assert events(gallery) == [["agreed"]]
 
 
 def test_notices_come_one_after_another(gallery: Screen) -> None:

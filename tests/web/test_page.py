@@ -72,7 +72,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     visitor.heading("Your report has arrived.")
     assert visitor.touches == 4
     assert len(visitor.browser.study.came) == 1
-    assert "1 spent by reports" in visitor.text
+    assert "Units of your privacy budget used by reports: 1" in visitor.text
     assert "asks again on" in visitor.text
 
 
@@ -196,8 +196,8 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "forged": (edited(studies.EDUCATION), {}, "The signature is not right."),
     "false promise": (studies.LIAR, {}, "This study does not keep its promise."),
-    "no campaign": (b"nothing", {}, "This is no study that can be trusted."),
-    "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is another study than your link"),
+    "no campaign": (b"nothing", {}, "This study cannot be trusted."),
+    "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the study that your link names."),
     "over": (studies.OVER, {}, "This study is closed."),
     "early": (studies.EDUCATION, {"closing": studies.EARLY}, "Highest education"),
     "too dear": (studies.DEAR, {}, "Your budget has no room for it."),
@@ -253,7 +253,7 @@ def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
     visitor.heading("Highest education")
-    assert "2 envelopes still wait" in visitor.text
+    assert "2 messages were not sent yet" in visitor.text
 
 
 def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
@@ -285,14 +285,14 @@ def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visito
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "answered 500" in visitor.text
-    assert "1 spent by reports" in visitor.text
+    assert "Units of your privacy budget used by reports: 1" in visitor.text
     with visitor.page.expect_download() as saved:
         visitor.touch("Save the report as a file")
     path = saved.value.path()
     assert path.read_bytes() == visitor.browser.study.came[0]
     visitor.page.reload()
     visitor.heading("Highest education")
-    assert "2 envelopes still wait" in visitor.text
+    assert "2 messages were not sent yet" in visitor.text
     assert visitor.faults.pop().startswith("Failed to load resource")
 
 
@@ -303,7 +303,7 @@ def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
     visitor.heading("Your report has arrived.")
     visitor.touch("History and budget")
     visitor.heading("Weekly")
-    assert "4 reserved" in visitor.text
+    assert "Units reserved for studies you agreed to: 4" in visitor.text
     visitor.touch("Forget “Weekly”?")
     visitor.touch("Forget")
     visitor.heading("The study is forgotten here")

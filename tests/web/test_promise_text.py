@@ -39,7 +39,9 @@ def signed(data: str) -> SignedCampaign:
 
 
 def ask(page: Page, what: str, *given: object) -> list:
-    return page.evaluate(f"async (given) => (await import('/tests/web/told.mjs')).{what}(...given)", list(given))
+    return page.evaluate(
+        f"async (given) => (await import('/tests/web/promise_texts.mjs')).{what}(...given)", list(given)
+    )
 
 
 def test_a_promise_is_told_in_pythons_words(page: Page) -> None:

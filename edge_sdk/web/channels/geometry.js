@@ -59,10 +59,10 @@ export class Geometry {
     this.field = fieldOf(q);
     this.points = points;
     this.support = support;
-    let told = 0;
-    for (const [f, used] of this.used()) told += used * firsts[f];
+    let entries = 0;
+    for (const [f, used] of this.used()) entries += used * firsts[f];
     /** Steps of `masses`. */
-    this.massSteps = Math.floor((3 * told) / 4) + 4 * points * this.used().length;
+    this.massSteps = Math.floor((3 * entries) / 4) + 4 * points * this.used().length;
   }
 
   /** [f, how many inputs have f coordinates after their first that is not 0]. @returns {[number, number][]} */
@@ -139,7 +139,7 @@ export class Geometry {
   masses(prior) {
     const found = new Float64Array(this.points);
     for (const [free, used] of this.used()) {
-      const table = this.told(free, prior.slice(this.firsts[free], this.firsts[free] + used));
+      const table = this.massTable(free, prior.slice(this.firsts[free], this.firsts[free] + used));
       for (let length = 0; length < this.t; length++) {
         const [start, count] = [this.firsts[length], this.powers[length]];
         // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer repeat it.
@@ -154,7 +154,7 @@ export class Geometry {
    * [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0.
    * @param {number} free @param {number[]} law
    */
-  told(free, law) {
+  massTable(free, law) {
     const { q } = this;
     const { add, times } = this.field;
     const size = this.powers[free];
@@ -174,7 +174,7 @@ export class Geometry {
       const sums = new Float64Array(q);
       for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
       for (let factor = 1; factor < q; factor++) {
-        // (d, low) times any factor that is not 0 is told by the same inputs.
+        // (d, low) times any factor that is not 0 is orthogonal to the same inputs.
         const number = low.reduce((before, one) => before * q + times(factor, one), 0);
         for (let product = 0; product < q; product++)
           table[this.negative(times(factor, product)) * size + number] = sums[product];

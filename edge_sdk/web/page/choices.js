@@ -42,7 +42,7 @@ const fewDays = ({ low, size, step }) =>
 function listed(labels, name, known, choose, several = false) {
   const chosen = new Set(several ? (known ?? []) : [known]);
   const total = el("p.small");
-  const told = () => {
+  const update = () => {
     total.textContent = several ? say("choice.chosen", { count: chosen.size, total: labels.length }) : "";
     choose(several ? [...chosen] : [...chosen][0]);
   };
@@ -58,7 +58,7 @@ function listed(labels, name, known, choose, several = false) {
           if (!several) chosen.clear();
           if (target.checked) chosen.add(label);
           else chosen.delete(label);
-          told();
+          update();
         },
       }),
       el("span", {}, name(label)),
@@ -75,7 +75,7 @@ function listed(labels, name, known, choose, several = false) {
     labels.length > SEARCHED &&
     el("label", {}, say("choice.search"), el("input", { type: "search", input: (/** @type {any} */ { target }) => find(target.value) }));
   find("");
-  told();
+  update();
   return el("div", {}, search, box, rest, total);
 }
 

@@ -29,12 +29,12 @@ export function spelled(value, domain, shown) {
  */
 export async function leaving(visit, value, answers) {
   const { device, id } = visit;
-  const [told, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
-  const asked = questionsOf(told);
-  const { kind, random } = told.domain;
-  // A number or day between two that are counted becomes one of them, which is told where it is not left to chance.
-  const rounded = (kind === "number" || kind === "date") && !random && told.views === 1 && found.label !== value;
-  const counts = rounded && spelled(found.label, told.domain, []);
+  const [campaign, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
+  const asked = questionsOf(campaign);
+  const { kind, random } = campaign.domain;
+  // A number or day between two that are counted becomes one of them; the page shows which, unless chance decides.
+  const rounded = (kind === "number" || kind === "date") && !random && campaign.views === 1 && found.label !== value;
+  const counts = rounded && spelled(found.label, campaign.domain, []);
   const bytes = el("div");
   const send = button(say("leaving.send"), () => visit.do(() => visit.send(value)));
   const price = p(cost.charge ? say("leaving.costs", { cost: above(cost.charge) }) : say("leaving.free"));
@@ -55,7 +55,7 @@ export async function leaving(visit, value, answers) {
         p(asked.length > 1 ? text : say("leaving.answer"), "small"),
         el("p.asked", {}, spelled(answers[name], domain, shown)),
       ]).flat(),
-      counts && counts !== spelled(value, told.domain, []) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
+      counts && counts !== spelled(value, campaign.domain, []) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
       p(say(asked.length > 1 ? "leaving.stay" : "leaving.stays"), "small"),
     ),
     reveals(say("leaving.chances"), asked.length > 1 ? say("leaving.together") : "", found),

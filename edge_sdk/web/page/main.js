@@ -90,17 +90,17 @@ export class Visit {
 
   /** What comes next: the terms, the question, what waits, or where the study stands. */
   async next() {
-    const told = await this.terms();
-    const ended = Date.now() / 1000 >= Math.min(told.closes, told.closedEarly ?? Infinity);
-    if (!told.consented && !ended) return this.see(() => terms(this));
-    return (await this.waits()).length || !told.left ? this.own() : this.question();
+    const campaign = await this.terms();
+    const ended = Date.now() / 1000 >= Math.min(campaign.closes, campaign.closedEarly ?? Infinity);
+    if (!campaign.consented && !ended) return this.see(() => terms(this));
+    return (await this.waits()).length || !campaign.left ? this.own() : this.question();
   }
 
   /** @returns {Promise<any>} */
   async terms() {
-    const told = await this.device.terms(this.id, language());
-    this.consented = told.consented;
-    return told;
+    const campaign = await this.device.terms(this.id, language());
+    this.consented = campaign.consented;
+    return campaign;
   }
 
   /** @param {() => Promise<any>} screen */

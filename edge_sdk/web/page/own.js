@@ -8,7 +8,7 @@ import { factorAbove } from "../promise.js";
 import { questionsOf } from "./question.js";
 import { spelled } from "./leaving.js";
 
-/** Where a study stands, in a sentence. @param {any} told @returns {string} */
+/** Where a study stands, in a sentence. @param {any} campaign @returns {string} */
 export function standing({ opens, closes, closedEarly, left, following }) {
   const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends) });
@@ -17,12 +17,12 @@ export function standing({ opens, closes, closedEarly, left, following }) {
   return following === null ? say("state.last") : say("state.answered", { day: day(following) });
 }
 
-/** A value that was answered, as a person reads it; what a view made of it has a name of its own. @param {string} label @param {any} told @returns {string} */
-function named(label, told) {
-  const { domain, texts, views } = told;
+/** A value that was answered, as a person reads it; what a view made of it has a name of its own. @param {string} label @param {any} campaign @returns {string} */
+function named(label, campaign) {
+  const { domain, texts, views } = campaign;
   if (domain.kind === "form") {
     const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
-    return questionsOf(told)
+    return questionsOf(campaign)
       .map(({ name, text, domain: own }) => {
         const value = given.get(name) ?? "";
         return `${text} ${spelled(value === "skipped" && !own.labels?.includes(value) ? null : value, own, [])}`;
@@ -36,22 +36,22 @@ function named(label, told) {
 /** @param {import("./main.js").Visit} visit */
 export async function own(visit) {
   const { device, id } = visit;
-  const [told, budget] = [await visit.terms(), await device.budget()];
+  const [campaign, budget] = [await visit.terms(), await device.budget()];
   const [answers, waits] = [Object.entries(await device.answers(id)), await visit.waits()];
   const entries = (await device.history()).reverse().slice(0, 60);
-  visit.show(told.texts.title, [
-    el("div.card", {}, p(standing(told)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
+  visit.show(campaign.texts.title, [
+    el("div.card", {}, p(standing(campaign)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
     el(
       "div.actions",
       {},
       waits.length > 0 && button(say("leaving.send"), () => visit.do(() => visit.sending())),
-      told.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question()), waits.length ? "plain" : ""),
+      campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question()), waits.length ? "plain" : ""),
     ),
     card(
       say("history.title"),
       p(say("history.private"), "small"),
       !answers.length && p(say("history.nothing")),
-      ...answers.map(([label, times]) => p(`${named(label, told)} (${times}×)`)),
+      ...answers.map(([label, times]) => p(`${named(label, campaign)} (${times}×)`)),
     ),
     gauge(budget),
     card(
@@ -61,18 +61,18 @@ export async function own(visit) {
         "ul",
         {},
         entries.map(({ time, kind, nanonats, campaignId }) => {
-          const title = hex(campaignId) === hex(id) ? told.texts.title : say("ledger.forgotten");
+          const title = hex(campaignId) === hex(id) ? campaign.texts.title : say("ledger.forgotten");
           return el("li", {}, `${day(time)}: ${say(`ledger.${kind}`, { nats: above(nanonats), title })}`);
         }),
       ),
     ),
-    told.enrolled && !told.coded && (await enrolment(visit)),
+    campaign.enrolled && !campaign.coded && (await enrolment(visit)),
     more(
-      say("forget.ask", { title: told.texts.title }),
+      say("forget.ask", { title: campaign.texts.title }),
       p(say("forget.what"), "small"),
       button(say("forget.do"), () => visit.do(() => visit.forget()), "grave"),
     ),
-  ], told.texts.language);
+  ], campaign.texts.language);
 }
 
 /** @param {{lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} budget */

@@ -6,7 +6,7 @@ import { say } from "./say.js";
 
 /**
  * What this device is asked, each with its domain and what its values are called.
- * @param {any} told as `terms` tells it
+ * @param {any} campaign the result of `terms`
  * @returns {{name: string, text: string, domain: any, shown: string[], skippable: boolean}[]}
  */
 export function questionsOf({ domain, texts, asked }) {
@@ -23,11 +23,11 @@ export function questionsOf({ domain, texts, asked }) {
  * @param {{[name: string]: any}} [answers] so far, by the names of the questions
  */
 export async function question(visit, place = 0, answers = {}) {
-  const told = await visit.terms();
-  const asked = questionsOf(told);
+  const campaign = await visit.terms();
+  const asked = questionsOf(campaign);
   const { name, text, domain, shown, skippable } = asked[place];
-  const form = domain !== told.domain;
-  const total = told.domain.questions?.length;
+  const form = domain !== campaign.domain;
+  const total = campaign.domain.questions?.length;
   const on = async () => {
     if (place + 1 < asked.length) return question(visit, place + 1, answers);
     await visit.leaving(form ? answers : answers[name], answers);
@@ -53,5 +53,5 @@ export async function question(visit, place = 0, answers = {}) {
       skippable && button(say("question.skip"), () => visit.do(skip), "plain"),
       place > 0 && button(say("bar.back"), () => visit.do(() => question(visit, place - 1, answers)), "plain"),
     ),
-  ], told.texts.language);
+  ], campaign.texts.language);
 }

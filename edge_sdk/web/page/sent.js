@@ -18,7 +18,7 @@ export async function sending(visit) {
   /** @type {(import("../upload.js").Attempt | undefined)[]} */
   const attempts = navigator.onLine ? await device.send(id) : [];
   const last = attempts.at(-1);
-  const told = await visit.terms();
+  const campaign = await visit.terms();
   const budget = await device.budget();
   const spent = card(
     "",
@@ -29,10 +29,10 @@ export async function sending(visit) {
   if (!(await device.waiting(id)).length) {
     const all = attempts.reduce((sum, one) => sum + (one?.outcome === "sent" ? one.envelopes : 0), 0);
     return visit.show(say("page.done"), [
-      el("div.card.good", {}, p(say("delivered.all", { count: all || count })), told.following !== null && !told.left && p(say("page.again", { day: day(told.following) }))),
+      el("div.card.good", {}, p(say("delivered.all", { count: all || count })), campaign.following !== null && !campaign.left && p(say("page.again", { day: day(campaign.following) }))),
       spent,
-      told.enrolled && !told.coded && (await enrolment(visit)),
-      el("div.actions", {}, told.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), own),
+      campaign.enrolled && !campaign.coded && (await enrolment(visit)),
+      el("div.actions", {}, campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), own),
     ]);
   }
   const refused = last?.outcome === "refused";

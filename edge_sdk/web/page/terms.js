@@ -12,11 +12,11 @@ const MOST_NAMED = 24;
 /** @param {import("./main.js").Visit} visit */
 export async function terms(visit) {
   const { device, id } = visit;
-  const [told, budget, found] = [await visit.terms(), await device.budget(), await device.reveals(id)];
-  const { texts, domain, classes } = told;
+  const [campaign, budget, found] = [await visit.terms(), await device.budget(), await device.reveals(id)];
+  const { texts, domain, classes } = campaign;
   const form = domain.kind === "form";
   const lang = texts.language || null;
-  const fits = told.worstCharge <= budget.remaining;
+  const fits = campaign.worstCharge <= budget.remaining;
   /** @type {any} */
   let asClass;
   const agree = button(say("consent.agree"), () => visit.do(() => visit.agree(asClass)));
@@ -29,22 +29,22 @@ export async function terms(visit) {
       el("p.asked", { lang }, form ? texts.title : say("terms.question", { question: texts.question })),
       texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
     ),
-    form ? questions(told) : card(say("terms.values"), p(possible(domain, texts.labels, MOST_NAMED))),
-    about(visit, told),
-    card(say("terms.promise"), p(promised(told.promise)), p(say("terms.checked"), "small")),
+    form ? questions(campaign) : card(say("terms.values"), p(possible(domain, texts.labels, MOST_NAMED))),
+    about(visit, campaign),
+    card(say("terms.promise"), p(promised(campaign.promise)), p(say("terms.checked"), "small")),
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
     card(
       say("terms.price"),
-      p(say("terms.cost", { cost: above(told.charge) })),
-      p(say("terms.worst", { worst: above(told.worstCharge), remaining: below(budget.remaining) })),
-      !fits && !told.consented && p(say("terms.unfit"), "alert"),
+      p(say("terms.cost", { cost: above(campaign.charge) })),
+      p(say("terms.worst", { worst: above(campaign.worstCharge), remaining: below(budget.remaining) })),
+      !fits && !campaign.consented && p(say("terms.unfit"), "alert"),
     ),
-    when(told),
+    when(campaign),
     card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.study.served && el("li", {}, say("page.file")))),
     more(say("terms.signed"), visit.study.authorName && p(visit.study.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
-    told.needsPrior && p(say("consent.prior"), "card"),
-    told.enrolled && p(say(told.coded ? "consent.code" : "consent.enrol"), "card"),
-    !told.consented &&
+    campaign.needsPrior && p(say("consent.prior"), "card"),
+    campaign.enrolled && p(say(campaign.coded ? "consent.code" : "consent.enrol"), "card"),
+    !campaign.consented &&
       classes.length > 0 &&
       el(
         "fieldset.card",
@@ -56,18 +56,18 @@ export async function terms(visit) {
             "label.choice",
             {},
             el("input", { type: "radio", name: "class", change: () => ((asClass = name), ready()) }),
-            el("span", {}, say("consent.class_cost", { name: texts.classes[place], worst: above(told.worstCharges[place]) })),
+            el("span", {}, say("consent.class_cost", { name: texts.classes[place], worst: above(campaign.worstCharges[place]) })),
           ),
         ),
       ),
-    form && !told.consented && p(say("consent.form"), "small"),
-    told.consented
+    form && !campaign.consented && p(say("consent.form"), "small"),
+    campaign.consented
       ? ""
       : el("div.actions", {}, agree, button(say("terms.decline"), () => visit.do(() => visit.forget()), "plain")),
   ]);
 }
 
-/** @param {any} told */
+/** @param {any} campaign */
 function questions({ domain, asked, texts }) {
   const said = texts.question.split("\n");
   return card(
@@ -94,19 +94,19 @@ function possible(domain, shown, most) {
   return labels.length > most ? say("terms.more", { values, count: labels.length - most }) : values;
 }
 
-/** @param {any} told */
-function when(told) {
-  const { opens, closes, periods, answersPerPeriod, periodSeconds } = told;
+/** @param {any} campaign */
+function when(campaign) {
+  const { opens, closes, periods, answersPerPeriod, periodSeconds } = campaign;
   return card(
     say("terms.when"),
-    p(standing(told)),
+    p(standing(campaign)),
     p(say("terms.from_to", { opens: day(opens), closes: day(closes) })),
     p(say("terms.answers", { count: periods * answersPerPeriod })),
     p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
   );
 }
 
-/** @param {import("./main.js").Visit} visit @param {any} told */
+/** @param {import("./main.js").Visit} visit @param {any} campaign */
 function about(visit, { texts, addresses }) {
   const hosts = addresses.map((/** @type {string} */ one) => new URL(one).host).join(", ");
   const link = texts.notice && el("a", { href: texts.notice, rel: "noreferrer" }, texts.notice);

@@ -163,8 +163,8 @@ class Geometry:
 
     def mass_steps(self, inputs: int) -> int:
         """Number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
-        told = sum(used * self.firsts[free] for free, used in self._used(inputs))
-        return 3 * told // 4 + 4 * self.points * len(list(self._used(inputs)))
+        entries = sum(used * self.firsts[free] for free, used in self._used(inputs))
+        return 3 * entries // 4 + 4 * self.points * len(list(self._used(inputs)))
 
     def _used(self, inputs: int) -> Iterator[tuple[int, int]]:
         """Yield (f, number of inputs with f coordinates after the first nonzero one)."""
@@ -187,7 +187,7 @@ class Geometry:
         found = [0] * self.points
         for free, used in self._used(len(law)):
             first = self.firsts[free]
-            table = self._told(free, law[first : first + used])
+            table = self._mass_table(free, law[first : first + used])
             size = self.powers[free + 1]
             # Points with f or fewer coordinates after the leading 1 are entries of the table; the others repeat it.
             for length in range(self.dimension):
@@ -200,7 +200,7 @@ class Geometry:
                         found[at : at + size] = map(add, found[at : at + size], table)
         return found
 
-    def _told(self, free: int, law: Sequence[int]) -> list[int]:
+    def _mass_table(self, free: int, law: Sequence[int]) -> list[int]:
         """[number of (d, low)]: the mass of the inputs (1, rest) of ``law`` with d + <rest, low> = 0."""
         q, size, times = self.order, self.powers[free], self.arithmetic.times
         table = [0] * self.powers[free + 1]

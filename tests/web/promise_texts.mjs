@@ -1,4 +1,4 @@
-// What a page tells of campaigns, for a test to compare with what Python's device tells.
+// The promises and bounds that a page shows of campaigns, for a test to compare with the Python device.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { revealed } from "../../edge_sdk/web/disclosure.js";
@@ -12,11 +12,11 @@ export async function promises(campaigns, trust, texts) {
   for (const data of campaigns) {
     const campaign = await openCampaign(bytes(data), { trusted: trust.map(bytes) });
     for (const place of campaign.classes.length ? [undefined, ...campaign.classes.keys()] : [undefined]) {
-      const told = promiseOf(campaign.notion, campaign.certificateOf(0, place ?? 0), place);
+      const promise = promiseOf(campaign.notion, campaign.certificateOf(0, place ?? 0), place);
       found.push(
         Object.keys(texts).map((language) => {
           speak(texts, language);
-          return promised(told);
+          return promised(promise);
         }),
       );
     }
@@ -36,8 +36,8 @@ export async function revelations(campaigns, trust, counts) {
     const inputs = [null, ...Array(Math.min(channel.inputs, 8)).keys()];
     found.push(
       inputs.map((x) => {
-        const told = revealed(channel, ldp, new Map(counts), x);
-        return ["before", "after", "truth", "wrong"].map((name) => told[name] && [String(told[name].n), String(told[name].d)]);
+        const bounds = revealed(channel, ldp, new Map(counts), x);
+        return ["before", "after", "truth", "wrong"].map((name) => bounds[name] && [String(bounds[name].n), String(bounds[name].d)]);
       }),
     );
   }
