@@ -20,6 +20,12 @@ def run(*words: object, code: int = 0) -> Result:
     return result
 
 
+def printed(*words: object, code: int = 0) -> str:
+    """What a command prints; with the complaints where it ends with another code than 0."""
+    result = run(*words, code=code)
+    return result.output if code else result.stdout
+
+
 def wrong_words(part: str) -> list[tuple[list[str], int]]:
     """The wrong words of a part of wrong.toml, each with its exit code."""
     found = tomllib.loads(Path(__file__).with_name("wrong.toml").read_text(encoding="utf-8"))[part]

@@ -24,7 +24,6 @@ from aggregator.author.toml_section import DraftError, Section
 from aggregator.author.trade_off import trade_offs
 from aggregator.author.value_table import SheetError
 from aggregator.cli.release import anonymity
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits.recipe import oue
 from aggregator.families.response.recipe import lip_response
@@ -39,6 +38,7 @@ from protocol.keys import SigningKey
 from protocol.levels import Metric, SurveyRequest, structure_of
 from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion, Promise
 from protocol.views import plain_views
+from tests.aggregator.command import printed
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
 from tests.families.graded import graded
@@ -77,10 +77,7 @@ def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
     """Audit a signed campaign on the command line."""
     path = folder / "c.campaign"
     path.write_bytes(seal_campaign(terms, SigningKey(bytes(32))))
-    result = CliRunner().invoke(halftruth, ["audit", str(path), *map(str, words)], prog_name="halftruth")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result.output if code else result.stdout
+    return printed("audit", path, *words, code=code)
 
 
 def test_the_numbers_of_randomised_response(tmp_path):

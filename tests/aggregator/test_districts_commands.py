@@ -6,10 +6,9 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from aggregator.cli.shell import halftruth
 from protocol.domain import Grid
+from tests.aggregator.command import printed
 from tests.aggregator.test_districts_file import box, feature, written
 
 GRID = Grid(0, 6_000_000, 0, 8_000_000, 1_000_000)
@@ -38,12 +37,6 @@ enrolment = "open"
 PEOPLE = {"Harbour": 600, "Old town": 300, "elsewhere": 100}
 
 
-def run(*words):
-    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     """A folder with a campaign of three uneven districts, and a study with 1,000 reports."""
@@ -54,18 +47,20 @@ def session(tmp_path_factory):
     cells = {"Harbour": "0.5,1.5", "Old town": "4.5,6.5", "elsewhere": "0.5,7.5"}
     counts = "".join(f'"{cells[name]}",{people}\n' for name, people in PEOPLE.items())
     (folder / "truth.csv").write_text(f"value,count\n{counts}", encoding="utf-8")
-    run("keygen", folder / "town")
-    run("campaign", folder / "shops.toml", "--key", folder / "town.key", "--out", folder / "shops.campaign")
+    printed("keygen", folder / "town")
+    printed("campaign", folder / "shops.toml", "--key", folder / "town.key", "--out", folder / "shops.campaign")
     study = ("--study", folder / "lib")
-    run(*study, "import", folder / "shops.campaign", "--trust", folder / "town.pub")
-    run("simulate", folder / "shops.campaign", "--truth", folder / "truth.csv", "--out", folder / "b.htr", "--seed", 1)
-    run(*study, "ingest", folder / "b.htr")
+    printed(*study, "import", folder / "shops.campaign", "--trust", folder / "town.pub")
+    printed(
+        "simulate", folder / "shops.campaign", "--truth", folder / "truth.csv", "--out", folder / "b.htr", "--seed", 1
+    )
+    printed(*study, "ingest", folder / "b.htr")
     return folder
 
 
 def test_the_audit_has_the_districts(session):
     """The signed campaign says that half of the devices are asked for one of three districts, at the whole level."""
-    views = json.loads(run("audit", session / "shops.campaign", "--json"))["views"]
+    views = json.loads(printed("audit", session / "shops.campaign", "--json"))["views"]
     assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer as it is", 0.5)]
     assert all(view["audited"] <= 4 for view in views)
 
@@ -76,17 +71,17 @@ def test_every_form_of_an_estimate_has_the_districts_by_name(session):
     The seed is fixed.
     """
     estimate = ("--study", session / "lib", "estimate", "shops")
-    found = json.loads(run(*estimate, "--json"))["resolutions"]
+    found = json.loads(printed(*estimate, "--json"))["resolutions"]
     assert [each["resolution"] for each in found] == ["districts"]
     rows = {row["value"]: row for row in found[0]["values"]}
     assert set(rows) == set(PEOPLE)
     for name, people in PEOPLE.items():
         assert rows[name]["simultaneous_low"] <= people / 1000 <= rows[name]["simultaneous_high"]
     picture, page = session / "map.png", session / "map.html"
-    table = run(*estimate, "--plot", picture, "--report", page)
+    table = printed(*estimate, "--plot", picture, "--report", page)
     assert picture.read_bytes().startswith(b"\x89PNG")
-    lines = csv.DictReader(io.StringIO(run(*estimate, "--format", "csv")))
-    features = json.loads(run(*estimate, "--format", "geojson"))["features"]
+    lines = csv.DictReader(io.StringIO(printed(*estimate, "--format", "csv")))
+    features = json.loads(printed(*estimate, "--format", "geojson"))["features"]
     named = {row["value"] for row in lines if row["resolution"] == "districts"}
     assert named == {each["properties"]["value"] for each in features[GRID.size :]} == set(PEOPLE)
     text = page.read_text(encoding="utf-8")

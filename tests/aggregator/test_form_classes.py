@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator.author.draft import campaign_of, read_form
 from aggregator.author.value_table import SheetError
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.form_course import form_classes, form_course
@@ -34,6 +32,7 @@ from aggregator.study import Study
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import BadData
 from protocol.notions.classes import class_channels
+from tests.aggregator.command import printed
 
 FORM = """
 title = "Town"
@@ -432,12 +431,6 @@ def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
 # On the command line
 
 
-def run(*words: object, code: int = 0) -> str:
-    result = CliRunner().invoke(halftruth, [str(word) for word in words])
-    assert result.exit_code == code, result.output
-    return result.stdout if code == 0 else result.output
-
-
 def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
     """Draft, rehearsal in two periods, estimates by class and period, comparison, page, tallies; each in every form."""
     (tmp_path / "form.toml").write_text(
@@ -447,11 +440,11 @@ def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
         "age,vote,home,class,count\n20,yes,a,members,150\n30,no,b,members,50\n40,,c,guests,60\n20,no,a,guests,140\n"
     )
     (tmp_path / "margins.toml").write_text('[[margin]]\nby = "class"\nshares = { members = 0.3, guests = 0.7 }\n')
-    run("keygen", tmp_path / "a")
-    run("campaign", tmp_path / "form.toml", "--key", tmp_path / "a.key", "--out", tmp_path / "c")
-    planned = json.loads(run("plan", tmp_path / "form.toml", "--reports", 1000, "--json"))["classes"]
+    printed("keygen", tmp_path / "a")
+    printed("campaign", tmp_path / "form.toml", "--key", tmp_path / "a.key", "--out", tmp_path / "c")
+    planned = json.loads(printed("plan", tmp_path / "form.toml", "--reports", 1000, "--json"))["classes"]
     assert [planned[name]["epsilon"] for name in ("members", "guests")] == [2.0, 1.0]
-    told = json.loads(run("audit", tmp_path / "c", "--json"))
+    told = json.loads(printed("audit", tmp_path / "c", "--json"))
     assert told["notion"] == "classes"
     simulated = [
         "--truth",
@@ -464,48 +457,50 @@ def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
         "--periods",
         "0-1",
     ]
-    run("simulate", tmp_path / "c", *simulated, "--change", 0.2)
+    printed("simulate", tmp_path / "c", *simulated, "--change", 0.2)
     study = ["--study", tmp_path / "study"]
-    run(*study, "import", tmp_path / "c", "--trust", tmp_path / "a.pub", "--name", "form")
-    assert json.loads(run(*study, "ingest", tmp_path / "b", "--json"))["accepted"] == 800
+    printed(*study, "import", tmp_path / "c", "--trust", tmp_path / "a.pub", "--name", "form")
+    assert json.loads(printed(*study, "ingest", tmp_path / "b", "--json"))["accepted"] == 800
     words = [*study, "estimate", "form"]
-    each = json.loads(run(*words, "--question", "vote", "--by", "class", "--json"))
+    each = json.loads(printed(*words, "--question", "vote", "--by", "class", "--json"))
     alone = [
-        json.loads(run(*words, "--question", "vote", "--where", f"class={name}", "--json"))
+        json.loads(printed(*words, "--question", "vote", "--where", f"class={name}", "--json"))
         for name in ("members", "guests")
     ]
     assert each["classes"] == alone
     assert [one["class"] for one in alone] == ["members", "guests"]
-    compared = json.loads(run(*study, "compare", "form", "--classes", "members,guests", "--question", "vote", "--json"))
+    compared = json.loads(
+        printed(*study, "compare", "form", "--classes", "members,guests", "--question", "vote", "--json")
+    )
     assert each["differences"] == [{name: value for name, value in compared.items() if name != "sides"}]
     assert compared["sides"] == alone
-    lines = run(*words, "--cross", "home,vote", "--by", "class", "--format", "csv").splitlines()
+    lines = printed(*words, "--cross", "home,vote", "--by", "class", "--format", "csv").splitlines()
     assert lines[0].startswith("class,home_value,vote_value,estimate,")
     assert len(lines) == 1 + 2 * 6
-    now = json.loads(run(*words, "--question", "vote", "--by", "class", "--period", 1, "--json"))
+    now = json.loads(printed(*words, "--question", "vote", "--by", "class", "--period", 1, "--json"))
     assert now["classes"] == alone, "everybody's latest answer is of this period"
-    table = run(*words, "--cross", "home,vote", "--by", "class")
+    table = printed(*words, "--cross", "home,vote", "--by", "class")
     assert "guests less members" in table
     assert "members: " in table
     course = json.loads(
-        run(*words, "--question", "home", "--by", "period", "--steps", "--where", "class=guests", "--json")
+        printed(*words, "--question", "home", "--by", "period", "--steps", "--where", "class=guests", "--json")
     )
     assert [one["class"] for one in course["spans"]] == ["guests", "guests"]
     assert course["change"] == course["steps"][0]
     assert course["change"]["paired"]
     assert course["change"]["from"] == "period 0"
-    weighted = json.loads(run(*words, "--question", "vote", "--margins", tmp_path / "margins.toml", "--json"))
+    weighted = json.loads(printed(*words, "--question", "vote", "--margins", tmp_path / "margins.toml", "--json"))
     assert weighted["weights"]["margins"][0]["groups"][1]["reported"] == pytest.approx(0.5)
     found = Study.open(tmp_path / "study")
     assert found.question("form", "vote", where="guests").as_json() == alone[1]
     assert found.cross("form", "home", "vote", where="members").where == "members"
-    run(*words, "--report", tmp_path / "page.html")
+    printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Classes of people" in page
     assert "guests less members" in page
     for row in alone[1]["values"]:
         assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in page
-    run(*study, "export", "form", "--to", tmp_path / "tallies.csv")
+    printed(*study, "export", "form", "--to", tmp_path / "tallies.csv")
     lines = (tmp_path / "tallies.csv").read_text().splitlines()
     assert lines[0] == '"period","class","view","output","count","reports"'
     for wrong in (
@@ -515,5 +510,5 @@ def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
         ["--by", "class", "--plot", tmp_path / "no.png"],
         ["--pool", "precision"],
     ):
-        run(*words, "--question", "vote", *wrong, code=2)
-    assert "no class 'strangers'" in run(*words, "--question", "vote", "--where", "class=strangers", code=1)
+        printed(*words, "--question", "vote", *wrong, code=2)
+    assert "no class 'strangers'" in printed(*words, "--question", "vote", "--where", "class=strangers", code=1)

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator.author.value_table import SheetError
 from aggregator.cli.commands import COMMANDS
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import COLUMNS, NotOfForm, estimate_form
 from aggregator.estimate.minimum import NotEnough
@@ -28,6 +26,7 @@ from protocol.report import Report, pack
 from protocol.views import View
 from protocol.views.maps import Questions
 from tests.aggregator import crowd
+from tests.aggregator.command import printed
 from tests.aggregator.crowd import AUTHOR, NOW, device
 
 FORM = Form(
@@ -112,14 +111,6 @@ def test_what_cannot_be_told_is_refused_in_words() -> None:
     assert estimate_form(terms, few, ["town"]).reports >= 20, "its two views have enough together"
 
 
-def run(*words: object, code: int = 0) -> str:
-    """The output of a command, which ends with ``code``."""
-    result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    assert result.exit_code == code, result.output
-    return result.stdout if code == 0 else result.output
-
-
 def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
     file = tmp_path / "people.csv"
     file.write_text("town,vote,pet,count\nnorth,yes,no,5\nsouth,,yes,3\nwest,no,yes,2\nnorth,no,yes,3\n")
@@ -147,48 +138,48 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     file.write_bytes(b"".join(batch))
     assert ingest(study, [file], now=NOW).accepted == people
     words = ["--study", study.path, "estimate", signed.id.hex()]
-    told = json.loads(run(*words, "--cross", "town,vote", "--format", "json"))
+    told = json.loads(printed(*words, "--cross", "town,vote", "--format", "json"))
     assert len(told["cells"]) == 6
     assert {"values", *COLUMNS} == set(told["cells"][0])
     assert {"statistic", "threshold", "significant"} <= set(told["association"])
     assert sum(cell["estimate"] for cell in told["cells"]) == pytest.approx(1)
-    told = json.loads(run(*words, "--question", "vote", "--format", "json"))
+    told = json.loads(printed(*words, "--question", "vote", "--format", "json"))
     assert [row["value"] for row in told["values"]] == ["no", "yes"]
-    assert "association is found" in run(*words, "--cross", "town,pet")
-    assert run(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
-    assert "without those who skipped vote" in run(*words, "--question", "vote")
+    assert "association is found" in printed(*words, "--cross", "town,pet")
+    assert printed(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
+    assert "without those who skipped vote" in printed(*words, "--question", "vote")
     margins = tmp_path / "population.toml"
     counted = 'groups = { else = ["south", "west"] }\npeople = { north = 400, else = 600 }'
     margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')
-    told = json.loads(run(*words, "--question", "vote", "--margins", margins, "--json"))
+    told = json.loads(printed(*words, "--question", "vote", "--margins", margins, "--json"))
     assert {each["group"]: each["population"] for each in told["weights"]["margins"][0]["groups"]} == {
         "else": 0.6, "north": 0.4,
     }  # fmt: skip
-    assert "weighted to known shares of the population by town" in run(
+    assert "weighted to known shares of the population by town" in printed(
         *words, "--cross", "pet,town", "--margins", margins
     )
     for more, by in ([], ""), (["--margins", margins], "town"):
-        header, *rows = run(*words, "--question", "vote", "--format", "csv", *more).splitlines()
+        header, *rows = printed(*words, "--question", "vote", "--format", "csv", *more).splitlines()
         assert header.endswith(",reports,weighted_by")
         assert {row.split(",")[-1] for row in rows} == {by}
     margins.write_text('[[margin]]\nby = "pet"\nshares = { no = 0.4, yes = 0.6 }\n')
-    assert "both 'vote' and 'pet'" in run(*words, "--question", "vote", "--margins", margins, code=1)
+    assert "both 'vote' and 'pet'" in printed(*words, "--question", "vote", "--margins", margins, code=1)
     margins.write_text('[[margin]]\nby = "town"\nshares = { north = 0.4, south = 0.4, west = 0.4 }\n')
-    assert "sum to 1.2" in run(*words, "--question", "vote", "--margins", margins, code=65)
+    assert "sum to 1.2" in printed(*words, "--question", "vote", "--margins", margins, code=65)
     margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')
     for asked, found in (
         (["--question", "vote"], study.question(signed.id.hex(), "vote", margins=margins)),
         (["--cross", "pet,town"], study.cross(signed.id.hex(), "pet", "town", margins=margins, confidence=0.95)),
     ):
-        assert found.as_json() == json.loads(run(*words, *asked, "--margins", margins, "--json"))
-        lines = run(*words, *asked, "--margins", margins, "--format", "csv").splitlines()
+        assert found.as_json() == json.loads(printed(*words, *asked, "--margins", margins, "--json"))
+        lines = printed(*words, *asked, "--margins", margins, "--format", "csv").splitlines()
         assert found.table().column_names == lines[0].split(",")
         assert found.table().num_rows == len(lines) - 1 == len(found.labels)
         assert "weighted to known shares" in found._repr_html_()
         assert found.plot().axes
     page, again = tmp_path / "page.html", tmp_path / "again.html"
     for file in (page, again):
-        run(*words, "--report", file, "--margins", margins)
+        printed(*words, "--report", file, "--margins", margins)
     text = page.read_text(encoding="utf-8")
     assert text == again.read_text(encoding="utf-8"), "the same study gives the same page"
     for question in FORM.questions:
@@ -203,27 +194,29 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert "table-vote-pet" not in text, "nobody is asked both"
     assert "weighted by town" in text
     assert "Known shares of the population by town" in text
-    run(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)
+    printed(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)
     truth, drawn = tmp_path / "people.csv", tmp_path / "form.png"
     truth.write_text("town,vote,pet,count\nnorth,yes,no,6\nsouth,,yes,3\nwest,no,yes,1\n")
-    shown = run(*words, "--cross", "town,pet", "--truth", truth, "--plot", drawn)
+    shown = printed(*words, "--cross", "town,pet", "--truth", truth, "--plot", drawn)
     assert "truth" in shown
     assert "60.0%" in shown
     assert drawn.read_bytes().startswith(b"\x89PNG")
     drawn.unlink()
-    assert "in another place than in truth" in run(*words, "--question", "vote", "--truth", truth, "--plot", drawn)
+    assert "in another place than in truth" in printed(*words, "--question", "vote", "--truth", truth, "--plot", drawn)
     assert drawn.exists()
-    run(*words, "--question", "vote", "--truth", truth, "--truth", truth, code=2)
-    (only,) = json.loads(run(*words, "--question", "town", "--by", "period", "--json"))["spans"]
+    printed(*words, "--question", "vote", "--truth", truth, "--truth", truth, code=2)
+    (only,) = json.loads(printed(*words, "--question", "town", "--by", "period", "--json"))["spans"]
     assert (only["first"], only["last"]) == (0, 0)
-    assert only["values"] == json.loads(run(*words, "--question", "town", "--json"))["values"], "there is one period"
-    assert "period 0: an association" in run(*words, "--cross", "town,pet", "--by", "period")
-    lines = run(*words, "--question", "town", "--by", "period", "--format", "csv").splitlines()
+    assert only["values"] == json.loads(printed(*words, "--question", "town", "--json"))["values"], (
+        "there is one period"
+    )
+    assert "period 0: an association" in printed(*words, "--cross", "town,pet", "--by", "period")
+    lines = printed(*words, "--question", "town", "--by", "period", "--format", "csv").splitlines()
     assert lines[0].startswith("first_period,last_period,town_value,estimate,")
     assert len(lines) == 4
-    run(*words, "--question", "town", "--by", "period", "--plot", tmp_path / "no.png", code=2)
-    run(*words, "--question", "town", "--by", "class", code=2)
-    assert "--question NAME" in run(*words, code=65)
-    assert "towns" in run(*words, "--question", "towns", code=65)
+    printed(*words, "--question", "town", "--by", "period", "--plot", tmp_path / "no.png", code=2)
+    printed(*words, "--question", "town", "--by", "class", code=2)
+    assert "--question NAME" in printed(*words, code=65)
+    assert "towns" in printed(*words, "--question", "towns", code=65)
     for wrong in (["--cross", "town"], ["--question", "town", "--cross", "town,pet"], ["--question", "town", "--mean"]):
-        run(*words, *wrong, code=2)
+        printed(*words, *wrong, code=2)

@@ -10,10 +10,8 @@ from datetime import date
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator import Study, Truth, ingest, simulate
-from aggregator.cli.shell import halftruth
 from aggregator.estimate.ordered import ordered
 from aggregator.estimate.ordered_course import by_class, by_period
 from aggregator.estimate.span import Span
@@ -29,6 +27,7 @@ from protocol.domain import Dates, NumberRange
 from protocol.exact import NANONATS
 from protocol.notions import Classes, Ldp
 from protocol.views import plain_views
+from tests.aggregator import command
 
 KEY = SigningKey(bytes([9]) * 32)
 PARTS = (0.25, 0.5, 0.75)
@@ -208,8 +207,7 @@ def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
     assert (tmp_path / "periods.png").read_bytes().startswith(b"\x89PNG")
     assert "Deciles" in (tmp_path / "way.html").read_text(encoding="utf-8")
     words = ["--study", str(lib), "compare", "way", "again"]
-    both = CliRunner().invoke(halftruth, [*words, "--json"])
-    assert both.exit_code == 0, both.output
+    both = command.run(*words, "--json")
     said = json.loads(both.stdout)
     assert [side["campaign"] for side in said["sides"]] == ["way", "again"]
     (found,) = said["differences"]
@@ -218,17 +216,14 @@ def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
     shift = found["values"][-1]
     assert shift["difference"] == pytest.approx(after["estimate"] - before["estimate"])
     assert after["high"] - before["low"] > shift["high"]
-    shown = CliRunner().invoke(halftruth, [*words, "--quantiles", ".5", "--plot", str(tmp_path / "both.png")])
-    assert shown.exit_code == 0, shown.output
+    shown = command.run(*words, "--quantiles", ".5", "--plot", tmp_path / "both.png")
     text = " ".join(shown.stdout.split())
     assert all(word in text for word in ("median", "Way and Way", "share no device", "days"))
     assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG")
 
 
 def run(lib, *words, code=0):
-    result = CliRunner().invoke(halftruth, ["--study", str(lib), "estimate", "way", *map(str, words)])
-    assert result.exit_code == code, result.output
-    return result
+    return command.run("--study", lib, "estimate", "way", *words, code=code)
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
 from aggregator.author.draft import read_draft
-from aggregator.cli.shell import halftruth
 from protocol.notions import Classes
 from protocol.notions.classes import class_channels
+from tests.aggregator.command import run
 
 HEAD = """
 title = "Plans"
@@ -82,12 +81,6 @@ DRAFTS = {
 }
 
 
-def run(*words: str) -> Result:
-    result = CliRunner().invoke(halftruth, list(words))
-    assert result.exit_code == 0, result.output
-    return result
-
-
 @pytest.mark.parametrize("name", DRAFTS)
 def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
     """The mechanism that ``plan`` marks as chosen, of each class where there are classes, is the one that the campaign
@@ -95,7 +88,7 @@ def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
     draft = tmp_path / "draft.toml"
     draft.write_text(HEAD + DRAFTS[name])
     campaign = read_draft(draft)
-    told = json.loads(run("plan", str(draft), "--json").stdout)
+    told = json.loads(run("plan", draft, "--json").stdout)
     finest = campaign.views[-1].channel
     if isinstance(campaign.notion, Classes):
         *classes, everybody = told
@@ -121,7 +114,7 @@ def test_the_table_of_classes_and_views_is_printed(tmp_path: Path) -> None:
     """A draft with both has a row for each class and a row for each view, and no mechanism that a class cannot hold."""
     draft = tmp_path / "draft.toml"
     draft.write_text(HEAD + DRAFTS["minid, classes, views"])
-    text = run("plan", str(draft)).stdout
+    text = run("plan", draft).stdout
     assert "careful" in text
     assert "3 stretches of 4 values" in text
     assert "idue" not in text

@@ -5,9 +5,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
-from aggregator.cli.shell import halftruth
 from aggregator.families.mechanism import Question
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.goals import MOST_PEOPLE, goal_plans, goals_of, people_for, usual_distance
@@ -17,15 +15,10 @@ from aggregator.planner.plan import plan
 from protocol.domain import Buckets, Dates, NumberRange, OrderedValues, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
+from tests.aggregator.command import run
 
 LEVEL = Ldp(NANONATS)
 SCORE = NumberRange.of(0, 15, unit="points")
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(halftruth, ["plan", *map(str, words)])
-    assert result.exit_code == code, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +90,9 @@ def test_goals_are_of_ordered_values_without_a_prior():
 def test_the_command_says_how_many_people_first():
     """The table of goals comes before the mechanisms; its JSON stands in the first row, with the same numbers."""
     words = ("--number", "0,7", "--epsilon", 2, "--reports", 700, "--within", "0.5", "--error", "0.05")
-    shown = run(*words).stdout
+    shown = run("plan", *words).stdout
     assert shown.index("How many people") < shown.index("mechanism")
-    goals = json.loads(run(*words, "--json").stdout)[0]["goals"]
+    goals = json.loads(run("plan", *words, "--json").stdout)[0]["goals"]
     assert [one["goal"] for one in goals] == ["distribution", "mean", "ranges"]
     for one in goals:
         assert {"mechanism", "values", "output_bits", "reports", "unit", "errors", "people_for"} < set(one)
@@ -116,9 +109,9 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "number"\nlow = 0\nhigh = 7\n'
         '[privacy]\nnotion = "ldp"\nepsilon = 1.0\n[analysis]\ngoal = "mean"\nreports = 1234\n'
     )
-    goals = json.loads(run(draft, "--json").stdout)[0]["goals"]
+    goals = json.loads(run("plan", draft, "--json").stdout)[0]["goals"]
     assert {one["reports"] for one in goals} == {1234}
-    assert json.loads(run(draft, "--reports", 9, "--json").stdout)[0]["goals"][0]["reports"] == 9
+    assert json.loads(run("plan", draft, "--reports", 9, "--json").stdout)[0]["goals"][0]["reports"] == 9
 
 
 @pytest.mark.parametrize(
@@ -135,4 +128,4 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
 )
 def test_wrong_wishes_are_named(words, said):
     """A usage error names what is wrong."""
-    assert said in run(*words, code=2).output
+    assert said in run("plan", *words, code=2).output

@@ -9,10 +9,8 @@ import time
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator import Study, Truth, ingest, simulate
-from aggregator.cli.shell import halftruth
 from aggregator.estimate import query
 from aggregator.estimate.bins import bin_starts
 from aggregator.estimate.ordered import summary
@@ -27,6 +25,7 @@ from protocol.domain import Dates, NumberRange, OrderedValues
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.views import plain_views
+from tests.aggregator import command
 
 KEY = SigningKey(bytes([9]) * 32)
 ASKED = ("--quantiles", ".5,.1", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean", "--cdf")
@@ -63,9 +62,7 @@ def lib(tmp_path_factory):
 
 
 def run(lib, *words, code=0):
-    result = CliRunner().invoke(halftruth, ["--study", str(lib), "estimate", "way", *map(str, words)])
-    assert result.exit_code == code, result.output
-    return result
+    return command.run("--study", lib, "estimate", "way", *words, code=code)
 
 
 def test_the_command_gives_what_python_gives(lib):

@@ -9,10 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from aggregator import Study, Truth, ingest, simulate
-from aggregator.cli.shell import halftruth
 from aggregator.estimate import query
 from aggregator.estimate.classes import within
 from aggregator.estimate.merged import Merged
@@ -33,6 +31,7 @@ from protocol.errors import HalftruthError
 from protocol.exact import NANONATS
 from protocol.notions import Classes, Ldp
 from protocol.views import plain_views
+from tests.aggregator.command import run
 from tests.aggregator.test_estimate_quantiles import slowly
 
 KEY = SigningKey(bytes([7]) * 32)
@@ -233,19 +232,13 @@ def lib(tmp_path_factory):
     return folder / "lib"
 
 
-def run(lib, *words, code=0):
-    result = CliRunner().invoke(halftruth, ["--study", str(lib), *map(str, words)])
-    assert result.exit_code == code, result.output
-    return result
-
-
 def test_everybody_and_each_class_are_told(lib, tmp_path):
     """Without a class named the deciles, bins and the mean are everybody's; by class each one's and the difference from
     the first, as in Python; a page has both, with the picture, by class and by period."""
-    everybody = json.loads(run(lib, "estimate", "way", "--period", 0, "--json").stdout)
+    everybody = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
     assert (everybody["method"], len(everybody["quantiles"]), everybody["reports"]) == ("smooth", 9, 400)
     wanted = ("--quantiles", ".5", "--cdf", "--mean", "--period", "0")
-    said = json.loads(run(lib, "estimate", "way", *wanted, "--by", "class", "--json").stdout)
+    said = json.loads(run("--study", lib, "estimate", "way", *wanted, "--by", "class", "--json").stdout)
     assert [(side["class"], side["reports"]) for side in said["sides"]] == [("town", 250), ("village", 150)]
     face = Study.open(lib).ordered_by_class("way", quantiles=[0.5], cdf=True, mean=True, period=0)
     assert face.as_json() == said
@@ -256,14 +249,16 @@ def test_everybody_and_each_class_are_told(lib, tmp_path):
     assert {"quantile", "cdf", "mean"} == set(shifts)
     for by in ("class", "period"):
         page, picture = tmp_path / f"{by}.html", tmp_path / f"{by}.png"
-        run(lib, "estimate", "way", "--by", by, "--report", page, "--plot", picture)
+        run("--study", lib, "estimate", "way", "--by", by, "--report", page, "--plot", picture)
         text = page.read_text(encoding="utf-8")
         assert ("By class" in text, "Over the periods" in text) == (by == "class", by == "period")
         assert all(word in text for word in ("Differences, ", "median", "Deciles"))
         assert picture.read_bytes().startswith(b"\x89PNG")
-    within_town = json.loads(run(lib, "estimate", "way", "--by", "period", "--where", "class=town", "--json").stdout)
+    within_town = json.loads(
+        run("--study", lib, "estimate", "way", "--by", "period", "--where", "class=town", "--json").stdout
+    )
     assert [side["reports"] for side in within_town["sides"]] == [250, 250]
-    compared = json.loads(run(lib, "compare", "way", "--classes", "town,village", "--mean", "--json").stdout)
+    compared = json.loads(run("--study", lib, "compare", "way", "--classes", "town,village", "--mean", "--json").stdout)
     assert compared["differences"][0]["values"][0]["what"] == "mean"
 
 
@@ -273,16 +268,19 @@ def test_everybody_is_weighted_to_known_parts(lib, tmp_path):
     parts = tmp_path / "population.toml"
     parts.write_text('[[margin]]\nby = "class"\nsource = "register"\nshares = { town = 0.1, village = 0.9 }\n')
     words = ("estimate", "way", "--period", "0", "--json")
-    plain, known = (json.loads(run(lib, *words, *more).stdout) for more in ((), ("--margins", parts)))
+    plain, known = (json.loads(run("--study", lib, *words, *more).stdout) for more in ((), ("--margins", parts)))
     assert known["weights"]["people_per_report"] is None
     assert known["mean"]["estimate"] > plain["mean"]["estimate"] + 1
-    ranges = json.loads(run(lib, *words, "--margins", parts, "--quantiles", ".5", "--mean").stdout)
+    ranges = json.loads(run("--study", lib, *words, "--margins", parts, "--quantiles", ".5", "--mean").stdout)
     assert ranges["mean"] == known["mean"]
     assert ranges["quantiles"][0] == known["quantiles"][4]
-    assert json.loads(run(lib, *words, "--margins", parts, "--mean").stdout)["estimate"] == known["mean"]["estimate"]
+    assert (
+        json.loads(run("--study", lib, *words, "--margins", parts, "--mean").stdout)["estimate"]
+        == known["mean"]["estimate"]
+    )
     face = Study.open(lib).ordered("way", quantiles=[0.5], mean=True, period=0, margins=parts)
     assert face.numbers() == {name: ranges[name] for name in ("quantiles", "mean")}
     page = tmp_path / "way.html"
-    run(lib, "estimate", "way", "--period", "0", "--margins", parts, "--report", page)
+    run("--study", lib, "estimate", "way", "--period", "0", "--margins", parts, "--report", page)
     assert "weighted to known shares of the population by class (register)" in page.read_text(encoding="utf-8")
-    run(lib, *words, "--margins", parts, "--where", "class=town", code=2)
+    run("--study", lib, *words, "--margins", parts, "--where", "class=town", code=2)
