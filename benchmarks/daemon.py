@@ -48,8 +48,9 @@ from edge_sdk.unit.config import load
 from edge_sdk.unit.sensor import Reader
 
 configuration, readings, now = load(sys.argv[1]), int(sys.argv[2]), [float(sys.argv[3])]
-reader, said, wakes, begun = Reader(configuration.source, os.pipe()[0]), [], 0, time.perf_counter()
-unit = daemon.Unit(configuration, reader.read, lambda level, text: said.append(level), clock=lambda: now[0])
+reader, said, wakes, begun = Reader(configuration.sources[""], os.pipe()[0]), [], 0, time.perf_counter()
+read, say = lambda name, timeout: reader.read(timeout), lambda level, text: said.append(level)
+unit = daemon.Unit(configuration, read, say, clock=lambda: now[0])
 until = now[0] + readings * 3600
 while now[0] < until:
     now[0] += unit.step()

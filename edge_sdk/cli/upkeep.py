@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> Printed:
     if not options.check:
         # Replaces this process, so that the modules of the command line do not stay in memory for months.
         os.execv(sys.executable, [sys.executable, "-m", "edge_sdk.unit.daemon", str(options.configuration)])  # noqa: S606
-    return {**planned, "source": dry_run.tried(configuration)}
+    return {**planned, **dry_run.tried(configuration)}
 
 
 def store(options: argparse.Namespace) -> str:

@@ -32,13 +32,13 @@ from edge_sdk.device import Device
 from edge_sdk.errors import ConsentMissing, QuotaReached, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.timestamps import moment
 from edge_sdk.unit.config import Configuration
-from edge_sdk.unit.dry_run import SETTLE_SECONDS, campaign_file, fit, require_own_address, trusted
-from edge_sdk.unit.sensor import NOTHING, Child, answer_of
+from edge_sdk.unit.dry_run import campaign_file, require_own_address, trusted
+from edge_sdk.unit.questions import SETTLE_SECONDS, Read, SourcedQuestion, fit, read_all
+from edge_sdk.unit.sensor import Child
 from protocol.errors import HalftruthError, OutsideSchedule
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
-    from protocol.domain import Answer
 
 CLOCK_SECONDS = 5
 """Between two looks at a clock that is not set yet."""
@@ -69,7 +69,7 @@ class Unit:
     def __init__(
         self,
         configuration: Configuration,
-        read: Callable[[float], tuple[str, str]],
+        read: Read,
         say: Say,
         *,
         clock: Callable[[], float] = time.time,
@@ -79,7 +79,7 @@ class Unit:
         """Open the store; nothing is joined before the first ``step``.
 
         Args:
-            read: called with a time-out in seconds; returns a reading as text, or why it failed.
+            read: reads a source; called for the questions that the unit is asked only.
             past: a time that is known to be past, seconds since 1970.
         Raises:
             ConfigurationRefused: the campaign and the configuration do not fit each other.
@@ -99,7 +99,7 @@ class Unit:
         self._data = campaign_file(configuration)
         self.campaign_id = self.agreed_to = campaign_id(self._data)
         self._terms: Campaign | None = None
-        self._instead: Answer | None = None
+        self._asked: tuple[SourcedQuestion, ...] = ()
         self._number = self._every = self._phase = 0
         self._leaves = False
         self._timeout, self._begun = 0.0, -inf
@@ -175,14 +175,18 @@ class Unit:
         device, campaign_id = self._device, self.campaign_id
         try:
             device.join(self._data)
+            # Before the consent, and of all questions: a refusal does not tell which of them would be asked.
+            schedule = fit(self._configuration, device.campaign(campaign_id))
             device.consent(campaign_id)
         except OutsideSchedule:
             # Over; its waiting envelopes may still be sent.
             if campaign_id not in device.campaigns or not device.consented(campaign_id):
                 raise
+            schedule = fit(self._configuration, device.campaign(campaign_id))
         terms = device.campaign(campaign_id)
         self._direct(terms.addresses)
-        self._every, self._timeout, self._instead = fit(self._configuration, terms)
+        self._every, self._timeout = schedule.every, schedule.timeout
+        self._asked = schedule.asked(device.records.campaigns.find(campaign_id).map, terms.domain)
         self._number = device.records.campaigns.number(campaign_id)
         self._leaves = self._configuration.export is not None or bool(device.addresses(campaign_id))
         self._phase = self._drawn_phase()
@@ -260,13 +264,9 @@ class Unit:
         # The duration of a reading may depend on its value. So its time is the time when it began, and nothing is sent
         # before the latest time at which it could end.
         self._tried, self._begun = place, self._now
-        source = self._configuration.source
-        text, reason = self._read(self._timeout)
-        answer = None if reason else answer_of(terms.domain, text, source)
-        if answer is None:
-            answer = self._instead  # not logged: the log would reveal the answer
-        if answer is None:
-            self._warn("source", f"{reason or NOTHING}: the reading is skipped")
+        answer, reason = read_all(self._asked, self._read)
+        if answer is None:  # an answer instead of a reading is not logged: the log would reveal it
+            self._warn("source", f"{reason}: the reading is skipped")
             return
         self._well("source", "the source gives readings again")
         give = self._device.answer if terms.transcript else self._device.collect

@@ -13,7 +13,7 @@
 
     [source]                                # see ``Source``
     command = ["cat", "/proc/loadavg"]
-    field = 0
+    field = 0                               # a form: [source.QUESTION], a table for each of its questions
 
     [schedule]
     every = 900                             # seconds; left out, period_seconds / answers_per_period
@@ -31,6 +31,7 @@ What a unit would do with it: dry_run. Whether a campaign fits under the caps: b
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -68,7 +69,8 @@ class Source:
         scale: what a number is multiplied by, in a campaign that asks for one.
         outside: what becomes of a number, day or position outside of the question: "clamp" takes the nearest inside,
             "skip" reports nothing, which reveals to an observer that the reading was outside.
-        instead: what is answered where the source gives nothing that the question allows; None reports nothing.
+        instead: what is answered where the source gives nothing that the question allows; None reports nothing. It and
+            a reading may be "skipped" where the question of a form may be skipped.
     """
 
     command: tuple[str, ...] = ()
@@ -90,7 +92,8 @@ class Configuration:
         file: the configuration's own path.
         store, trust, campaign: paths.
         budget: the owner's caps.
-        source: where readings come from.
+        sources: where readings come from, by the name of a form's question; that of a campaign that is no form has the
+            name "".
         every: seconds between two readings; None leaves it to the campaign.
         url, export: where what is sealed goes, at most one of them; None leaves it to the campaign's own addresses.
         send_every: seconds between two uploads or exports.
@@ -102,7 +105,7 @@ class Configuration:
     trust: tuple[Path, ...]
     campaign: Path
     budget: BudgetPolicy
-    source: Source
+    sources: Mapping[str, Source]
     every: int | None = None
     url: str | None = None
     export: Path | None = None
@@ -137,17 +140,18 @@ class _Table:
     """The keys of one table; each is taken once, and ``close`` refuses those that nobody took."""
 
     def __init__(self, name: str, keys: dict[str, object]) -> None:
-        self._name = name
+        self.name = name
         self._keys = dict(keys)
 
     def wrong(self, key: str, expected: str) -> ConfigurationRefused:
         return ConfigurationRefused(f"{self._of(key)} {expected}")
 
     def _of(self, key: str) -> str:
-        return f"[{self._name}] {key}" if self._name else key
+        return f"[{self.name}] {key}" if self.name else key
 
-    def has(self, key: str) -> bool:
-        return key in self._keys
+    @property
+    def is_empty(self) -> bool:
+        return not self._keys
 
     def text(self, key: str, expected: str) -> str | None:
         value = self._keys.pop(key, None)
@@ -193,6 +197,11 @@ class _Table:
             raise self.wrong(key, f"is a table: [{key}]")
         return _Table(key, value)
 
+    def tables(self) -> list[tuple[str, _Table]]:
+        """Return the keys whose values are tables, with these."""
+        names = [key for key, value in self._keys.items() if isinstance(value, dict)]
+        return [(name, _Table(f"{self.name}.{name}", self._keys.pop(name))) for name in names]  # type: ignore[arg-type]
+
     def close(self, known: str) -> None:
         for key in self._keys:
             raise ConfigurationRefused(f"there is no key {self._of(key)}; known here: {known}")
@@ -229,7 +238,7 @@ def _configuration(file: Path, top: _Table) -> Configuration:
         tuple(folder / path for path in trust),
         folder / campaign,
         _budget(budget),
-        _source(source, folder),
+        _sources(source, folder),
         every,
         url,
         None if export is None else folder / export,
@@ -271,6 +280,24 @@ def _budget(table: _Table) -> BudgetPolicy:
     return BudgetPolicy(lifetime, per_campaign, stretch)
 
 
+def _sources(table: _Table, folder: Path) -> dict[str, Source]:
+    """Return the source of each question of a form, or the only source by the name ""."""
+    parts = table.tables()
+    if not parts:
+        return {"": _source(table, folder)}
+    if not table.is_empty:
+        raise ConfigurationRefused(
+            f"[source] has keys of its own beside [{parts[0][1].name}]: a form has one table for each question and no "
+            "other keys, any other campaign has no such tables"
+        )
+    sources = {name: _source(part, folder) for name, part in parts}
+    if len(lines := [name for name, source in sources.items() if source.stdin]) > 1:
+        raise ConfigurationRefused(
+            f"[source.{lines[1]}] stdin is true in [source.{lines[0]}] already: only one reads it"
+        )
+    return sources
+
+
 def _source(table: _Table, folder: Path) -> Source:
     command = table.texts("command", "is a list of texts: a program, then its arguments")
     file = table.text("file", "is the file whose last line is read, a path")
@@ -283,7 +310,7 @@ def _source(table: _Table, folder: Path) -> Source:
     instead = table.text("instead", "is the answer to give where the source gives none, a text")
     table.close("command, file, stdin, timeout, field, separator, scale, outside, instead")
     if (command != ()) + (file is not None) + stdin != 1:
-        raise ConfigurationRefused("[source] names exactly one of command, file and stdin")
+        raise ConfigurationRefused(f"[{table.name}] names exactly one of command, file and stdin")
     if timeout is not None and file is not None:
         raise table.wrong("timeout", "is for a command or standard input; a file is not waited for")
     if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:

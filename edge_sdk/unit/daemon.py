@@ -34,15 +34,15 @@ def run(configuration: Configuration, say: Say) -> None:
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # the descriptor above signals it; the handler has nothing to do
-    reader = Reader(configuration.source, stop)
+    readers = {name: Reader(source, stop) for name, source in configuration.sources.items()}
     past = max(path.stat().st_mtime for path in (configuration.file, configuration.campaign))
     with (
-        closing(Unit(configuration, reader.read, say, past=past)) as unit,
+        closing(Unit(configuration, lambda name, timeout: readers[name].read(timeout), say, past=past)) as unit,
         _alone(configuration, unit.agreed_to),
         suppress(Stopped),
     ):
         while (pause := unit.step()) is not None:
-            if reader.ended:
+            if any(reader.ended for reader in readers.values()):
                 say(NOTICE, "standard input has ended: what was collected leaves when the unit runs again")
                 return
             ready, _, _ = select.select([stop, *unit.waits_for], [], [], pause)

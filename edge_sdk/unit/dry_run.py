@@ -1,41 +1,49 @@
 """The dry run: what a unit would do, from its configuration and its campaign.
 
-A configuration that cannot work is refused while the owner is present. Nothing here joins, stores or sends; the source
-is read only on request, and its reading is not printed.
+A configuration that cannot work is refused while the owner is present. Nothing here joins, stores or sends; sources
+are read only on request. The reading of a single source is not printed. Those of a form are, each beside the question
+and the answer: there a source can be that of another question.
 
-What the keys mean: config. What a unit does then: agent.
+What the keys mean: config. Which source is of which question: questions. What a unit does then: agent.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.authors import key_file
 from edge_sdk.device import Device
 from edge_sdk.transport.address import address
-from edge_sdk.unit.config import DEFAULT_TIMEOUT, Configuration, ConfigurationRefused, Source
-from edge_sdk.unit.sensor import NOTHING, Reader, answer_of
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source
+from edge_sdk.unit.questions import SourcedQuestion, fit
+from edge_sdk.unit.sensor import NOTHING, Reader
 
 if TYPE_CHECKING:
-    from protocol.campaign import Campaign
-    from protocol.domain import Answer
     from protocol.keys import AuthorKey
-
-SETTLE_SECONDS = 0.25
-"""Seconds reserved to write a reading to the disk."""
 
 TOLD = (
     "campaign", "title", "question", "purpose", "organisation", "author", "author_name", "addresses", "contact",
     "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "promise", "answers", "values",
+    "questions",
 )  # fmt: skip
 """Of the campaign's terms, what an owner reads who agrees for a unit."""
+
+NOT_NOW = "standard input, not read now"
+MOST_SHOWN = 200
+"""Characters of a reading that are shown."""
 
 
 _ASKED = (
     "A unit is asked for one of {views} views of its reading, which its key decides and no reading does: once it runs, "
     "the command terms says for which."
+)
+
+_ASKED_OF_FORM = (
+    "A unit is asked one or two of these questions, which its key decides and no reading does, and reads the sources "
+    "of these only: once it runs, the command terms says which."
 )
 
 
@@ -58,35 +66,6 @@ def campaign_file(configuration: Configuration) -> bytes:
 
     with configuration.campaign.open("rb") as file:
         return file.read(MAX_PAYLOAD[Kind.CAMPAIGN] + 1024)
-
-
-def fit(configuration: Configuration, terms: Campaign) -> tuple[int, float, Answer | None]:
-    """Return the seconds between two readings, the timeout of one, and the answer in place of a failed reading.
-
-    Raises:
-        ConfigurationRefused: a key that means nothing in this campaign; or the campaign is a form.
-    """
-    from protocol.domain import Form, Line
-
-    source = configuration.source
-    if isinstance(terms.domain, Form):
-        raise ConfigurationRefused("a form is answered by people, question by question: a unit reads one thing")
-    every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
-    if every > terms.period_seconds:
-        raise ConfigurationRefused(
-            f"[schedule] every is at most a period, which has {terms.period_seconds} seconds in this campaign"
-        )
-    timeout = min(DEFAULT_TIMEOUT, every / 2) if source.timeout is None else source.timeout
-    if timeout + SETTLE_SECONDS >= every:
-        raise ConfigurationRefused(f"[source] timeout is below the {every} seconds between two readings")
-    if source.scale is not None and not isinstance(terms.domain, Line):
-        raise ConfigurationRefused("[source] scale is for numbers, and this campaign does not ask for one")
-    instead = None
-    if source.instead is not None:
-        instead = answer_of(terms.domain, source.instead, Source(outside="skip"))
-        if instead is None:
-            raise ConfigurationRefused("[source] instead is an answer that the campaign's question allows")
-    return every, 0 if source.file else timeout, instead
 
 
 def require_own_address(configuration: Configuration, signed: Sequence[str]) -> None:
@@ -123,12 +102,15 @@ def plan(configuration: Configuration) -> dict[str, object]:
             records.caps.require_room(records.campaigns.number(campaign_id), asked, 0)
         addresses = device.addresses(terms.campaign_id)
         require_own_address(configuration, addresses)
-        every, _, _ = fit(configuration, device.campaign(terms.campaign_id))
+        every = fit(configuration, device.campaign(terms.campaign_id)).every
     readings = min(terms.answers_per_period, -(-terms.period_seconds // every))
+    about = _ASKED.format(views=terms.views) if terms.asked and terms.views > 1 else terms.asked
+    if terms.questions:
+        about = _ASKED_OF_FORM
     to = configuration.export or " or ".join(addresses)
     return {
         **{name: told for name, told in terms.as_json().items() if name in TOLD},
-        **({"asked": _ASKED.format(views=terms.views) if terms.views > 1 else terms.asked} if terms.asked else {}),
+        **({"asked": about} if about else {}),
         "store": str(configuration.store),
         "readings": f"one every {every} seconds, {readings} in a period of {terms.period_seconds} seconds",
         "leaves": f"{to}, every {configuration.send_every} seconds"
@@ -137,23 +119,56 @@ def plan(configuration: Configuration) -> dict[str, object]:
     }
 
 
-def tried(configuration: Configuration) -> str:
-    """Read the source once and return whether that works, without the reading; standard input is not read.
+def tried(configuration: Configuration) -> dict[str, object]:
+    """Read each source once and return whether that works; standard input is not read, and nothing is drawn.
 
+    Returns:
+        ``source``, a sentence without the reading; or, for a form, ``sources``: for each question its source, the
+        reading, and what would be answered.
     Raises:
-        BadData, OSError
+        ConfigurationRefused, BadData, OSError
     """
-    if configuration.source.stdin:
-        return "standard input, not read now"
     from protocol.campaign import open_campaign
 
     terms = open_campaign(campaign_file(configuration), [one.public for one in trusted(configuration)]).terms
+    questions = fit(configuration, terms).questions
+    if "" not in configuration.sources:
+        return {"sources": [_tried_of_form(one) for one in questions]}
+    [question] = questions
+    if question.source.stdin:
+        return {"source": NOT_NOW}
+    text, reason = _read(question)
+    if not reason and question.answer(text) is None:
+        reason = NOTHING
+    return {"source": reason or "gives a reading that the question allows"}
+
+
+def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
+    row: dict[str, object] = {"question": question.name, "source": _described(question.source)}
+    if question.source.stdin:
+        return {**row, "reading": NOT_NOW, "answer": "not known now"}
+    text, reason = _read(question)
+    answer = None if reason else question.answer(text)
+    shown = text[:MOST_SHOWN] if text.isprintable() else ascii(text[:MOST_SHOWN])
+    taken = question.instead if answer is None else answer
+    if taken is None:
+        told = f"none, so nothing is answered: {reason or NOTHING}"
+    else:
+        told = " or ".join(question.labels(taken[question.name])) + (" (instead)" if answer is None else "")
+    return {**row, "reading": f"none: {reason}" if reason else shown, "answer": told}
+
+
+def _described(source: Source) -> str:
+    if source.command:
+        return f"command {shlex.join(source.command)}"
+    return f"file {source.file}" if source.file is not None else "standard input"
+
+
+def _read(question: SourcedQuestion) -> tuple[str, str]:
+    """Return (reading, reason of failure), one of which is empty."""
     never, other = os.pipe()
     try:
-        text, reason = Reader(configuration.source, never).read(configuration.source.timeout or DEFAULT_TIMEOUT)
+        return Reader(question.source, never).read(question.timeout)
     finally:
         os.close(never)
         os.close(other)
-    if not reason and answer_of(terms.domain, text, configuration.source) is None:
-        reason = NOTHING
-    return reason or "gives a reading that the question allows"

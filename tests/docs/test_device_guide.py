@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 import time
@@ -10,10 +11,13 @@ from pathlib import Path
 
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
+from edge_sdk.__main__ import main
 from edge_sdk.unit.config import Configuration, Source
 from protocol.campaign import campaign_id
-from protocol.keys import fingerprint
+from protocol.domain import Buckets, Form, FormQuestion, NumberRange
+from protocol.keys import fingerprint, public_line
 from protocol.link import Link
+from protocol.views import Questions
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 
@@ -46,6 +50,27 @@ def test_the_units_keys_are_all_explained():
     """Every key of a unit's configuration is in the guide, and the guide names no other."""
     table = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8").split("| key | | if left out |")[1].split("\n\n")[0]
     named = set(re.findall(r"`(?:\[\w+\] )?(\w+)", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))
-    known = {one.name for one in fields(Source)} | {one.name for one in fields(Configuration)} - {"file", "source"}
+    known = {one.name for one in fields(Source)} | {one.name for one in fields(Configuration)} - {"file", "sources"}
     known = known - {"send_every", "budget"} | {"consent", "lifetime", "per_campaign", "window", "every"}
     assert named == known
+
+
+def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
+    """The tables that the guide prints are those of its form: the check finds an answer to every question."""
+    text = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8")
+    [tables] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    form = Form((
+        FormQuestion("load", "How busy is this machine?", Buckets.of([0, 1, 2, 4, 8])),
+        FormQuestion("uptime", "For how many days has it been running?", NumberRange.of(0, 1000)),
+        FormQuestion("temperature", "How warm is its processor?", Buckets.of([0, 40, 60, 80]), skippable=True),
+    ))  # fmt: skip
+    (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
+    (tmp_path / "form.campaign").write_bytes(campaign(domain=form, maps=(Questions((0, 1)), Questions((2,)))))
+    head = 'store = "store"\ntrust = ["author.pub"]\ncampaign = "form.campaign"\nconsent = true\n'
+    (tmp_path / "unit.toml").write_text(head + "[budget]\nlifetime = 10000\n" + tables)
+    assert main(["run", str(tmp_path / "unit.toml"), "--check", "--json"]) == 0
+    sources = json.loads(capsys.readouterr().out)["sources"]
+    assert [one["question"] for one in sources] == list(form.places)
+    for one, question in zip(sources, form.questions, strict=True):
+        told = set(one["answer"].removesuffix(" (instead)").split(" or "))
+        assert told <= {question.label(x) for x in range(question.size)}

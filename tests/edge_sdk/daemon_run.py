@@ -59,7 +59,7 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
     """The child: a unit whose clock leaps; ``pipe`` gets the time of each step that is over."""
     dice = random.Random(seed)
     now = [begins]
-    reading = load(folder / "unit.toml"), lambda timeout: (str(dice.choice(EDGES)), "")
+    reading = load(folder / "unit.toml"), lambda name, timeout: (str(dice.choice(EDGES)), "")
     with contextlib.closing(Unit(*reading, silent, clock=lambda: now[0])) as unit:
         die_before(unit._device._store, dies_at)
         for _ in range(MOST_STEPS):

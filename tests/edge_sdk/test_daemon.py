@@ -31,7 +31,7 @@ from edge_sdk.timestamps import moment
 from edge_sdk.unit import sensor as sources
 from edge_sdk.unit.agent import CLOCK_SECONDS, MOST_PAUSE, Unit
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, load
-from edge_sdk.unit.dry_run import SETTLE_SECONDS
+from edge_sdk.unit.questions import SETTLE_SECONDS
 from edge_sdk.unit.sensor import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Buckets, Dates, Grid, Values
@@ -117,7 +117,7 @@ class World:
         self.unit.close()
         self.unit = self.made(past)
 
-    def read(self, timeout: float) -> tuple[str, str]:
+    def read(self, name: str, timeout: float) -> tuple[str, str]:
         self.asked.append(self.now)
         self.now += min(self.takes, timeout)
         given = self.readings(self.now) if callable(self.readings) else self.readings
@@ -226,7 +226,7 @@ def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
     assert found == load(file) or found.store == load(file).store
     assert found.store == tmp_path / "unit" / "store"
     assert found.trust == (tmp_path / "unit" / "author.pub",)
-    assert (Path(found.source.command[0]), found.source.command[1:]) == (tmp_path / "unit" / "sensor", ("-1",))
+    assert found.sources[""].command == (str(tmp_path / "unit" / "sensor"), "-1")
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in UNITS.glob("*.toml")))
@@ -853,7 +853,7 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
     file = written(tmp_path / "unit")
     program = (
         "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import "
-        f"load\nunit = daemon.Unit(load({str(file)!r}), lambda timeout: ('0.3', ''), print, clock=lambda: "
+        f"load\nunit = daemon.Unit(load({str(file)!r}), lambda name, timeout: ('0.3', ''), print, clock=lambda: "
         f"{OPENS})\nunit.step()\nheavy = 'argparse', 'csv', 'json', 'ssl', 'http', 'socket', 'subprocess', 'email', "
         "'_hashlib', 'asyncio'\nprint(*[name for name in heavy if sys.modules.get(name)])"
     )
@@ -894,7 +894,8 @@ def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
             f'[send]\nurl = "http://{proxy.address[0]}:{proxy.address[1]}"\nevery = 43200\n'
         )
         one = world(text, data)
-        one.read = Reader(one.configuration.source, stop).read
+        reader = Reader(one.configuration.sources[""], stop)
+        one.read = lambda name, timeout: reader.read(timeout)
         one.again()
         steps = 0
         while (pause := one.unit.step()) is not None:

@@ -14,8 +14,6 @@ from edge_sdk.__main__ import main
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
 from edge_sdk.errors import ConsentMissing
 from edge_sdk.presentation import given, questions
-from edge_sdk.unit.config import load
-from edge_sdk.unit.dry_run import plan
 from protocol import envelope
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.channels import Table
@@ -221,18 +219,6 @@ def test_every_question_of_a_form_is_told_in_its_parts(open_device):
     assert vote.labels == vote.shown == ("no", "yes")
     assert (age.low, age.high, age.counts_as("18")) == ("17", "19", "")
     assert FORM.questions[2].domain.parse(home.cell(0, 1)) == (0.5, 1.5)
-
-
-def test_a_unit_refuses_a_form(tmp_path):
-    """A unit says that it cannot answer a form, before anything else is done."""
-    (tmp_path / "c.campaign").write_bytes(asking(addresses=("https://study.example",)))
-    (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
-    (tmp_path / "unit.toml").write_text(
-        'campaign = "c.campaign"\ntrust = ["analyst.pub"]\nstore = "store"\nconsent = true\n[budget]\nlifetime = 9.0\n'
-        '[source]\ncommand = ["echo", "vote=yes"]\n[send]\nevery = 7200\n'
-    )
-    with pytest.raises(Exception, match="a form is answered by people"):
-        plan(load(tmp_path / "unit.toml"))
 
 
 def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):

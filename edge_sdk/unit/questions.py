@@ -1,0 +1,205 @@
+"""What a unit is asked, question by question, and the source that answers each.
+
+A campaign that is no form asks one question, whose name here is "". A form has a source for every question, because
+nobody knows before consent which of them a unit is asked; a unit then reads the sources of the asked questions only.
+
+How a source is read: sensor. What the keys of a source mean: config. When the sources are read: agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from edge_sdk.unit.config import DEFAULT_TIMEOUT, Configuration, ConfigurationRefused, Source
+from edge_sdk.unit.sensor import NOTHING, answer_of
+
+if TYPE_CHECKING:
+    from protocol.campaign import Campaign
+    from protocol.domain import Answer, Domain, Single
+    from protocol.views import Map
+
+SETTLE_SECONDS = 0.25
+"""Seconds reserved to write a reading to the disk."""
+
+Read = Callable[[str, float], tuple[str, str]]
+"""Reads the source of a question within a timeout in seconds; returns the reading as text, or why it failed."""
+
+
+@dataclass(frozen=True)
+class SourcedQuestion:
+    """A question and its source.
+
+    Attributes:
+        name: of a form's question; "" where the campaign is no form.
+        timeout: seconds that a reading may take; 0 for a file.
+        instead: the answer where the source gives none, by the question's name; None reports nothing.
+    """
+
+    name: str
+    domain: Domain
+    skippable: bool
+    source: Source
+    timeout: float
+    instead: Mapping[str, Answer | None] | None = field(default=None, repr=False)
+
+    def answer(self, text: str) -> dict[str, Answer | None] | None:
+        """Return the answer for a reading, by the question's name; None if the question does not allow the reading.
+
+        The answer of a skipped question is None, as in every answer to a form.
+        """
+        from protocol.domain.form import SKIPPED
+
+        if self.skippable and text.strip() == SKIPPED:
+            return {self.name: None}
+        answer = answer_of(self.domain, text, self.source)
+        return None if answer is None else {self.name: answer}
+
+    def labels(self, answer: Answer | None) -> tuple[str, ...]:
+        """Return the values that an answer may count as: two for a number that is rounded at random, else one."""
+        from protocol.domain import DITHER_BYTES
+        from protocol.domain.form import SKIPPED
+
+        if answer is None:
+            return (SKIPPED,)
+        ends = (b"\xff" * DITHER_BYTES, bytes(DITHER_BYTES))  # the largest dither rounds down
+        return tuple(dict.fromkeys(self.domain.label(self.domain.index(answer, dither)) for dither in ends))
+
+
+@dataclass(frozen=True)
+class UnitSchedule:
+    """How a unit answers a campaign.
+
+    Attributes:
+        every: seconds between two readings.
+        timeout: seconds that the readings of one answer may take together, the most of any view, so that the times at
+            which envelopes leave do not depend on the view.
+        questions: all that the campaign asks, in order.
+    """
+
+    every: int
+    timeout: float
+    questions: tuple[SourcedQuestion, ...]
+
+    def asked(self, view: Map, domain: Domain) -> tuple[SourcedQuestion, ...]:
+        """Return the questions that a view asks."""
+        names = _names(view, domain)
+        return tuple(one for one in self.questions if one.name in names)
+
+
+def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
+    """Return how a unit answers a campaign.
+
+    Raises:
+        ConfigurationRefused: the sources are not those of the questions; or a key means nothing in this campaign.
+    """
+    _require_same(configuration.sources, terms.domain)
+    every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
+    if every > terms.period_seconds:
+        raise ConfigurationRefused(
+            f"[schedule] every is at most a period, which has {terms.period_seconds} seconds in this campaign"
+        )
+    together = [_names(view.map, terms.domain) for view in terms.views]
+    share = min(DEFAULT_TIMEOUT, every / 2) / max(map(len, together))
+    questions = tuple(
+        _sourced(name, domain, skippable, configuration.sources[name], share)
+        for name, domain, skippable in _parts(terms.domain)
+    )
+    seconds = {one.name: one.timeout for one in questions}
+    longest = max(together, key=lambda names: sum(seconds[name] for name in names))
+    timeout = sum(seconds[name] for name in longest)
+    if timeout + SETTLE_SECONDS >= every:
+        keys = " and ".join(f"{_table(name)} timeout" for name in longest)
+        are = "is" if len(longest) == 1 else "are together"
+        raise ConfigurationRefused(f"{keys} {are} below the {every} seconds between two readings")
+    return UnitSchedule(every, timeout, questions)
+
+
+def read_all(asked: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | None, str]:
+    """Read the sources of the asked questions, one after another.
+
+    Every source is read, even after one that failed: which programs run does not depend on what another one read.
+
+    Returns:
+        (answer, ""); or (None, why) if a source gave none and the configuration names no answer instead. The reason
+        does not name the question.
+    """
+    found: dict[str, Answer | None] = {}
+    why = ""
+    for question in asked:
+        text, reason = read(question.name, question.timeout)
+        answer = (None if reason else question.answer(text)) or question.instead
+        if answer is None:
+            why = why or reason or NOTHING
+        else:
+            found.update(answer)
+    if why:
+        return None, why
+    form: dict[str, Single | None] = found  # type: ignore[assignment]  # the questions of a form have single answers
+    return found.get("", form), ""
+
+
+def _names(view: Map, domain: Domain) -> tuple[str, ...]:
+    from protocol.views import Questions
+
+    return tuple(one.name for one in view.asked(domain)) if isinstance(view, Questions) else ("",)
+
+
+def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:
+    """Return (name, domain, whether it may be skipped) of each question."""
+    from protocol.domain import Form
+
+    if not isinstance(domain, Form):
+        return [("", domain, False)]
+    return [(one.name, one.domain, one.skippable) for one in domain.questions]
+
+
+def _table(name: str) -> str:
+    """The table of a question's source in the configuration."""
+    return f"[source.{name}]" if name else "[source]"
+
+
+def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
+    """Refuse sources that are not exactly those of the questions."""
+    names = [name for name, _, _ in _parts(domain)]
+    if names == [""] and "" not in sources:
+        raise ConfigurationRefused(
+            f"{_table(next(iter(sources)))} is for a question of a form, and this campaign is none: "
+            "name its source in [source]"
+        )
+    if names != [""] and "" in sources:
+        raise ConfigurationRefused(
+            f"this campaign is a form, so each question has a source of its own: {', '.join(map(_table, names))}"
+        )
+    for name in sources:
+        if name not in names:
+            raise ConfigurationRefused(
+                f"{_table(name)} is for a question that the form does not have; it has {', '.join(names)}"
+            )
+    for name in names:
+        if name not in sources:
+            raise ConfigurationRefused(
+                f"question {name!r} has no source: add {_table(name)}, since any question of a form may be asked"
+            )
+
+
+def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: float) -> SourcedQuestion:
+    """Return a question with its source.
+
+    Args:
+        share: seconds that a reading may take where the source names none.
+    """
+    from protocol.domain import Line
+
+    asker = "question" if name else "campaign"
+    if source.scale is not None and not isinstance(domain, Line):
+        raise ConfigurationRefused(f"{_table(name)} scale is for numbers, and this {asker} does not ask for one")
+    instead = None
+    if source.instead is not None:
+        instead = SourcedQuestion(name, domain, skippable, Source(outside="skip"), 0).answer(source.instead)
+        if instead is None:
+            owner = "the question" if name else "the campaign's question"
+            raise ConfigurationRefused(f"{_table(name)} instead is an answer that {owner} allows")
+    timeout = share if source.timeout is None else source.timeout
+    return SourcedQuestion(name, domain, skippable, source, 0 if source.file else timeout, instead)

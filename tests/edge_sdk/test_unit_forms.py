@@ -1,0 +1,305 @@
+"""Laws of a unit that answers a form: a source for each question, and only those of the asked ones are read."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from edge_sdk import Device
+from edge_sdk.__main__ import main
+from edge_sdk.presentation import given
+from edge_sdk.unit.config import ConfigurationRefused, Source, load
+from edge_sdk.unit.questions import SourcedQuestion, fit
+from edge_sdk.unit.sensor import NOTHING, Reader
+from protocol.campaign import open_campaign
+from protocol.domain import NumberRange
+from protocol.envelope import Kind, read_batch
+from protocol.report import Report
+from tests.edge_sdk.conftest import AUTHOR, OPENS
+from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, READINGS, World, begun, load_average, written
+from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, asking
+from tests.edge_sdk.test_views import SECRETS, dice_of
+
+pytestmark = pytest.mark.slow
+each_view = pytest.mark.parametrize("view", range(len(MAPS)))
+
+HEAD = PLAIN.partition("[source]")[0]
+READINGS_OF = {"vote": "yes", "age": "18", "home": "0.5,1.5"}
+
+
+def tables(**sources: str) -> str:
+    """A configuration with a table for each question."""
+    return HEAD + "".join(f"[source.{name}]\n{keys}\n" for name, keys in sources.items())
+
+
+def counted(name: str, reading: str) -> str:
+    """A source that is a program; each run of it adds a line to the file ``runs``."""
+    script = f"import sys; open('runs', 'a').write('{name}\\\\n'); print('{reading}')"
+    return f'command = ["{sys.executable}", "-c", "{script}"]'
+
+
+FILES = {name: f'file = "{name}"' for name in FORM.places}
+
+
+def form(**changes: object) -> bytes:
+    return asking(**({"period_seconds": PERIOD, "answers": READINGS} | changes))
+
+
+class FormWorld(World):
+    """A world whose readings are by question: a text, or ("", reason). ``names`` has the questions that were read."""
+
+    def __init__(self, file: Path, readings: dict[str, object], seed: int) -> None:
+        self.names: list[str] = []
+        super().__init__(file, readings, seed)
+
+    def read(self, name: str, timeout: float) -> tuple[str, str]:
+        self.names.append(name)
+        found = self.readings[name]
+        return found if isinstance(found, tuple) else (found, "")
+
+
+@pytest.fixture
+def world(tmp_path):
+    """Makes worlds of a form whose unit has a view, and closes what they opened."""
+    with contextlib.ExitStack() as made:
+
+        def make(
+            view: int, text: str = tables(**FILES), readings: object = READINGS_OF, **changes: object
+        ) -> FormWorld:
+            data = form(**changes)
+            dice_of(data, view)
+            one = FormWorld(written(tmp_path / f"unit{view}", text, data), readings, SECRETS[data, view])
+            made.callback(lambda: one.unit.close())
+            return one
+
+        yield make
+
+
+# The configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            HEAD + '[source]\nfile = "a"\n[source.age]\nfile = "b"\n',
+            r"\[source\] has keys of its own beside \[source.age",
+        ),
+        (tables(vote='file = "a"\nfeild = 0'), r"no key \[source.vote\] feild; known here: command"),
+        (tables(vote="timeout = 1"), r"\[source.vote\] names exactly one of command, file and stdin"),
+        (tables(vote='file = "a"', age='file = "b"\noutside = "drop"'), r'\[source.age\] outside is "clamp" or "skip"'),
+        (tables(vote="stdin = true", age="stdin = true"), r"\[source.age\] stdin is true in \[source.vote\] already"),
+    ],
+)
+def test_a_table_that_is_not_understood_is_refused_by_its_name(tmp_path, text, says):
+    """What is wrong in the table of a question is told with the table's name, in one line."""
+    with pytest.raises(ConfigurationRefused, match=says) as refused:
+        load(written(tmp_path / "unit", text))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
+    """A table is a question's, whatever its name: only keys that are no tables are those of a single source."""
+    found = load(written(tmp_path / "unit", tables(file='file = "a"', field='file = "b"\nfield = 1'))).sources
+    folder = tmp_path / "unit"
+    assert found == {"file": Source(file=folder / "a"), "field": Source(file=folder / "b", field=1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "says"),
+    [
+        (PLAIN, form(), "each question has a source of its own: [source.vote], [source.age], [source.home]"),
+        (tables(vote='file = "a"', age='file = "b"'), form(), "question 'home' has no source: add [source.home]"),
+        (tables(**FILES, wage='file = "a"'), form(), "[source.wage] is for a question that the form does not have"),
+        (
+            tables(vote='file = "a"'),
+            load_average(),
+            "[source.vote] is for a question of a form, and this campaign is none",
+        ),
+        (tables(**FILES | {"vote": 'file = "a"\nscale = 2'}), form(), "[source.vote] scale is for numbers"),
+        (tables(**FILES | {"age": 'file = "a"\ninstead = "x"'}), form(), "[source.age] instead is an answer that the"),
+        (tables(**FILES | {"vote": 'file = "a"\ninstead = "skipped"'}), form(), "[source.vote] instead is an answer"),
+        (
+            tables(**FILES | dict.fromkeys(("vote", "age"), f'command = ["a"]\ntimeout = {EVERY // 2}')),
+            form(),
+            f"[source.vote] timeout and [source.age] timeout are together below the {EVERY} seconds",
+        ),
+    ],
+)
+def test_sources_that_do_not_fit_the_questions_are_refused_before_a_unit_begins(
+    tmp_path, capsys, monkeypatch, text, data, says
+):
+    """A question without a source, a source without a question, both kinds mixed up: one line, and no store."""
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
+    file = written(tmp_path / "unit", text, data)
+    for words in ([], ["--check"]):
+        assert main(["run", str(file), *words]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert says in err
+    assert not (tmp_path / "unit" / "store").exists()
+
+
+def test_two_readings_have_the_time_of_one(tmp_path):
+    """Sources that name no timeout share that of a single one; a unit plans for the pair that may take
+    longest, whichever its view asks, and files take no time."""
+    command = 'command = ["a"]'
+    terms = open_campaign(form(), [AUTHOR.public]).terms
+    single = fit(load(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).terms)
+    several = fit(load(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), terms)
+    assert [one.timeout for one in several.questions] == [5, 5, 5]
+    assert (several.timeout, several.every, single.timeout) == (10, single.every, 0)
+    mixed = {"vote": command + "\ntimeout = 3", "age": FILES["age"], "home": command + "\ntimeout = 7"}
+    assert fit(load(written(tmp_path / "c", tables(**mixed))), terms).timeout == 7
+
+
+# The check
+
+
+def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, capsys, monkeypatch):
+    """Which question is asked is not known before consent, so all are read once: the source, the reading, and what it
+    would be answered as; there is no store afterwards, so nothing was drawn or charged."""
+    monkeypatch.chdir(tmp_path)
+    text = tables(
+        vote=counted("vote", "maybe"),
+        age=counted("age", "40") + "\ninstead = 'skipped'",
+        home='command = ["false"]',
+    )
+    file = written(tmp_path / "unit", text, form())
+    assert main(["run", str(file), "--check", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in told["questions"]] == ["vote", "age", "home"]
+    assert told["asked"].startswith("A unit is asked one or two of these questions")
+    vote, age, home = told["sources"]
+    assert [one["question"] for one in told["sources"]] == list(FORM.places)
+    assert sys.executable in vote["source"]
+    assert (vote["reading"], vote["answer"]) == ("maybe", f"none, so nothing is answered: {NOTHING}")
+    assert (age["reading"], age["answer"]) == ("40", "19")
+    failed = "the source failed with exit code 1"
+    assert (home["reading"], home["answer"]) == (f"none: {failed}", f"none, so nothing is answered: {failed}")
+    assert (tmp_path / "runs").read_text().split() == ["vote", "age"]
+    assert not (tmp_path / "unit" / "store").exists()
+    assert main(["run", str(file), "--check"]) == 0
+    assert "question age  source command" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("keys", "program", "answer"),
+    [
+        ("", "'echo', 'skipped'", "skipped"),
+        ("", "'true'", f"none, so nothing is answered: {NOTHING}"),
+        ("instead = 'skipped'", "'true'", "skipped (instead)"),
+        ("instead = '17'", "'echo', 'soon'", "17 (instead)"),
+        ("scale = 0.5", "'echo', '35'", "18"),
+        ("outside = 'skip'", "'echo', '99'", f"none, so nothing is answered: {NOTHING}"),
+    ],
+)
+def test_a_check_says_what_a_reading_would_be_answered_as(tmp_path, capsys, keys, program, answer):
+    """Skipped, scaled, outside, and answers in place of a reading: as the unit would do it."""
+    file = written(tmp_path / "unit", tables(**FILES | {"age": f"command = [{program}]\n{keys}"}), form())
+    assert main(["run", str(file), "--check", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["sources"][1]["answer"] == answer
+
+
+def test_a_number_that_is_rounded_at_random_counts_as_one_of_two():
+    """The check names both values that the dice can round a reading to, and one where there is nothing to round."""
+    age = SourcedQuestion("age", NumberRange.of(17, 19, random=True), False, Source(), 0)
+    assert [age.labels(age.answer(text)["age"]) for text in ("17.5", "18", "99")] == [("17", "18"), ("18",), ("19",)]
+
+
+# The life
+
+
+@each_view
+def test_only_the_sources_of_the_asked_questions_are_read(world, view):
+    """In each slot the sources of the questions that the view asks, in the form's order, and of no other; what they
+    read is what the device keeps."""
+    one = world(view)
+    one.until(OPENS + PERIOD)
+    assert one.names == list(NAMES[view]) * READINGS
+    assert one.reports() == [(0, 0, READINGS)]
+    kept = given(one.device, one.unit.campaign_id)
+    assert [FORM.parse(each.label) for each in kept] == [
+        {name: FORM.questions[FORM.places[name]].parse(READINGS_OF[name]) for name in NAMES[view]}
+    ]
+
+
+@pytest.mark.parametrize("failing", ["vote", "age"])
+def test_one_failed_reading_of_two_means_no_answer(world, failing):
+    """All or nothing: nothing is drawn, kept or charged; the log says it once, in the words of a single source and the
+    same ones whichever question it was; both sources are read, whichever fails."""
+    one = world(1, readings=READINGS_OF | {failing: "much too secret"})
+    one.until(OPENS + 2 * EVERY)
+    assert one.log[1:] == [f"{NOTHING}: the reading is skipped"]
+    assert (one.slots(), one.device.budget.spent) == ([], 0)
+    assert one.names == ["vote", "age"] * 2
+    one.readings = READINGS_OF
+    one.until(OPENS + PERIOD - 1)
+    assert one.log[2:] == ["the source gives readings again"]
+    assert one.slots() == [(0, 2), (0, 3)]
+
+
+def test_an_answer_instead_is_of_its_question_only(world):
+    """A skipped question where its source fails, beside the reading of the other one, and no word in the log."""
+    text = tables(**FILES | {"age": FILES["age"] + "\ninstead = 'skipped'"})
+    one = world(1, text, READINGS_OF | {"age": ("", "broken")})
+    one.until(OPENS + PERIOD)
+    assert [each.label for each in given(one.device, one.unit.campaign_id)] == ["vote=yes; age=skipped"]
+    assert len(one.log) == 1
+
+
+def test_a_source_that_fits_no_question_is_refused_before_consent(tmp_path):
+    """The unit itself refuses too, before it agrees to anything, whichever question it would be asked."""
+    file = written(tmp_path / "unit", tables(vote='file = "a"', home='file = "b"'), form())
+    one = World(file)
+    with contextlib.closing(one.unit), pytest.raises(ConfigurationRefused, match="question 'age' has no source"):
+        one.unit.step()
+    with Device.open(tmp_path / "unit" / "store", clock=lambda: OPENS) as device:
+        assert not any(device.consented(each) for each in device.campaigns)
+
+
+@each_view
+def test_as_many_programs_run_as_questions_are_asked(world, tmp_path, monkeypatch, view):
+    """A whole life with programs as sources and a store on the disk: each slot runs the programs of the asked questions
+    once, and each slot's answer leaves once."""
+    monkeypatch.chdir(tmp_path)
+    text = tables(**{name: counted(name, reading) for name, reading in READINGS_OF.items()})
+    one = world(view, text + '[send]\nexport = "out"\nevery = 3600\n', answers=2, periods=2)
+    stop, wake = os.pipe()
+    readers = {name: Reader(source, stop) for name, source in one.configuration.sources.items()}
+    one.read = lambda name, timeout: readers[name].read(timeout)
+    one.again()
+    assert not one.until(OPENS + 10 * PERIOD)
+    os.close(stop)
+    os.close(wake)
+    assert (tmp_path / "runs").read_text().split() == list(NAMES[view]) * 4
+    terms = open_campaign(form(answers=2, periods=2), [AUTHOR.public]).terms
+    left = b"".join(path.read_bytes() for path in sorted((tmp_path / f"unit{view}" / "out").iterdir()))
+    found = [Report.decode(item.unverified) for item in read_batch(left) if item.kind is Kind.REPORT]
+    assert sorted((each.period, each.slot, each.count) for each in found) == [(0, 0, 2), (1, 0, 2)]
+    assert all(len(each.outputs(terms, view)) == 2 for each in found)
+
+
+def test_the_process_answers_a_form(tmp_path):
+    """The command itself, by the real clock, with two programs and a file as sources."""
+    text = tables(vote='command = ["echo", "yes"]', age='command = ["echo", "18"]', home='file = "reading"')
+    data = form(opens=int(time.time()) + 1, periods=1, period_seconds=4, answers=2)
+    file = written(tmp_path / "unit", text, data)
+    (tmp_path / "unit" / "reading").write_text("0.5,1.5\n")
+    with begun(file) as unit:
+        _, err = unit.communicate(timeout=60)
+    assert unit.returncode == 0, err
+    assert err.splitlines()[-1].endswith("is over")
+    with Device.open(tmp_path / "unit" / "store") as device:
+        [campaign_id] = device.campaigns
+        [kept] = given(device, campaign_id)
+        names = device.terms(campaign_id).asked_names
+        assert FORM.parse(kept.label) == {
+            name: FORM.questions[FORM.places[name]].parse(READINGS_OF[name]) for name in names
+        }
