@@ -1,6 +1,6 @@
 """Tallies and estimates of the counted reports of a study.
 
-How rows become tallies: counting. How a tally becomes an estimate: estimate. What a study takes in: study.
+How rows become tallies: counting. How a tally becomes an estimate: estimate. What a study imports: study.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 
 class Estimates(Holdings):
-    """The counted reports of a study, and what is estimated from them."""
+    """The counted reports of a study, with their tallies and estimates."""
 
     def _reports(self) -> DeltaTable:
-        """The counted reports that a tally is of."""
+        """Return the table of counted reports."""
         return tables.snapshot(self.path / REPORTS)
 
     def _counting(self, campaign: SignedCampaign) -> Counting:
         return Counting(self, campaign, self._reports())
 
     def tally(self, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """The counted outputs of a campaign.
+        """Return the counted outputs of a campaign.
 
         Args:
             period: only this one; if not given, of each device the outputs of its latest period. A device repeats
@@ -71,7 +71,7 @@ class Estimates(Holdings):
         return self._counting(campaign).spans(spans)
 
     def periods(self, campaign: SignedCampaign) -> dict[int, int]:
-        """The outputs counted in each period that has any.
+        """Return the number of outputs in each period that has any.
 
         Args:
             campaign: of this study.
@@ -81,7 +81,7 @@ class Estimates(Holdings):
         return periods(self._reports(), campaign.id.hex())
 
     def counts(self, campaign: SignedCampaign) -> Counts:
-        """The counted outputs by period: all reports of all devices, whatever they said in other periods.
+        """Return the counted outputs by period: all reports of all devices, independent of other periods.
 
         Args:
             campaign: of this study.
@@ -105,17 +105,17 @@ class Estimates(Holdings):
 
         Args:
             campaign: its name in the study, its id in hex, or the beginning of one id only.
-            period: one period; everybody's latest answer if not given.
-            where: the name of one class of people; everybody if not given.
-            method: one of ``estimate.names.METHODS``; what suits the campaign if not given.
+            period: one period; the latest answer of each device if not given.
+            where: the name of one class of people; all people if not given.
+            method: one of ``estimate.names.METHODS``; chosen for the campaign if not given.
             confidence: of the intervals, between 0 and 1.
-            pool: one of ``estimate.names.POOLS``: how classes are put together.
+            pool: one of ``estimate.names.POOLS``: how classes are pooled.
             margins: a TOML file of known shares of the population by class, which the reports are weighted to.
         Returns:
             Shares as fractions, (k,), with intervals; its ``table()``, ``plot()`` and ``as_json()``.
         Raises:
             StudyError: the study has no such campaign, or several; or the campaign has no such period.
-            NotEnough: fewer devices have answered than the campaign waits for.
+            NotEnough: fewer devices have answered than the campaign's minimum.
             MethodRefused: an unknown method, or one that the campaign does not support; or a form, for which
                 ``question`` and ``cross`` are used.
             BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.

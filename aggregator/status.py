@@ -1,4 +1,4 @@
-"""How each campaign of a study stands: keys, counted reports, refused envelopes, views."""
+"""The status of each campaign of a study: keys, counted reports, refused envelopes, views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocol.campaign import SignedCampaign
 
 @dataclass(frozen=True)
 class ViewStatus:
-    """How one view of a campaign stands.
+    """The status of one view of a campaign.
 
     Attributes:
         name: what devices with this view are asked for.
@@ -33,18 +33,18 @@ class ViewStatus:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """How one campaign stands.
+    """The status of one campaign.
 
     Attributes:
         id: in hex.
         opens, closes, open: UTC seconds, and whether devices answer now.
-        closed_early: since when its author closed it, UTC seconds; None where they did not.
-        keys, revoked: keys registered, and how many of them are revoked, from whatever period on.
+        closed_early: time from which its author closed it, UTC seconds; None if they did not.
+        keys, revoked: registered keys, and how many of them are revoked, from any period on.
         revoked_from: how many are revoked from each period on.
         reports, periods: outputs counted, in all and by period.
         rejected: envelopes refused, by reject class.
         views: of a campaign with several views, the devices with each that have counted reports; else empty.
-        warnings: what is wrong with these numbers, a sentence each.
+        warnings: sentences about implausible numbers.
     """
 
     name: str
@@ -77,7 +77,7 @@ class CampaignStatus:
 def campaign_status(
     known: Known, reports: DeltaTable, registry: Registry, rejected: Mapping[str, int], now: int
 ) -> CampaignStatus:
-    """Return how a campaign stands.
+    """Return the status of a campaign.
 
     Args:
         reports: the counted reports of the study.
@@ -109,7 +109,7 @@ def campaign_status(
 
 
 def _views(reports: DeltaTable, campaign: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
-    """How each view of a campaign with several stands, and what is wrong with their numbers."""
+    """Return the status of each view of a campaign with several views, and warnings about their numbers."""
     terms = campaign.terms
     if len(terms.views) == 1:
         return (), ()

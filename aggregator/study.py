@@ -1,10 +1,10 @@
 """The study: the aggregator's directory, or prefix in a bucket, of campaigns, keys and counted reports.
 
 A study is four append-only Delta tables, each named for what it holds; whoever can read the directory can read the
-study, with this or with any other engine. What was counted, counts once and for good.
+study, with this or with any other engine. Each counted report counts once and is never removed.
 
-Its campaigns and keys, as others read them: holdings. What its counted reports say: estimates. How its campaigns stand:
-status. How files become rows: intake.
+Reading campaigns and keys: holdings. Estimates from counted reports: estimates. State of campaigns: status. Ingest of
+files: intake.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_NAME = 100
 
 @dataclass(frozen=True)
 class EnrolResult:
-    """What became of a batch of enrolments.
+    """The result of registering a batch of enrolments.
 
     Attributes:
         added: keys newly registered.
@@ -63,12 +63,12 @@ class Study(Estimates):
 
     @classmethod
     def open(cls, path: str | Place) -> Study:
-        """The study in a directory, or under a prefix of a bucket.
+        """Return the study in a directory, or under a prefix of a bucket.
 
         Args:
             path: a folder, or s3://BUCKET/FOLDER.
         Returns:
-            The study; it holds no file open.
+            The study; no file stays open.
         Raises:
             StudyError: no such study, or it cannot be read.
             PlaceError: no such place can be.
@@ -80,7 +80,7 @@ class Study(Estimates):
 
     @classmethod
     def create(cls, path: str | Place) -> Study:
-        """The study in a directory, or under a prefix of a bucket, made where there is none.
+        """Return the study in a directory, or under a prefix of a bucket; create it if there is none.
 
         Args:
             path: a folder, or s3://BUCKET/FOLDER.
@@ -108,7 +108,7 @@ class Study(Estimates):
     # Campaigns.
 
     def import_campaign(self, data: bytes, trusted: Sequence[bytes], name: str) -> SignedCampaign:
-        """Take in a signed campaign, under a name. The same campaign again changes nothing.
+        """Import a signed campaign under a name. Importing the same campaign again changes nothing.
 
         Args:
             trusted: public keys of authors.
@@ -116,7 +116,7 @@ class Study(Estimates):
         Returns:
             The campaign as the study keeps it.
         Raises:
-            BadData: not a campaign, or by nobody trusted.
+            BadData: not a campaign, or not signed by a trusted author.
             StudyError: another campaign has the name.
         """
         signed = open_campaign(data, trusted)
@@ -135,7 +135,7 @@ class Study(Estimates):
         return signed
 
     def close_early(self, data: bytes) -> Known:
-        """Take in the signed notice that closes a campaign of the study early. The same notice again changes nothing.
+        """Import the signed notice that closes a campaign early. Importing the same notice again changes nothing.
 
         Reports of periods that begin at or after its time are refused from now on; counted ones stay.
 
@@ -167,7 +167,7 @@ class Study(Estimates):
     # Keys.
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
-        """Register the keys of a batch of enrolments, whoever may enrol by themselves.
+        """Register the keys of a batch of enrolments, also for campaigns that take enrolled devices only.
 
         Args:
             data: enrolments, one envelope after another.
@@ -183,7 +183,7 @@ class Study(Estimates):
         return EnrolResult(done.added, done.known, _by_class(refused))
 
     def revoke(self, *batches: bytes, since: int = 0) -> int:
-        """Revoke the keys of batches of enrolments, whose signatures are not looked at, from a period on.
+        """Revoke the keys of batches of enrolments from a period on. The signatures of the enrolments are not verified.
 
         Their reports of that period and later ones are refused from now on; counted ones stay. A key that is not
         registered yet is barred likewise. Of several revocations of a key the earliest period holds.
@@ -198,7 +198,7 @@ class Study(Estimates):
         return enrolments.revoke(self, self._named(batches), since)
 
     def counted_under(self, *batches: bytes, since: int = 0) -> int:
-        """The counted outputs, of a period and later ones, under those keys of the batches that are revoked.
+        """Return the number of counted outputs, from a period on, under the revoked keys of the batches.
 
         Args:
             batches: enrolments, as ``revoke`` takes them.
@@ -216,7 +216,7 @@ class Study(Estimates):
         return enrolments.named(self, (_enrolments(data)[0] for data in batches))
 
     def status(self, now: int) -> list[CampaignStatus]:
-        """How each campaign stands at a time, in order of their names.
+        """Return the status of each campaign at a time, in order of their names.
 
         Args:
             now: UTC seconds.
@@ -231,7 +231,7 @@ class Study(Estimates):
 
 
 def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:
-    """The enrolments of a batch, and what else is in it."""
+    """Return the enrolments of a batch, and the number of other items as rejects."""
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
     chunk = gathering.done()

@@ -88,7 +88,7 @@ class Screens(ScreenManager):
 
 
 class Shell(BoxLayout):
-    """What stands around every screen: the title, and the destinations below or at the side.
+    """The frame around every screen: the title bar, and the destinations below or at the side.
 
     Attributes:
         wide: whether the window is a desktop's.
@@ -162,7 +162,7 @@ class HalftruthApp(App):
     # Beginning and end
 
     def build(self) -> Shell:
-        """The window's content; the store is opened meanwhile."""
+        """Return the root widget; the store is opened in the background."""
         self._speak()
         self._wear()
         Window.softinput_mode = "below_target"
@@ -188,7 +188,7 @@ class HalftruthApp(App):
         return True
 
     def on_resume(self) -> None:
-        """Look as the system does now, and ask for the screen lock if the app was long out of sight."""
+        """Follow the system's colours, and ask for the screen lock if the app was hidden for a minute."""
         self._wear()
         if self.root is not None:
             self.root.insets = insets()
@@ -197,7 +197,7 @@ class HalftruthApp(App):
             self._lock()
 
     def on_stop(self) -> None:
-        """Finish what is being done, and close the store."""
+        """Finish the running task, and close the store."""
         self._network.end(self._courier.close)
         self._worker.end(self._model.close)
 
@@ -220,7 +220,7 @@ class HalftruthApp(App):
             self._link = text
 
     def _lock(self) -> None:
-        """Show nothing of the person's until they have unlocked their phone once more."""
+        """Hide all content until the person has unlocked the phone again."""
         self._locked = True
         close_dialogs()
         self._show()
@@ -242,7 +242,7 @@ class HalftruthApp(App):
         unlock(say("locked.why"), lambda good: Clock.schedule_once(done, 0) if good else None)
 
     def adopt(self) -> None:
-        """Go on with a store that was restored, copied or damaged."""
+        """Continue with a store that was restored, copied or damaged."""
 
         def adopt(_: object) -> None:
             self.do(lambda model: model.adopt(), lambda _: self._opened(), self._trouble)
@@ -256,7 +256,7 @@ class HalftruthApp(App):
             Clock.schedule_once(lambda _: Clock.schedule_once(self._prepare, 0), 0)
 
     def _prepare(self, *_: object) -> None:
-        """Load one module a frame, so that no screen waits for it when it is first come to."""
+        """Load one module in each frame, so that the first visit to a screen does not wait for it."""
         if self._say_ready:
             self._say_ready = False
             print("ready", flush=True)
@@ -269,7 +269,7 @@ class HalftruthApp(App):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is being done, and all of the screen is there."""
+        """Return whether no task runs and the screen is complete."""
         view = self.root.ids.screens.current_screen if self.root else None
         return not (self._doing or self._fetching) and getattr(view, "filled", True)
 
@@ -284,7 +284,7 @@ class HalftruthApp(App):
         return shell
 
     def _wear(self) -> None:
-        """Wear the look that the person chose, or the system's."""
+        """Apply the palette that the person chose, or the system's."""
         chosen = self.settings.look
         look.wear(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
         Window.clearcolor = look.ground
@@ -304,7 +304,7 @@ class HalftruthApp(App):
         done: Callable[[T], object],
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Have the device do something; ``done`` shows what came of it, ``failed`` or a notice why it did not."""
+        """Run a task on the device; ``done`` shows its result, ``failed`` or a notice shows its error."""
 
         def over(show: Callable[[Any], object], what: Any) -> None:
             self._doing -= 1
@@ -320,7 +320,7 @@ class HalftruthApp(App):
         )
 
     def online(self, work: Callable[[Model], T], done: Callable[[T], object]) -> None:
-        """Have something done over the network, one thing at a time; the screens stay usable meanwhile."""
+        """Run one task on the network; the screens stay usable meanwhile."""
         if self._fetching:
             tell(say("app.fetching"))
             return
@@ -340,7 +340,7 @@ class HalftruthApp(App):
         self._network.ask(fetch, lambda result: over(done, result), lambda error: over(self.notify, error))
 
     def send(self) -> None:
-        """Send what waits, each study's to that study, and show what became of it."""
+        """Send the waiting reports to their studies, and show the result."""
 
         def shown(delivery: Delivery) -> None:
             self.go("delivered", delivery, fresh=True)
@@ -348,7 +348,7 @@ class HalftruthApp(App):
         self.online(lambda courier: courier.send(), shown)
 
     def follow(self, text: str) -> None:
-        """Ask the study of a link for its campaign, once the person has seen whom that asks and agreed."""
+        """Ask the study that a link names for its campaign, after the person has seen its address and agreed."""
 
         def shown(link: LinkContent) -> None:
             whose = "known" if link.trusted else "stranger"
@@ -368,7 +368,7 @@ class HalftruthApp(App):
         self.do(lambda model: model.link(text), shown)
 
     def notify(self, error: Exception) -> None:
-        """Say what was refused or went wrong, and offer what can be done."""
+        """Show an error, and offer what the person can do about it."""
         notice = notice_of(error)
         title, body = say(f"notice.{notice.key}.title"), say(f"notice.{notice.key}.body")
         if notice.offer == "adopt":
@@ -388,7 +388,7 @@ class HalftruthApp(App):
     # What is remembered
 
     def change(self, settings: Settings) -> None:
-        """Keep other settings, and show everything anew in them."""
+        """Store changed settings, and redraw all screens."""
         self._keep(settings)
         self._speak()
         self._wear()
@@ -409,7 +409,7 @@ class HalftruthApp(App):
     # The way from screen to screen
 
     def go(self, name: str, *arguments: Any, fresh: bool = False) -> None:
-        """On to a screen, and what it is about.
+        """Open a screen with its subject.
 
         Args:
             fresh: whether the way back leads to the first screen.
@@ -420,16 +420,16 @@ class HalftruthApp(App):
         self._show()
 
     def visit(self, name: str) -> None:
-        """To one of the destinations; the way back leads home."""
+        """Open a destination; from there, back leads to the first screen."""
         self._way = [(name, ())]
         self._show()
 
     def home(self) -> None:
-        """To the first screen."""
+        """Open the first screen."""
         self.visit(HOME)
 
     def back(self) -> bool:
-        """Back to where the person came from; whether there was such a place."""
+        """Go back one screen; return whether there was one."""
         if self._locked:
             return False
         if len(self._way) > 1:
@@ -455,7 +455,7 @@ class HalftruthApp(App):
         view.come_back(*arguments) if back else view.come(*arguments)
 
     def _view(self, screens: Screens, name: str) -> Any:
-        """The view of a name, made when it is first come to: the first screen waits for no other."""
+        """Return the view of this name. It is made on the first visit, so that the first screen waits for no other."""
         if not screens.has_screen(name):
             module = importlib.import_module(f"demo_app.screens.{name}")
             screens.add_widget(getattr(module, f"{name.capitalize()}View")(self, name=name))

@@ -1,4 +1,4 @@
-"""The model: what a touch does, and what it shows then, without any screen.
+"""The model: carries out what the person does, and returns what the screens show.
 
 Every method is one call from a worker's thread that returns a frozen dataclass for one screen, with numbers
 and keys of texts, never sentences; so the whole app can be tested without a window, and said in any language.
@@ -38,7 +38,7 @@ MOST_FILE_BYTES = 4 * 2**20 + 1024
 
 @dataclass(frozen=True)
 class Author:
-    """Somebody whose campaigns the person lets in.
+    """An author whose campaigns the person accepts.
 
     Attributes:
         name: for the person to read; "" where there is none. Two may have one.
@@ -55,7 +55,7 @@ class Author:
 
 @dataclass(frozen=True)
 class LinkContent:
-    """A link, as the person is shown it before anybody is asked.
+    """The content of a link, shown to the person before the app contacts the study.
 
     Attributes:
         text: of the link.
@@ -73,7 +73,7 @@ class LinkContent:
 
 
 class Model:
-    """One person's device behind the screens. Make it, and ``open`` it in the thread that uses it.
+    """The device of one person. Call ``open`` in the thread that uses it.
 
     Args:
         place: the device's own folder.
@@ -110,7 +110,7 @@ class Model:
         self._opened = Device.open(self._place, self._keys(), clock=self._clock, urandom=self._urandom)
 
     def adopt(self) -> None:
-        """Go on with a store that was restored, copied or damaged: what was reserved counts as spent.
+        """Continue with a store that was restored, copied or damaged; all reserved budget then counts as spent.
 
         Raises:
             StoreError
@@ -126,7 +126,7 @@ class Model:
 
     @property
     def is_open(self) -> bool:
-        """Whether the store is open."""
+        """Return whether the store is open."""
         return self._opened is not None
 
     @property
@@ -148,14 +148,14 @@ class Model:
         return [author_key(line) for line in self._brought]
 
     def authors(self) -> tuple[Author, ...]:
-        """The authors whose campaigns may be joined: those that the app brought first."""
+        """Return the trusted authors; those delivered with the app come first."""
         brought = {key.public for key in self._keys()}
         return tuple(
             Author(key.name, key.fingerprint, key.public, key.public in brought) for key in self._device.trusted
         )
 
     def trust(self, line: str) -> tuple[Author, ...]:
-        """Let in campaigns that are signed with the key of ``line``; all authors afterwards.
+        """Trust the key in ``line``, and return all trusted authors.
 
         Raises:
             KeyRefused: not a key's line.
@@ -166,7 +166,7 @@ class Model:
         return self.authors()
 
     def trust_author_of(self, campaign_id: bytes, name: str = "") -> Agreement:
-        """Let in all campaigns of a joined campaign's author, not that one alone; its terms.
+        """Trust the author of a joined campaign for all campaigns, and return the terms of that campaign.
 
         Args:
             name: that the person gives the author.
@@ -179,14 +179,14 @@ class Model:
         return self.agreement(campaign_id)
 
     def distrust(self, public: bytes) -> tuple[Author, ...]:
-        """Let in no more campaigns of an author; what is joined stays joined."""
+        """Stop trusting an author. Campaigns joined before stay joined."""
         self._device.distrust_author(public)
         return self.authors()
 
     # Campaigns
 
     def overview(self) -> Overview:
-        """The joined campaigns: those that want an answer first, then those nobody agreed to, then the others."""
+        """Return the joined campaigns: those that ask for an answer, those without consent, then the others."""
         return Overview.of(self._device, self._now())
 
     def offers(self, url: str) -> tuple[Offer, ...]:
@@ -215,7 +215,7 @@ class Model:
         return download.fetch_campaign(url, campaign_id, self._opener)
 
     def read(self, path: str | os.PathLike[str]) -> Agreement:
-        """Join the campaign of a file, and show its terms.
+        """Join the campaign in a file, and return its terms.
 
         Raises:
             NotAFile, NotTrusted, BudgetRefused, OutsideSchedule
@@ -231,7 +231,7 @@ class Model:
         return self.join(data)
 
     def join(self, data: bytes, url: str | None = None) -> Agreement:
-        """Join a signed campaign, and show its terms.
+        """Join a signed campaign, and return its terms.
 
         Args:
             url: the address that it was fetched from, where its reports go if the campaign does not say so itself.
@@ -248,7 +248,7 @@ class Model:
         return self.agreement(self._device.join(data, url).campaign_id)
 
     def link(self, text: str) -> LinkContent:
-        """What a link that the person pasted or opened leads to, before anybody is asked.
+        """Return the content of a link that the person pasted or opened. Nothing is sent.
 
         Raises:
             LinkRefused
@@ -261,7 +261,7 @@ class Model:
         return LinkContent(str(link), link.host, link.fingerprint_text, name, bool(known))
 
     def follow(self, text: str) -> Invitation:
-        """What the study of a link answers, to be accepted. The person agreed to ask it. Needs only the network.
+        """Ask the study that a link names for its campaign, and return the answer. Call it after the person agreed.
 
         Raises:
             LinkRefused, NoAnswer
@@ -273,7 +273,7 @@ class Model:
         return download.fetch_invited(read_link(text), self._opener)
 
     def accept(self, invitation: Invitation) -> Agreement:
-        """Join the campaign of a link, whose author is trusted for it alone, and show its terms.
+        """Join the campaign of a link, trust its author for this campaign only, and return its terms.
 
         Raises:
             BudgetRefused, OutsideSchedule, InvitationRefused
@@ -282,7 +282,7 @@ class Model:
         return self.agreement(self._device.accept(invitation).campaign_id)
 
     def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
-        """Say where the reports of a study go whose author did not; what waits.
+        """Set the address of a study whose campaign names none, and return the outbox.
 
         Raises:
             AddressRefused, UnknownCampaign
@@ -291,11 +291,11 @@ class Model:
         return self.queue()
 
     def agreement(self, campaign_id: bytes) -> Agreement:
-        """The terms of a joined campaign."""
+        """Return the terms of a joined campaign."""
         return Agreement.of(self._device, campaign_id, self._now())
 
     def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
-        """What stating these weights, and a level of one's own, publicly would tell and cost; nothing is stated yet.
+        """Return what stating these weights and a personal level publicly would reveal and cost; state nothing.
 
         Raises:
             CampaignError, ReportError
@@ -309,7 +309,7 @@ class Model:
         prior: Mapping[str, int] | None = None,
         level: float | None = None,
     ) -> QuestionContent:
-        """The person agrees; the question.
+        """Record the person's consent, and return the question.
 
         Args:
             as_class: their class, where the campaign has classes.
@@ -323,7 +323,7 @@ class Model:
         return self.asked(campaign_id)
 
     def choose(self, campaign_id: bytes, level: float) -> QuestionContent:
-        """The person agrees as the class, or with the statement, that the phone chooses by their answers; the question.
+        """Consent with the class or statement that the device chooses by earlier answers; return the question.
 
         Args:
             level: nats that the choice may tell.
@@ -337,7 +337,7 @@ class Model:
         return self.asked(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
-        """Delete a campaign, or all: answers, prior, queue and consent. What was spent stays spent.
+        """Delete the answers, prior, queue and consent of a campaign, or of all. What was spent stays spent.
 
         Raises:
             UnknownCampaign, StoreError
@@ -348,11 +348,11 @@ class Model:
     # Answers
 
     def asked(self, campaign_id: bytes) -> QuestionContent:
-        """The question of a joined campaign."""
+        """Return the question of a joined campaign."""
         return QuestionContent.of(self._device, campaign_id, self._now())
 
     def leaving(self, campaign_id: bytes, value: str) -> Leaving:
-        """What would leave for an answer and what it could tell; nothing is drawn or charged.
+        """Return what would be sent for an answer, and what it could reveal. Nothing is drawn or charged.
 
         Args:
             value: as the question's own kind of answer is written: a label, a number, "latitude,longitude", or items
@@ -366,7 +366,7 @@ class Model:
         return Leaving.of(self._device, campaign_id, self._now(), value, preview)
 
     def answer(self, campaign_id: bytes, value: str) -> Leaving:
-        """Draw, charge, sign and queue the answer; what will leave, with its bytes.
+        """Draw, charge, sign and queue a report of the answer; return what will be sent, with its bytes.
 
         Raises:
             NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached, BudgetRefused, OutboxFull, StoreError
@@ -381,7 +381,7 @@ class Model:
     # The budget
 
     def gauge(self) -> BudgetContent:
-        """The budget as it stands."""
+        """Return the current budget."""
         return BudgetContent.of(self._device)
 
     def lower(
@@ -390,7 +390,7 @@ class Model:
         per_campaign: float | None = None,
         window: tuple[int, float] | None = None,
     ) -> BudgetContent:
-        """Lower caps; what is not lower than before changes nothing.
+        """Lower the caps. A value that is not below the current cap changes nothing.
 
         Raises:
             ValueError: no such cap.
@@ -401,7 +401,7 @@ class Model:
     # History, exposure and outbox
 
     def history(self) -> History:
-        """What was answered, and the ledger."""
+        """Return the answers given and the ledger."""
         from demo_app.content.answer import History
 
         return History.of(self._device, self._now())
@@ -436,13 +436,13 @@ class Model:
         raise silent or download.NoAnswer("this study has no address: set one in the outbox")
 
     def queue(self) -> OutboxContent:
-        """What waits to leave."""
+        """Return the outbox."""
         from demo_app.content.post import OutboxContent
 
         return OutboxContent.of(self._device, self._clock())
 
     def send(self) -> Delivery:
-        """Upload what waits and is due, each study's to that study, and learn which of those studies were closed early.
+        """Send all due reports to their studies, and learn which of these studies were closed early.
 
         Raises:
             StoreError
@@ -457,7 +457,7 @@ class Model:
         return Delivery.of(sent, len(self._device.outbox))
 
     def export(self, path: str | os.PathLike[str], campaign_id: bytes) -> int:
-        """Write what waits of one study to a new file, and take it off the queue; how many envelopes.
+        """Write the waiting envelopes of one study to a new file and remove them from the queue; return their number.
 
         Raises:
             NothingQueued, StoreError
@@ -465,7 +465,7 @@ class Model:
         return self._device.outbox.export(Path(path).expanduser(), campaign_id)
 
     def doctor(self) -> dict[str, str | int | float]:
-        """What the owner should know about the store."""
+        """Return technical information about the store."""
         return self._device.doctor()
 
 

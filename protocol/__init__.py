@@ -1,4 +1,4 @@
-"""What device and aggregator share: channels, certificates, campaigns, reports and the wire format.
+"""Code that device and aggregator share: channels, certificates, campaigns, reports and the wire format.
 
     from protocol import SigningKey, open_campaign, seal_campaign
 

@@ -1,4 +1,4 @@
-"""Where a study takes reports, and links that a person may open, as an author signs them (SPEC 7.1).
+"""Addresses of a study and links to web pages, as an author signs them (SPEC 7.1).
 
 A signed address is one exact string: no second spelling leads to the same host, so what the person was shown is what
 the device connects to. Nothing here connects to anything.
@@ -61,7 +61,7 @@ def require_link(text: str) -> None:
 
 
 def host_of(text: str) -> str:
-    """The host of an address or link, with its port where it names one: what a person is shown of it."""
+    """The host of an address or link, with its port where it names one: the part that is shown to a person."""
     return _split(text)[0]
 
 

@@ -51,19 +51,19 @@ class Campaign:
     """The terms under which a device answers.
 
     Attributes:
-        title, question, purpose, organisation: what the person is told; the title also names the campaign.
+        title, question, purpose, organisation: texts shown to the person; the title also names the campaign.
         domain, notion: what can be answered, and what is promised.
-        mechanism: the recipe that made the channels; told, never computed with.
+        mechanism: the recipe that made the channels; shown, never used in a computation.
         views: what devices are asked for, each by its public key, and the laws that keep the promise. A plain campaign
             has one view, of the answer as it is.
         opens, closes: UTC seconds; open from ``opens`` until just before ``closes``.
         period_seconds: length of a period; period p begins at opens + p * period_seconds, the last may be shorter.
         answers_per_period: the most outputs of one device in one period.
         minimum_reports: below this many outputs, nothing is estimated.
-        enrolment: "open" (any key that introduces itself) or "enrolled" (keys the study was told of).
+        enrolment: "open" (any key that introduces itself) or "enrolled" (keys registered at the study).
         classes: names of the classes of people, where the notion is one of classes; else empty. An input of a view's
             channel is then class * k + value, k the number of the view's inputs.
-        addresses: where the study takes reports, tried in this order; empty where whoever joins is told it.
+        addresses: where the study takes reports, tried in this order; empty if the device gets one when it joins.
         contact: how the organisation is reached; "" where it is not said.
         retention: how long reports and results are kept, in words; "" where it is not said.
         notice: a link to the legal notice; "" where there is none.
@@ -199,7 +199,7 @@ class Campaign:
         return -(-(self.closes - self.opens) // self.period_seconds)
 
     def periods_until(self, closes: int) -> int:
-        """Number of periods that have begun before a time.
+        """Return the number of periods that have begun before a time.
 
         Args:
             closes: UTC seconds.
@@ -210,11 +210,11 @@ class Campaign:
 
     @property
     def transcript(self) -> TranscriptPrior | None:
-        """The notion, where each report is designed for what the device's earlier ones told; else None."""
+        """The notion, if each report is designed for what the device's earlier reports revealed; else None."""
         return self.notion if isinstance(self.notion, TranscriptPrior) else None
 
     def slots(self, period: int) -> int:
-        """The number of slots that a report in ``period`` may reach up to.
+        """Return the number of slots that reports up to ``period`` may use.
 
         With transcripts a report's slot is how many reports of the device came before it: at most one a period.
 
@@ -226,7 +226,7 @@ class Campaign:
         return period + 1 if self.transcript else self.answers_per_period
 
     def takes(self, period: int, slot: int, count: int) -> bool:
-        """Whether ``count`` outputs from ``slot`` on are within what a device may send in ``period``.
+        """Return whether a device may send ``count`` outputs from ``slot`` on in ``period``.
 
         Args:
             period: of the report.
@@ -254,7 +254,7 @@ class Campaign:
 
     @cached_property
     def most_draws(self) -> int:
-        """The most fresh draws a device can ever make, whichever its view."""
+        """The most fresh draws a device can ever make, over all views."""
         return max(map(self.draws_of, range(len(self.views))))
 
     @property
@@ -489,7 +489,7 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
 
 
 def unverified_campaign(data: bytes) -> Campaign:
-    """Return what a campaign file claims, audited, its signature not verified: for auditors, never for answering.
+    """Return the campaign in a file, audited but with its signature unverified: for auditors, never for answering.
 
     Args:
         data: a signed campaign file.
@@ -504,7 +504,7 @@ def unverified_campaign(data: bytes) -> Campaign:
 
 
 def require_campaign(data: bytes) -> None:
-    """Refuse the bytes of a batch where a campaign is expected; other bytes are judged by whoever reads them.
+    """Refuse the bytes of a batch where a campaign is expected. Other bytes are left to the parser.
 
     Raises:
         CampaignError: they begin with an envelope of another kind.
@@ -599,7 +599,7 @@ def _require_addresses(addresses: tuple[str, ...]) -> None:
 
 
 def _span(seconds: int) -> str:
-    """A stretch of time in its largest sensible unit."""
+    """Return a length of time as text in its largest sensible unit."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"

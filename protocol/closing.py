@@ -96,12 +96,12 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
 
 
 def is_closing(data: bytes) -> bool:
-    """Whether bytes begin as an envelope with a closing notice does; whether they are one is seen by opening them."""
+    """Return whether bytes begin like an envelope with a closing notice. Only opening them proves that they are one."""
     return data[:3] == bytes([0x95, envelope.VERSION, Kind.CLOSING])
 
 
 def unverified_closing(data: bytes) -> Closing:
-    """What a notice claims, for finding the campaign that it is about.
+    """Return the unverified content of a notice, to find its campaign.
 
     Raises:
         BadData

@@ -1,11 +1,11 @@
 """One codec: a canonical subset of msgpack (SPEC 1).
 
-Integers, UTF-8 text, byte strings and arrays; nothing else. Every value has exactly one encoding, so whatever
-``decode`` accepts, ``encode`` gives back byte for byte. General msgpack decoders accept long-form integers,
+Integers, UTF-8 text, byte strings and arrays; nothing else. Every value has exactly one encoding, so ``encode``
+returns byte for byte whatever ``decode`` accepted. General msgpack decoders accept long-form integers,
 duplicate map keys, NaN, extension types and 600-deep nesting in silence; this one reads only the shortest
-form, counts depth, and compares every claimed length with the bytes that are there before it allocates.
+form, counts depth, and compares every claimed length with the available bytes before it allocates.
 
-What an array means is not decided here: see envelope, campaign and report.
+The meaning of an array: envelope, campaign and report.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _require_encodable(value: Value, depth: int) -> None:
 
 
 def written_bytes(length: int) -> int:
-    """Bytes that a byte string of ``length`` bytes takes in its one canonical form."""
+    """Return the length of the canonical encoding of a byte string of ``length`` bytes."""
     return 1 + next(width for width, smallest in reversed(_BYTES.values()) if length >= smallest) + length
 
 
@@ -81,7 +81,7 @@ def decode(data: bytes, *, limit: int) -> Value:
 
 
 def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exception]) -> tuple[int, int]:
-    """Where the content of the byte string written at ``start`` begins and ends; nothing is copied.
+    """Return where the content of the byte string at ``start`` begins and ends; nothing is copied.
 
     Raises:
         error: no byte string, or one that claims more than ``most`` bytes, however many are there.
@@ -100,7 +100,7 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
 
 
 def array_at(data: bytes, at: int) -> tuple[int, int]:
-    """How many elements the array written at ``at`` claims, and where the first begins; none of them is read.
+    """Return the claimed number of elements of the array at ``at``, and where the first begins; none is read.
 
     Raises:
         CodecError: no array, or one that claims more elements than there are bytes.
@@ -118,7 +118,7 @@ def array_at(data: bytes, at: int) -> tuple[int, int]:
 
 
 def text_at(data: bytes, at: int) -> tuple[Value, int]:
-    """The value written at ``at`` where it is no array, and where it ends.
+    """Return the value at ``at``, which must not be an array, and the offset after it.
 
     Raises:
         CodecError: an array, or no value.
@@ -127,7 +127,7 @@ def text_at(data: bytes, at: int) -> tuple[Value, int]:
 
 
 def skip(data: bytes, at: int) -> int:
-    """Where the value written at ``at`` ends; nothing is kept of it.
+    """Return the offset after the value at ``at``; the value is discarded.
 
     Raises:
         CodecError
@@ -212,10 +212,10 @@ def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], 
     return items, at
 
 
-# Code points that a person does not see, or that change how the others are read. Listed rather than asked of the
-# machine's Unicode tables, which differ from one version to the next. Joiners and variation selectors are invisible
-# too, but Persian, the scripts of India and emoji are not written right without them: they are let through exactly
-# where they change what is seen, beside such characters.
+# Code points that a person does not see, or that change how the others are read. They are listed here because
+# the Unicode tables of machines differ from version to version. Joiners and variation selectors are invisible
+# too, but Persian, the scripts of India and emoji are not written right without them: they are accepted only
+# beside such characters, where they change what is seen.
 _NEVER = (
     r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800"
     r"\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -233,11 +233,11 @@ _UNREADABLE = re.compile(
 
 
 def readable(value: str) -> bool:
-    """Whether ``value`` can be shown to a person on one line as it is (SPEC 1.3)."""
+    """Return whether ``value`` can be shown to a person on one line unchanged (SPEC 1.3)."""
     return _UNREADABLE.search(value) is None
 
 
-# Readers of decoded fields: each takes the error class of the stage that asks.
+# Readers of decoded fields: each takes the error class that it raises.
 
 
 def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[Value]:

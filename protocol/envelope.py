@@ -1,9 +1,9 @@
-"""The envelope: bytes, their kind, whose key, and a signature (SPEC 3).
+"""The envelope: a payload, its kind, the key id and a signature (SPEC 3).
 
-Bytes are signed, never re-encoded objects. Until ``open`` has verified them they are only
-``unverified``, which may be looked at to find the key, and for nothing else.
+Bytes are signed, never re-encoded objects. Until ``open`` has verified them they are
+``unverified``: use them only to find the key.
 
-What a payload means: campaign, report.
+The meaning of a payload: campaign, report.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONTEXTS = {kind: f"halftruth/{VERSION}/{kind.name.lower()}".encode() for kind 
 
 @dataclass(frozen=True)
 class Envelope:
-    """A well-formed envelope whose signature nobody has looked at yet."""
+    """A well-formed envelope whose signature has not been verified."""
 
     kind: Kind
     key_id: bytes
@@ -48,10 +48,10 @@ class Envelope:
     signature: bytes
 
     def open(self, public: bytes) -> bytes:
-        """The payload, once the signature verifies under ``public``.
+        """Return the payload after verifying the signature under ``public``.
 
         Raises:
-            EnvelopeError: it names another key.
+            EnvelopeError: the envelope has another key id.
             KeyRefused, SignatureRefused
         """
         if keys.key_id(public) != self.key_id:
@@ -60,7 +60,7 @@ class Envelope:
         return self.unverified
 
     def encode(self) -> bytes:
-        """The bytes it was decoded from."""
+        """Return the bytes of the envelope."""
         return b"".join(
             (
                 _PREFIX,
@@ -86,20 +86,20 @@ def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
 
 
 def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
-    """An envelope of ``payload`` signed with ``key``."""
+    """Return the bytes of an envelope of ``payload`` signed with ``key``."""
     if len(payload) > MAX_PAYLOAD[kind]:
         raise ValueError(f"a payload of kind {kind.name.lower()} has at most {MAX_PAYLOAD[kind]} bytes")
     return Envelope(kind, key.id, payload, key.sign(signed_message(kind, key.id, payload))).encode()
 
 
 def sealed_bytes(payload: int) -> int:
-    """The length of an envelope whose payload has ``payload`` bytes; nothing is signed for it."""
+    """Return the length of an envelope whose payload has ``payload`` bytes, without signing anything."""
     parts = (_PREFIX, _KEY_ID, _SIGNATURE)
     return sum(map(len, parts)) + 1 + keys.KEY_ID_BYTES + codec.written_bytes(payload) + keys.SIGNATURE_BYTES
 
 
 def decode(data: bytes) -> Envelope:
-    """The envelope that fills ``data``.
+    """Return the envelope that fills ``data``.
 
     Raises:
         CodecError, EnvelopeError
@@ -111,7 +111,7 @@ def decode(data: bytes) -> Envelope:
 
 
 def decode_first(data: bytes, start: int) -> tuple[Envelope, int]:
-    """The envelope that begins at ``start``, and the offset just after it.
+    """Return the envelope that begins at ``start``, and the offset after it.
 
     Raises:
         Truncated: more bytes could complete it.
@@ -123,7 +123,7 @@ def decode_first(data: bytes, start: int) -> tuple[Envelope, int]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the parts of an envelope stand. Looking for envelopes among damage copies nothing."""
+    """The offsets of an envelope's parts. A search for envelopes in damaged data copies nothing."""
 
     kind: Kind
     key_at: int
@@ -157,7 +157,7 @@ def _locate(data: bytes, start: int) -> _Place:
 
 
 def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
-    """The offset after ``expected``, which stands at ``at``."""
+    """Return the offset after ``expected``, which must be at ``at``."""
     found = data[at : at + len(expected)]
     if found == expected:
         return at + len(expected)

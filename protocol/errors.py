@@ -59,7 +59,7 @@ class ChannelError(BadData):
 
 
 class NotionError(BadData):
-    """A privacy notion without meaning: a level of zero, a prior with a zero (SPEC 6)."""
+    """An invalid privacy notion: a level of zero, a prior with a zero (SPEC 6)."""
 
     stage = "notion"
 
@@ -71,7 +71,7 @@ class Uncertified(BadData):
 
 
 class ViewError(BadData):
-    """Views without meaning: weights that are not positive, a map that is not one (SPEC 7.3)."""
+    """Invalid views: weights that are not positive, an invalid map (SPEC 7.3)."""
 
     stage = "view"
 
@@ -83,13 +83,13 @@ class CampaignError(BadData):
 
 
 class LinkRefused(BadData):
-    """A link that invites to no study: cut off, misspelt, or to an address that a device refuses (SPEC 7.4)."""
+    """An invalid link: cut off, misspelt, or with an address that a device refuses (SPEC 7.4)."""
 
     stage = "link"
 
 
 class ReportError(BadData):
-    """A report or enrolment that is not one, or does not fit its campaign (SPEC 8)."""
+    """An invalid report or enrolment, or one that does not fit its campaign (SPEC 8)."""
 
     stage = "report"
 

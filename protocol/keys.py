@@ -53,7 +53,7 @@ def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
 
 
 def require_public(public: bytes) -> None:
-    """Refuse a public key no signature should be trusted under.
+    """Refuse a public key that is unsafe to verify signatures with.
 
     Raises:
         KeyRefused
@@ -69,7 +69,7 @@ def key_id(public: bytes) -> bytes:
 
 
 def fingerprint(public: bytes) -> bytes:
-    """The first 16 bytes of SHA-256 of a public key: what a link names it by."""
+    """Return the first 16 bytes of SHA-256 of a public key, as used in links."""
     return hashlib.sha256(public).digest()[:FINGERPRINT_BYTES]
 
 

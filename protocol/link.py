@@ -23,7 +23,7 @@ _CODE = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_CODE}}}")
 
 
 def is_code(text: str) -> bool:
-    """Whether a text can be the code in a link."""
+    """Return whether a text is a valid code for a link."""
     return _CODE.fullmatch(text) is not None
 
 
@@ -69,7 +69,7 @@ class Link:
 
     @classmethod
     def parse(cls, text: str) -> Link:
-        """The link of its text.
+        """Return the link that a text spells.
 
         Args:
             text: as it was mailed, printed or pasted; blanks around it make no difference.

@@ -75,7 +75,7 @@ class Report:
 
     @classmethod
     def decode(cls, payload: bytes) -> Report:
-        """The report of a payload; whether it fits its campaign is not looked at.
+        """Return the report of a payload. Whether it fits its campaign is not checked.
 
         Raises:
             CodecError, ReportError
@@ -168,7 +168,7 @@ class Enrolment:
 
     @classmethod
     def decode(cls, payload: bytes) -> Enrolment:
-        """The enrolment of a payload that nobody verified.
+        """Return the enrolment of an unverified payload.
 
         Raises:
             CodecError, ReportError
@@ -181,7 +181,7 @@ class Enrolment:
         return cls(campaign_id, public, *(personal.declaration_of(declared[0]) if declares else ()))
 
     def require_fit(self, terms: Campaign) -> None:
-        """Return if it declares a prior of as many values as its campaign asks for one of, and a level below its.
+        """Refuse a declared prior of the wrong size, or a personal level that is not below the campaign's.
 
         Raises:
             ReportError

@@ -36,7 +36,7 @@ def runs_of(blocks: Iterable[int], known: int = 0) -> Runs:
 
 
 def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
-    """Refuse runs that are not in their one form.
+    """Refuse runs that are not canonical.
 
     Args:
         known: how many block numbers, from 0, need not appear in order.
@@ -62,12 +62,12 @@ def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
 
 
 def encode(runs: Runs) -> codec.Value:
-    """The wire form: block, length, block, length, ..."""
+    """Return the wire form: block, length, block, length, ..."""
     return [number for run in runs for number in run]
 
 
 def decode(value: codec.Value, error: type[Exception]) -> Runs:
-    """The runs of a wire form; whether they are in their one form is not looked at."""
+    """Return the runs of a wire form. Whether they are canonical is not checked."""
     flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
     if len(flat) % 2 or sum(flat[1::2]) > MAX_VALUES:
         raise error(f"runs are pairs of a block and a length, {MAX_VALUES} inputs in all at most")

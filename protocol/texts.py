@@ -1,4 +1,4 @@
-"""What a campaign says to people: its texts, their limits, and the same in other languages (SPEC 7.1).
+"""The texts of a campaign for people, their limits and translations (SPEC 7.1).
 
 Every text is signed. The campaign's own texts are in one language, perhaps a named one; a translation has them in
 another, and names the values of the domain and the classes by their position. What is counted and what is answered
@@ -64,7 +64,7 @@ class Texts:
         require_names(self.classes, "class")
 
     def over(self, own: Texts) -> Texts:
-        """These texts, and the campaign's ``own`` where these say nothing."""
+        """Return these texts, with the campaign's ``own`` in place of missing ones."""
         names = ("purpose", "organisation", "contact", "retention", "notice", "labels", "classes")
         return replace(self, **{name: getattr(self, name) or getattr(own, name) for name in names})
 
@@ -113,7 +113,7 @@ def require_translations(own: Texts, translations: Sequence[Texts]) -> None:
 
 
 def require_language(tag: str) -> None:
-    """Refuse what is no short language tag in lower case.
+    """Refuse an invalid language tag; it must be short and in lower case.
 
     Raises:
         CampaignError
@@ -153,7 +153,7 @@ def require_text(value: str, name: str, limit: int) -> None:
 
 
 def require_names(names: Sequence[str], what: str) -> None:
-    """Refuse names of values or classes that cannot be shown, or told apart.
+    """Refuse names of values or classes that cannot be shown or distinguished.
 
     Raises:
         CampaignError

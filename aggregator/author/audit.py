@@ -1,7 +1,7 @@
 """The audit of a campaign: the privacy levels that its integers prove, and the expected errors.
 
 Nothing is read from what the author claims; every number is computed again from the channel's integers.
-Levels are exact and rounded up; errors are floats, for people.
+Levels are exact and rounded up; errors are floats, for display.
 
 ``audit`` says what the campaign promises; given an ``SurveyRequest``, it also says what the channel is worth under
 every other notion. ``compare`` sets several campaigns side by side.
@@ -35,7 +35,7 @@ from protocol.views import View, is_plain
 from protocol.views.view import channel_places
 
 MOST_STEPS = 2**21
-"""A desk is given longer than a device: some ten seconds for a level."""
+"""Most steps of an audit on the aggregator; more than on a device: about ten seconds for a level."""
 
 
 class AuditError(HalftruthError):
@@ -57,7 +57,7 @@ class Audit:
             have (MATH 2.2).
         survey: the levels under every other notion; None where they were not asked for.
         prior: whose prior they are under: the campaign's, uniform, or a sheet's.
-        asked: what they were asked with.
+        asked: the request that ``survey`` answers.
     """
 
     terms: Campaign
@@ -152,12 +152,12 @@ def ask(
 
 
 def _prior_of(notion: Notion) -> tuple[int, ...] | None:
-    """The prior of a notion that has one."""
+    """Return the prior of a notion; None if it has none."""
     return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
 
 
 def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
-    """All levels of the campaign, of classes and of views the worst of each."""
+    """Return all levels of the campaign: the worst over its classes and views."""
     places, channels = _surveyed_places(terms, asked)
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     asked = replace(asked, prior=tuple(chain(*(asked.prior[starts[at] : starts[at + 1]] for at in places))))
@@ -182,7 +182,7 @@ def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], 
 
 
 def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]:
-    """A prior of the answers as one of a view's values, once for each class."""
+    """Return a prior of the answers as a prior of a view's values, for each class."""
     sums = [0] * view.map.inputs(terms.domain)
     for x, weight in enumerate(weights):
         sums[view.map.input(terms.domain, x)] += weight

@@ -1,4 +1,4 @@
-"""Drafts of campaigns whose people answer through channels of different classes.
+"""Reads ``[classes.NAME]``: classes of people, each with its own channel.
 
 A class is a draft within the draft. Its table says what is promised to it beside what ``[privacy]`` promises to all,
 and it is asked like a campaign of its own; the channels then stand side by side as blocks.
@@ -51,7 +51,7 @@ from protocol.notions import Notion
 from protocol.notions.classes import Classes
 
 PROMISES = ("epsilon", "budgets", "default", "pairs", "sensitive")
-"""Entries of ``[privacy]`` that a class may have of its own, in place of those for all."""
+"""Entries of ``[privacy]`` that a class may set for itself."""
 
 
 def classes_of(
@@ -87,7 +87,7 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
 
 @dataclass(frozen=True)
 class DraftClasses:
-    """What a draft says of classes of people.
+    """The classes of people that a draft describes.
 
     Attributes:
         names: of the classes.
@@ -121,12 +121,12 @@ class DraftClasses:
 
     @property
     def channel(self) -> Blocks:
-        """The channels of all classes side by side."""
+        """Return the combined channel of all classes."""
         return side_by_side(self.choices)[1]
 
 
 def class_questions(whole: Question) -> list[Question]:
-    """The question that each class is asked.
+    """Return the question of each class.
 
     Args:
         whole: its notion is that of all classes.
@@ -156,7 +156,7 @@ def class_choice(name: str, question: Question) -> Candidate:
 
 
 def side_by_side(choices: Sequence[Candidate]) -> tuple[str, Blocks]:
-    """The names of the mechanisms of all classes, and their channels side by side."""
+    """Return the names of the mechanisms of all classes, and the combined channel."""
     runs = tuple((block, one.channel.inputs) for block, one in enumerate(choices, 1))
     names = dict.fromkeys(one.mechanism.name for one in choices)
     return ", ".join(names), Blocks(0, runs, tuple(one.channel for one in choices))

@@ -37,7 +37,7 @@ def _numbers(section: Section) -> NumberRange:
     """The numbers low, low + step, ..., high."""
     number = (int, Decimal)
     low, high = (section.take(name, number, "a number") for name in ("low", "high"))
-    step = section.take("step", number, "the distance between two numbers that are told apart", default=1)
+    step = section.take("step", number, "the distance between two numbers that count as different", default=1)
     unit = section.take("unit", str, "what the numbers count, such as years", default="")
     random = section.choice("rounding", ("nearest", "random"), default="nearest") == "random"
     return NumberRange.of(low, high, step, random=random, clamp=_clamps(section), unit=unit)
@@ -55,7 +55,7 @@ def _clamps(section: Section) -> bool:
 
 
 def _items(section: Section) -> tuple[str, ...] | int:
-    """The items' names, or how many there are: a catalogue of tens of thousands goes by number."""
+    """Return the items' names, or their number: a catalogue of tens of thousands has no names."""
     if section.holds("values", int):
         count: int = section.take("values", int, "how many items there are")
         return count

@@ -53,7 +53,7 @@ AVERAGE = "mutual-information"
 POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
 """Distortions: to which power the distance between two numbers counts; 0 counts every wrong answer alike."""
 MOST_REPORTS = 10**12
-"""That a plan is made for."""
+"""Default number of reports for a plan."""
 
 
 def read_draft(path: Path) -> Campaign:
@@ -70,7 +70,7 @@ def read_draft(path: Path) -> Campaign:
 
 
 def read_question(path: Path, *, rounded: bool = True) -> Question:
-    """What the draft at ``path`` wants a channel for; nothing else in it is looked at.
+    """Return the question for which the draft at ``path`` needs a channel. Other sections are ignored.
 
     Args:
         rounded: whether a question about the mean of a number is over the few numbers that ``auto`` rounds to.
@@ -106,7 +106,7 @@ def read_form(path: Path) -> DraftForm | None:
 
 
 def read_bins(path: Path, made: Domain) -> list[str]:
-    """A sentence for each number of the form at ``path`` that is told apart by fewer values than its author wrote.
+    """Return a sentence for each number of the form at ``path`` that gets fewer values than its author wrote.
 
     Args:
         made: the domain that the draft was read as.
@@ -120,7 +120,7 @@ def read_bins(path: Path, made: Domain) -> list[str]:
 
 
 def _whole_question(document: dict[str, Any], folder: Path) -> Question:
-    """What a draft wants a channel for, over all values of its domain."""
+    """Return the question for which a draft needs a channel, over all values of its domain."""
     top = Section("", document)
     sections = [
         Section(name, top.take(name, dict, "a table of its own", {}))
@@ -266,12 +266,12 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
 
 
 def _is_form(document: dict[str, Any]) -> bool:
-    """Whether a draft has tables ``[[question]]`` in place of one question."""
+    """Return whether a draft has tables ``[[question]]`` in place of one question."""
     return isinstance(document.get("question"), list)
 
 
 def _require_form(document: dict[str, Any]) -> None:
-    """Refuse what a form does not have, by name."""
+    """Refuse sections that a form cannot have, by name."""
     for name in ("domain", "views", "prior"):
         if name in document:
             raise DraftError(f"[{name}] does not go with [[question]]: leave it out")
@@ -320,7 +320,7 @@ def _views(
 
 
 def _by_value(question: Question) -> Question:
-    """The question as views ask it: every view is read value by value."""
+    """Return the question as views ask it: the goal of every view is the shares of its values."""
     return dataclasses.replace(question, goal="")
 
 
@@ -387,7 +387,7 @@ def _bundled(document: dict[str, Any]) -> bool:
 
 
 def _name_of(section: Section) -> str:
-    """The mechanism that ``[mechanism]`` names."""
+    """Return the name of the mechanism in ``[mechanism]``."""
     name: str = section.take("name", str, "a mechanism's name, or auto", AUTO)
     return name.lower()
 
@@ -415,7 +415,7 @@ def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
 
 
 def _gaussian(section: Section, question: Question) -> Channel:
-    """Noise of a width that only its author can know; its level is pure, what it keeps with a delta is the audit's."""
+    """Return Gaussian noise of the draft's width. Its level is pure LDP; the audit computes (epsilon, delta)."""
     sigma = finite("mechanism", "sigma", section.take("sigma", (int, Decimal), "the noise's width in steps, above 0"))
     if sigma <= 0:
         raise DraftError("[mechanism] sigma is the standard deviation of the noise in steps, and must be above 0")

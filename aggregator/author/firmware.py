@@ -1,4 +1,4 @@
-"""The entry ``families`` of ``[mechanism]``: which families of channels the firmware of the devices has.
+"""The entry ``families`` of ``[mechanism]``: the families of channels that the devices' firmware supports.
 
 A fleet of sensors may have a few families only, and refuses every other campaign. With the entry ``auto`` chooses among
 these, and a draft that needs another is refused when it is written rather than by each device.
@@ -18,7 +18,7 @@ FAMILIES_ENTRY = 'a list of names of families, such as ["response", "subset"]'
 
 
 def families_of(document: dict[str, Any]) -> frozenset[str]:
-    """The families that a draft lists; none where it lists none, and devices have all.
+    """Return the families that a draft lists; empty if it lists none, because devices then support all.
 
     Raises:
         DraftError: an empty list, or a name that no family has.
@@ -39,7 +39,7 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
 
 
 def require_families(question: Question, views: Sequence[View]) -> None:
-    """Refuse views with channels of other families than the draft lists.
+    """Refuse views whose channels belong to families that the draft does not list.
 
     Raises:
         DraftError

@@ -1,4 +1,4 @@
-"""Chooses how finely numbers are told apart in the pairs of a form.
+"""Chooses the number of values that a number gets in the pairs of a form.
 
 A table of a number of many values with another question would be noise. So a number in a pair gets a longer step: the
 most values at which, with everybody spread evenly, the standard error of a cell is not above the share of a cell. Of
@@ -24,14 +24,14 @@ from protocol.domain import Domain, Form, NumberRange
 from protocol.domain.domain import decimal_of
 
 LEAST_BINS, MOST_BINS = 4, 16
-"""The fewest and the most values that a number is given in a pair."""
+"""Smallest and largest number of values of a number in a pair."""
 
 EXACT = Fraction(3, 2)
 """A step that ends at the highest number is taken where it is at most this much longer than the shortest one."""
 
 
 def with_bins(domain: NumberRange, most: int) -> NumberRange:
-    """Return the range with at most so many numbers: with the shortest step, or a little longer one that ends exactly.
+    """Return the range with at most this many numbers: with the shortest step, or a slightly longer one that fits.
 
     Args:
         most: at least 2.

@@ -6,7 +6,7 @@
     kind = "number"                         # and its entries, as in [domain]
     low = 17
     high = 90
-    bins = 8                                # the most values that it is told apart by; form_bins says what is usual
+    bins = 8                                # the largest number of values; form_bins chooses the default
     skippable = true
 
     [analysis]
@@ -40,7 +40,7 @@ from protocol.views import Identity, Questions, View
 
 @dataclass(frozen=True)
 class DraftForm:
-    """What a draft says of a form.
+    """The form that a draft describes.
 
     Attributes:
         form: its questions.

@@ -3,7 +3,7 @@
 A certified campaign can still have useless accuracy, be easy to manipulate, or lack information for the person. Each
 warning names what the author can change and what it would do.
 
-What is forbidden is not here: a campaign that must not exist cannot be constructed.
+Forbidden campaigns are not treated here: they cannot be constructed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
 HEAVY = 20.0
-"""People that one report may count for before an author is told."""
+"""Weight of one report, in people, above which the author is warned."""
 
 APART = 0.05
-"""Half the distance between two deciles of people who are spread evenly over a range, as a part of the range: a mean
-that is off by more is told."""
+"""Half the distance between two deciles of people who are spread evenly over a range, as a part of the range. A larger
+standard error of the mean is a warning."""
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
 
 
 def _unseen(terms: Campaign) -> Iterator[str]:
-    """At which resolutions of a campaign with views the least crowd is too small, by each view's own reports."""
+    """Warn of resolutions of a campaign with views at which the minimum number of devices is too small."""
     if isinstance(terms.domain, Form):
         return
     n, parts = terms.minimum_reports, []
@@ -97,7 +97,7 @@ def _unseen(terms: Campaign) -> Iterator[str]:
 
 
 def _mean_off(terms: Campaign) -> Iterator[str]:
-    """Of which classes that answer by a wave, or of everybody, the least crowd is too small even for the mean."""
+    """Warn of classes with a wave channel for which the minimum number of devices is too small even for the mean."""
     channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
     asked: list[tuple[str, tuple[Channel, ...]]] = [
         ("", channels),
@@ -131,6 +131,6 @@ def _left_unsaid(terms: Campaign) -> Iterator[str]:
 
 
 def _rounded(number: float) -> int:
-    """Up to two digits, so that it does not look more exact than it is."""
+    """Return the number rounded up to two digits, so that it does not look more exact than it is."""
     unit = 10.0 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / unit) * int(unit)

@@ -106,7 +106,7 @@ def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
 
 
 def _graded(section: Section, name: str, domain: Domain) -> Notion:
-    """MinID- or AvgID-LDP: a budget for each value, and the pairs of budgets whose values need no protection."""
+    """Return MinID- or AvgID-LDP: a budget for each value, and the pairs of budgets whose values need no protection."""
     budgets: list[int] = []
     named = {
         _input(domain, label, "budgets"): _nats("budgets", value)
@@ -148,7 +148,7 @@ def _geo(section: Section, domain: Domain, level: int) -> Notion:
 
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
-    """Noise as wide as secrets move the answer keeps Pufferfish privacy (Wasserstein mechanism)."""
+    """Return Pufferfish privacy by the Wasserstein mechanism: noise as wide as the secrets move the answer."""
     file = folder / section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
     if not file.is_file():
         raise DraftError(f"[privacy] scenarios: there is no file {file.name}")
@@ -208,7 +208,7 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
 
 
 def _drift(prior: Section) -> int:
-    """The chance that a person's value is another before each period, in the notion's integers, to the nearest."""
+    """Return the probability that a value changes before a period, as the notion's integer, rounded to nearest."""
     drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
     if not 0 <= drift < 1:
         raise DraftError(

@@ -31,7 +31,7 @@ ALIKE = 0.75
 
 
 class Section:
-    """One table of the TOML, whose keys are taken one by one; ``done`` refuses what nobody asked for."""
+    """One table of the TOML, whose keys are taken one by one; ``done`` refuses unknown keys."""
 
     def __init__(self, name: str, table: object) -> None:
         if not isinstance(table, dict):
@@ -149,7 +149,7 @@ def suggestion(said: str, names: Iterable[str]) -> str:
 
 
 def _folded(said: str) -> str:
-    """A name in small letters, as all names are."""
+    """Return a name in lower case."""
     return said.strip().lower()
 
 
@@ -169,6 +169,6 @@ def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> l
 
 
 def shown(value: object) -> str:
-    """A value as an error repeats it, shortened."""
+    """Return a value for an error message, shortened."""
     text = repr(str(value)) if isinstance(value, Decimal | str) else repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -1,4 +1,4 @@
-"""What a report lets somebody test: false alarms against missed detections, for pairs of answers of a campaign.
+"""Hypothesis tests that a report allows: false alarms against missed detections, for pairs of answers.
 
 Somebody sees one report of a person and asks whether the answer is x rather than x'. A test says "x" for some outputs:
 a false alarm is to say so where the answer is x', a missed detection not to say so where it is x. The best tests say
@@ -55,12 +55,12 @@ class TradeOff:
     points: tuple[tuple[float, float], ...]
 
     def missed(self, false: float) -> float:
-        """The missed detections of the best test with this part of false alarms."""
+        """Return the smallest rate of missed detections at this rate of false alarms."""
         alarms, missed = zip(*self.points, strict=True)
         return float(np.interp(false, alarms, missed))
 
     def promised(self, false: float) -> float | None:
-        """The missed detections that no test with this part of false alarms goes below; None without a promise."""
+        """Return the promised lower bound on missed detections at this rate of false alarms; None without a promise."""
         forth, back = self.bounds
         if forth is None or back is None:
             return None

@@ -21,7 +21,7 @@ LARGEST = 10**15
 
 
 class SheetError(BadData):
-    """A sheet that cannot be read. The text names the line."""
+    """A CSV file of values that cannot be read. The text names the line."""
 
     stage = "sheet"
 

@@ -120,7 +120,7 @@ def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) 
 
 
 def coarsened(question: Question, map_: Map) -> Question:
-    """Return what a view wants a channel for.
+    """Return the question for which a view needs a channel.
 
     Raises:
         NotionError: the notion would bound no two values of the view.

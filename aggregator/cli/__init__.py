@@ -1,4 +1,4 @@
-"""The command ``halftruth``: a thin skin over the library.
+"""The command ``halftruth``: a thin layer over the library.
 
 A command parses words, calls one library function, and prints what it returned, for a person or as JSON.
 What can go wrong ends in one line on stderr and an exit code: 0 done, 1 failed, 2 usage, 65 bad data, 75 not yet.
@@ -14,7 +14,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; say what to install where only a device's part of halftruth is."""
+    """Run the command line. If only the device part is installed, say what to install."""
     try:
         from aggregator.cli.shell import halftruth
     except ModuleNotFoundError as error:

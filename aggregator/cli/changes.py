@@ -1,4 +1,4 @@
-"""What changes and what differs: the command compare, and what `estimate --by period` prints."""
+"""Changes and differences: the command compare, and the output of `estimate --by period`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from protocol.campaign import Campaign, SignedCampaign
 
 @dataclass(frozen=True)
 class ChangeOutput:
-    """How a change is printed.
+    """Options for printing a change.
 
     Attributes:
         name: table, json or csv.
@@ -46,7 +46,7 @@ class ChangeOutput:
 
 @dataclass(frozen=True)
 class Course:
-    """What of a campaign's course over its periods is asked for.
+    """The requested part of a campaign's estimates by period.
 
     Attributes:
         spans: of periods; every period that has reports if None.

@@ -24,7 +24,7 @@ FORMATS = ("csv", "pdf")
 
 
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a name that promises another kind of file than codes are written to."""
+    """Refuse a file name that does not end in .csv or .pdf."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(f"codes are written to a .csv, and cards to a .pdf, not to {path.name}", ctx, param)
     return path
@@ -90,7 +90,7 @@ def codes(
 
 
 def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str | None) -> bytes:
-    """The bytes of a file of codes."""
+    """Return the bytes of a file of codes."""
     if out.suffix.lower() == ".csv":
         written = io.StringIO()
         table = csv.writer(written, lineterminator="\n")

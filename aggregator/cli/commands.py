@@ -1,4 +1,4 @@
-"""The table of commands: of each its file, its line in the list of commands, and an example.
+"""The table of commands: the file, one-line summary and an example of each.
 
 `halftruth --help` and completion read this table alone, so they load no command and no library that one needs.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class CommandEntry(NamedTuple):
-    """What is known of a command before its file is loaded.
+    """The description of a command, available before its file is loaded.
 
     Attributes:
         file: the module in ``aggregator.cli`` that adds the command to the group.
@@ -104,4 +104,4 @@ COMMANDS = {
         "reproduce", "Repeat the experiments of a paper and compare the results.", "reproduce lip --quick"
     ),
 }
-"""All commands, in the order in which a session needs them."""
+"""All commands, in the order of a typical study."""

@@ -1,4 +1,4 @@
-"""Completion: the command that sets it up in a shell, and what a campaign's name is completed with."""
+"""Completion: the command that sets it up in a shell, and the completion of campaign names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol.envelope import Kind
 from protocol.errors import HalftruthError
 
 VARIABLE = "_HALFTRUTH_COMPLETE"
-"""What click looks for in the environment, when a shell asks for completions."""
+"""The environment variable by which a shell asks click for completions."""
 
 SHELLS = ("bash", "zsh", "fish")
 

@@ -66,7 +66,7 @@ def demo(out: Path, page: bool) -> None:
 
 
 def _serve_page(folder: Path, *days: str) -> None:
-    """Make a study with a page, and serve it on this machine until told to stop."""
+    """Make a study with a page, and serve it on this machine until interrupted."""
     with bind("127.0.0.1:0") as listening:
         demonstration.write_page_inputs(folder, url(listening, None), *days)
         shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
@@ -91,7 +91,7 @@ def _serve_page(folder: Path, *days: str) -> None:
 
 
 def _open(link: str) -> None:
-    """Open a link in a browser with windows, if there is one; one for terminals would take this terminal."""
+    """Open a link in a graphical browser, if there is one; a text browser would occupy this terminal."""
     if sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(link)
 

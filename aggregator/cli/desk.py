@@ -1,4 +1,4 @@
-"""The desk's commands that bring things into a study: import, enrol, revoke, ingest.
+"""Commands that add data to a study: import, enrol, revoke, ingest.
 
 Each changes the study in one step, which is whole or not at all, and says what became of what came in.
 

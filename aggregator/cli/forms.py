@@ -171,7 +171,7 @@ def print_form_course(
 
 
 def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -> FormClasses:
-    """Estimate what is asked in each class of people, and print it with the differences from the first class."""
+    """Estimate the requested questions in each class of people, and print the differences from the first class."""
     from aggregator.estimate.form_course import form_classes
 
     if not signed.terms.classes:

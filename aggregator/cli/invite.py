@@ -17,7 +17,7 @@ FORMATS = ("svg", "pdf", "png", "html")
 
 
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a name that promises another kind of file than a poster is."""
+    """Refuse a file name without the ending of a poster format."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(f"a poster is a file that ends in .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
     return path

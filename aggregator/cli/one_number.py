@@ -70,7 +70,7 @@ def one_number(
 
 
 def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
-    """The number X of each value, of which a sum over people is made."""
+    """Return the number X of each value, which is summed over people."""
     if wanted.weights is not None:
         return weights_of(wanted.weights, terms.domain)
     if wanted.value is None:

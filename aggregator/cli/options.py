@@ -24,11 +24,11 @@ FORMS = ("table", "json", "csv")
 
 
 MOST = 10**15
-"""Of people and reports that a number is of; their squares are numbers that a float holds."""
+"""Largest number of people or reports; its square fits in a float."""
 
 
 class Number(click.FloatRange):
-    """A number in a range, and never NaN, which every range would take."""
+    """A number in a range. NaN is refused, which every comparison would let through."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = super().convert(value, param, ctx)
@@ -93,12 +93,12 @@ def require_period(terms: Campaign, period: int) -> None:
 
 
 def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a name that promises another picture than the PNG that is drawn."""
+    """Refuse a file name that does not end in .png."""
     if path is not None and path.suffix.lower() != ".png":
         raise click.BadParameter(f"pictures are PNG files: name one that ends in .png, not {path.name}", ctx, param)
     return path
 
 
 def plot(words: str) -> Callable[[Command], Command]:
-    """The option of a picture, with what is drawn in words."""
+    """Return the option --plot with this help text."""
     return click.option("--plot", type=shell.writable, callback=require_picture, help=f"{words}, PNG.")

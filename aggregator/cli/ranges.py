@@ -1,4 +1,4 @@
-"""What `halftruth estimate` is asked of ordered values: --quantiles, --cdf, --bins, --above, --between.
+"""Options of `halftruth estimate` for ordered values: --quantiles, --cdf, --bins, --above, --between.
 
 How they are estimated: estimate.ordered. How they are shown: present.ordered.
 """
@@ -74,7 +74,7 @@ class Ranges:
 
 @dataclass(frozen=True)
 class Over:
-    """What quantiles and ranges are estimated over.
+    """The periods or classes over which quantiles and ranges are estimated.
 
     Attributes:
         by: ``period`` or ``class``.
@@ -101,7 +101,7 @@ def estimate_ranges(
     where: str | None,
     margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
-    """What was asked, of one tally."""
+    """Return the requested quantiles and ranges of one tally."""
     from aggregator.estimate.ordered import NotOrdered, ordered
 
     domain, parts = signed.terms.domain, asked.require_parts()
@@ -138,7 +138,7 @@ def estimate_course(
     level: float,
     where: str | None,
 ) -> OrderedCourse:
-    """Return what was asked, of each period or of each class."""
+    """Return the requested quantiles and ranges of each period or class."""
     from aggregator.cli.spans import ends_of, spans_of
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import by_class, by_period
@@ -164,7 +164,7 @@ def estimate_course(
 
 
 def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str | None, level: float) -> OrderedCourse:
-    """Return what was asked of two campaigns or classes, and the differences."""
+    """Return the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import of_sides
 
@@ -206,7 +206,7 @@ def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | N
 
 
 def print_ranges(found: Ordered, asked: Ranges, form: str, plot: Path | None) -> None:
-    """Print what was asked, and draw it with the distribution function."""
+    """Print the requested quantiles and ranges, and draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
     told = found if asked.cdf else replace(found, cdf=())

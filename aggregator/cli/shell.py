@@ -1,4 +1,4 @@
-"""What all commands share: the group, exit codes, JSON, files, progress."""
+"""Functions that all commands share: the group, exit codes, JSON, files, progress."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Failure(click.ClickException):
 
 
 def visible(text: str) -> str:
-    """The text, with escapes in place of what a terminal would obey or hide: control and format characters.
+    """Return the text with control and format characters escaped, which a terminal would obey or hide.
 
     File names, and whatever else comes from elsewhere, may hold them.
     """
@@ -53,7 +53,7 @@ def _visible_refusals() -> Iterator[None]:
 
 
 class CommandGroup(click.Group):
-    """A group that loads a command when it is asked for, and turns what the library refuses into a ``Failure``."""
+    """A group that loads each command on demand, and turns errors of the library into a ``Failure``."""
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
         with _visible_refusals():
@@ -104,7 +104,7 @@ class CommandGroup(click.Group):
 
 
 def exit_code_of(error: HalftruthError) -> int:
-    """The exit code that ``error`` ends a command with."""
+    """Return the exit code for an error."""
     if isinstance(error, BadData | NotInDomain):
         return BAD_DATA
     return NOT_YET if isinstance(error, NotYet) else FAILED
@@ -118,7 +118,7 @@ def _reason(error: OSError) -> str:
 
 
 class _PathOrBucket(click.Path):
-    """A file or folder as click has it, or a place in a bucket, which is looked for when it is used."""
+    """A file or folder, or a place in a bucket, which is checked when it is used."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str) or not is_remote(value):
@@ -171,7 +171,7 @@ existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path
 
 
 def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> None:
-    """The study that a command names itself, in place of the one named before it."""
+    """Replace the study named before the command by the one named after it."""
     if study is not None:
         ctx.obj = study
 
@@ -205,7 +205,7 @@ writable = _InFolder(dir_okay=False, path_type=Path)
 
 
 def study_folder(ctx: click.Context) -> Place:
-    """The folder, or the prefix in a bucket, that --study names."""
+    """Return the folder, or the prefix in a bucket, that --study names."""
     folder = ctx.obj
     if not isinstance(folder, Path | Remote):
         raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
@@ -237,22 +237,22 @@ def author_key(path: Path) -> keys.AuthorKey:
 
 
 def say(text: str) -> None:
-    """A line for the person at the desk, on stdout."""
+    """Print a line on stdout."""
     click.echo(visible(text))
 
 
 def warn(text: str) -> None:
-    """A line that must not spoil what a script reads, on stderr."""
+    """Print a line on stderr, so that stdout stays machine-readable."""
     click.echo(visible(text), err=True)
 
 
 def print_json(value: Any) -> None:
-    """The machine-readable form, on stdout."""
+    """Print JSON on stdout."""
     click.echo(visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
 
 
 def console() -> Console:
-    """Where tables are drawn; wide enough for them when nobody is looking."""
+    """Return the console for tables; wide enough for them if stdout is no terminal."""
     from rich.console import Console  # a fifth of what the help may take
 
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
@@ -271,7 +271,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 def require_new(path: Path) -> None:
-    """Refuse to write in place of a file.
+    """Refuse to overwrite a file.
 
     Raises:
         Failure: ``path`` exists.
@@ -282,7 +282,7 @@ def require_new(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """A file that appears whole or not at all, and never in place of another.
+    """Write a file atomically: it appears complete or not at all, and never replaces another.
 
     Raises:
         Failure: ``path`` exists.

@@ -128,7 +128,7 @@ def simulate(
 def _people_of(
     terms: Campaign, truth_file: Path | None, priors_file: Path | None, seed: int | None
 ) -> tuple[simulation.Truth, str]:
-    """What the simulated people hold and declare; and, where they drew it, the same as a CSV file, else ""."""
+    """Return the true answers and declared priors of the simulated people, and the drawn answers as CSV text, or ""."""
     if truth_file is not None:
         truth = simulation.read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
         return truth, ""

@@ -35,7 +35,7 @@ def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span
 
 
 def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
-    """Every period that has reports."""
+    """Return every period that has reports."""
     counted = study.periods(signed)
     if not counted:
         raise NotEnough(f"{signed.terms.title!r} has no reports yet: ingest some")

@@ -1,4 +1,4 @@
-"""The command status: what a study holds."""
+"""The command status: the content of a study."""
 
 from __future__ import annotations
 

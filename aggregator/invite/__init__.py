@@ -1,4 +1,4 @@
-"""The invitation to a study: its link, the link as a QR code, and a poster of who asks what and what is promised.
+"""The invitation to a study: its link, a QR code of the link, and a poster with the question and the promise.
 
 invitation  the link of a campaign, and for whom it is refused
 code        the QR code, and how a terminal shows it

@@ -1,4 +1,4 @@
-"""Cards with single-use codes, eight on an A4 page, to be cut apart: a QR code with the link, and what it is for.
+"""Cards with single-use codes, eight on an A4 page to be cut apart: a QR code of the link, and its purpose.
 
 What a code is: aggregator.receive.codes. What a link is: protocol.link.
 """

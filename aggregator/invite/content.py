@@ -1,4 +1,4 @@
-"""What stands on a poster: the campaign's own texts and its promise, in one language.
+"""The content of a poster: the campaign's texts and its promise, in one language.
 
 Where it stands: layout.
 """
@@ -47,7 +47,7 @@ class PosterContent:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """All of them."""
+        """All texts of the poster."""
         return (
             self.head, self.title, self.question, self.purpose, self.part, *self.steps, self.when, self.link,
             self.promised, self.promise, *self.foot,

@@ -1,4 +1,4 @@
-"""The link of a campaign: where its study answers, and whose key it was signed with.
+"""The link of a campaign: the study's address, and the fingerprint of the author's key.
 
 What a link is: protocol.link. How it is printed: poster.
 """
@@ -13,7 +13,7 @@ from protocol.link import Link
 
 
 class NoInvitation(HalftruthError):
-    """Nobody can be invited to this campaign, or not to this address."""
+    """A campaign without a valid invitation link, or an unusable address."""
 
 
 def invite(signed: SignedCampaign, now: int, address: str | None = None, closes: int | None = None) -> Link:

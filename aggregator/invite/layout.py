@@ -1,4 +1,4 @@
-"""Where everything stands on a poster: lines, boxes and the code, in millimetres from the top left of an A4 page.
+"""The layout of a poster: lines, boxes and the code, in millimetres from the top left of an A4 page.
 
 Texts are as long as an author wrote them, so the page is laid out at falling sizes until it fits; room that is left is
 spread between its parts.
@@ -57,7 +57,7 @@ class LetterStyle:
         return self.size * self.leading * POINT
 
     def width(self, text: str) -> float:
-        """Millimetres that a text takes at most; neighbouring letters may stand closer."""
+        """Return an upper bound of a text's width in millimetres; kerning may make it narrower."""
         family = (self.weight, self.mono)
         return sum(_advance(letter, *family) for letter in text) * self.size * POINT
 
@@ -112,7 +112,7 @@ class _Section:
 
 
 def page_of(content: PosterContent) -> PosterPage:
-    """Lay a poster out.
+    """Return the layout of a poster.
 
     Raises:
         TextsTooLong

@@ -48,7 +48,7 @@ class Wording:
     day: str
 
     def date(self, seconds: int) -> str:
-        """The day of a moment, UTC."""
+        """Return the day of a time as text, UTC."""
         found = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
         return self.day.format(day=found.day, month=self.months[found.month - 1], year=found.year)
 

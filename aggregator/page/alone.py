@@ -1,4 +1,4 @@
-"""The page of a campaign as one file, which no server need send.
+"""The page of a campaign as one file that works without a server.
 
 A browser lets no policy name an address by number, but for 127.0.0.1 (CSP 3, 6.7.2.9); so a study that has only a
 number for an address serves its page itself.

@@ -30,7 +30,7 @@ _ENDS_SCRIPT = re.compile(r"<!--|</?script|^-->", re.IGNORECASE | re.MULTILINE)
 
 @dataclass
 class _Module:
-    """What a module asks for and gives.
+    """A module with its imports and exports.
 
     Attributes:
         imports: of each statement the module it names, and pairs of a name there and here; ("*", here) for all of it.
@@ -48,7 +48,7 @@ class _Module:
 
 
 def bundle(entry: Path) -> str:
-    """A module and all that it imports, as one script.
+    """Return a module and its imports as one script.
 
     Args:
         entry: its file; the exports of this module are dropped.

@@ -1,4 +1,4 @@
-"""The HTML document of a campaign's page: its data, its script, its style, and the policy that allows no more.
+"""The HTML document of a campaign's page: data, script, style, and the content security policy.
 
 The document is one file and runs one script, the linked modules of edge_sdk/web. Its policy names that script and the
 style by their hashes, allows no other and no markup made from text, and lets the page talk to the study only. What an
@@ -49,7 +49,7 @@ _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u20
 
 @dataclass(frozen=True)
 class PageCode:
-    """What every page runs, and how it looks."""
+    """The script and the style of every page."""
 
     script: str = field(repr=False)
     style: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""The page for somebody whose link leads to no page now, in words and in both languages."""
+"""The error page for a link that leads to no page now, in both languages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""For eyes and for programs: tables, documents and pictures of what was found."""
+"""Output for people and programs: tables, documents and pictures of estimates."""

@@ -1,4 +1,4 @@
-"""The coasts of the world and the borders of its countries, to find one's way on a map.
+"""Coasts and country borders, drawn below maps for orientation.
 
 The file is the one that the app draws: Natural Earth's land and countries at 1:110m (public domain,
 naturalearthdata.com), in hundredths of a degree. The desk does not import the app, so it has a copy, and a test holds
@@ -32,7 +32,7 @@ class Lines:
 
 @cache
 def lines() -> Lines:
-    """Return what the file holds."""
+    """Return the coasts and borders in the file."""
     packed = resources.files("aggregator").joinpath("data", "coast.bin").read_bytes()
     numbers = np.frombuffer(zlib.decompress(packed), dtype="<u2").astype(np.int64)
     outlines, borders, corners = numbers[:3].tolist()

@@ -41,7 +41,7 @@ COLUMNS = ("value", *NUMBERS[:-1], *FLAGS, "value_kind")
 
 
 class NoMap(HalftruthError, ValueError):
-    """GeoJSON was asked of values that are not cells of a grid."""
+    """GeoJSON was requested for values that are not cells of a grid."""
 
 
 def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
@@ -73,14 +73,14 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
 
 
 def estimate_csv(found: Estimate, period: int | None = None) -> str:
-    """A header and a row for each value; an unknown number is empty. Arguments as of ``estimate_rows``."""
+    """Return CSV with a row for each value; an unknown number is empty. Arguments as in ``estimate_rows``."""
     about = ("campaign", "campaign_id", "class", "period", "reports", "method")
     columns = (*COLUMNS, "resolution", *about, *(() if found.prior is None else ("prior",)))
     return csv_text(columns, estimate_rows(found, period))
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """A header and the rows.
+    """Return rows as CSV with a header.
 
     A text that a spreadsheet would take for a formula, and no number is, gets an apostrophe before it (OWASP, CSV
     injection); it is then shown as text.
@@ -93,7 +93,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def cell(value: Any) -> Any:
-    """What is written for a value of a row."""
+    """Return the CSV text of a cell."""
     formula = isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBERS.fullmatch(value)
     return f"'{value}" if formula else value
 
@@ -144,7 +144,7 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
 
 
 def _cells_of(districts: Integers) -> list[Integers]:
-    """The cells of each district, rising."""
+    """Return the cells of each district, in increasing order."""
     return np.split(np.argsort(districts, kind="stable"), np.cumsum(np.bincount(districts))[:-1])
 
 
@@ -173,6 +173,6 @@ def _rectangle(grid: Grid, first_row: int, last_row: int, first: int, last: int)
 
 
 def answer_csv(answer: Answer) -> str:
-    """A header and one row."""
+    """Return CSV with a header and one row."""
     row = answer.as_json()
     return csv_text(list(row), [row])

@@ -39,16 +39,16 @@ class ExportedEstimates:
 
     @property
     def reports(self) -> int:
-        """The reports of all periods that have an estimate."""
+        """Return the number of reports in all periods that have an estimate."""
         return sum(found.reports for found, _ in self.estimates if found.where is None)
 
     @property
     def periods(self) -> int:
-        """How many periods have an estimate."""
+        """Return the number of periods that have an estimate."""
         return len({period for _, period in self.estimates})
 
     def as_json(self) -> dict[str, Any]:
-        """What is in the table."""
+        """Return a summary of the table."""
         table = self.table
         return {
             "rows": table.num_rows,

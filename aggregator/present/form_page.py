@@ -87,7 +87,7 @@ def form_page(
 def _each(
     signed: SignedCampaign, tally: Tally, which: Sequence[tuple[str, ...]], level: float, margins: Sequence[KnownMargin]
 ) -> tuple[list[FormEstimate], list[Exception]]:
-    """The estimates that can be made, and why others cannot."""
+    """Return the estimates that can be made, and for each other one the reason."""
     found, missing = [], []
     for names in which:
         try:

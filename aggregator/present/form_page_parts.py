@@ -1,4 +1,4 @@
-"""What all parts of a form's page have in common: intervals in words, and tables that scroll by themselves."""
+"""Elements that all parts of a form's page use: intervals in words, and tables that scroll."""
 
 from __future__ import annotations
 

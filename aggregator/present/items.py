@@ -1,4 +1,4 @@
-"""Words for item sets that every table and page needs."""
+"""Texts about item sets that all tables and pages use."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from protocol.domain import Domain, Items
 
 
 def numbering(domain: Domain) -> str:
-    """How items without names are numbered, in words; empty for every other domain."""
+    """Return a sentence on how items without names are numbered; empty for every other domain."""
     return f"numbered 1 to {domain.count:,}" if isinstance(domain, Items) and isinstance(domain.labels, int) else ""

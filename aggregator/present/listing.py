@@ -111,7 +111,7 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _rounding(terms: Campaign) -> list[tuple[str, str]]:
-    """The row of the few numbers that answers are rounded to at random."""
+    """Return the row of the numbers to which answers are rounded at random."""
     domain = terms.domain
     if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
         return []
@@ -248,7 +248,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
 
 
 def _views_counted(row: CampaignStatus) -> Table:
-    """How many devices each view of a campaign has, beside the number expected."""
+    """Return rows with the number of devices of each view, beside the expected number."""
     table = Table(box=None, pad_edge=False, title=Text(f"\nViews of {row.name}"), title_justify="left")
     for name in ("view", "devices", "expected"):
         table.add_column(name, justify="right")
@@ -261,7 +261,7 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 
 def _revoked(periods: Mapping[int, int]) -> str:
-    """How many keys are revoked, and from which periods on, where that is not from the first."""
+    """Return the number of revoked keys in words, with the first revoked period unless it is period 0."""
     later = [period for period in periods if period]
     said = f"{sum(periods.values()):,} revoked"
     if not later:
@@ -283,7 +283,7 @@ def batch_table(batch: BatchFile) -> Table:
 
 
 def checkup_table(findings: Iterable[CheckResult]) -> Table:
-    """The findings of a check-up."""
+    """Return a table of the findings of ``doctor``."""
     return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
 
 

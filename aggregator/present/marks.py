@@ -60,7 +60,7 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
 
 
 def _said(found: Estimate, cut: Regions, region: int) -> str:
-    """The place, its share and its interval, and what of it the region shows."""
+    """Return the text of a mark: place, share, interval, and what the region shows."""
     if not found.resolutions:
         x = int(cut.districts[region])
         label, share, low, high = found.label(x), found.share[x], found.all_low[x], found.all_high[x]

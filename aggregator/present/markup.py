@@ -1,4 +1,4 @@
-"""Markup: HTML elements, made so that text cannot become markup.
+"""HTML elements, built so that text cannot become markup.
 
 ``Html`` is markup and every other string is text, which is escaped on its way in. So what an author or a
 device wrote is read as nothing but text, wherever it ends up.
@@ -15,7 +15,7 @@ _EMPTY = ("meta", "link", "img", "wbr")
 
 
 class Html(str):
-    """Markup, as against text."""
+    """HTML markup, as opposed to plain text."""
 
     __slots__ = ()
 

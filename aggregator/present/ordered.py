@@ -76,7 +76,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
 
 
 class TrueOrdered:
-    """What a rehearsal knows of the numbers of an estimate.
+    """The true values of quantiles and ranges, from --truth.
 
     Args:
         share: (k,) the true shares.
@@ -134,7 +134,7 @@ def heading(terms: Campaign) -> str:
 
 
 def value_text(value: Value) -> str:
-    """Return a value as a reader has it."""
+    """Return a value as text for people."""
     return value if isinstance(value, str) else f"{value:,.10g}"
 
 

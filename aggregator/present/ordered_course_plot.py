@@ -28,7 +28,7 @@ WIDE = 3
 
 
 class TooManySides(HalftruthError, ValueError):
-    """A picture of more sides than anybody can compare was asked for."""
+    """A picture of too many sides was requested."""
 
 
 def draw_course(course: OrderedCourse, path: Path) -> None:

@@ -106,7 +106,7 @@ def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> lis
 
 
 def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
-    """The section of what changed over the periods, or differs between classes: its anchor, title and parts."""
+    """Return the section on changes between periods or differences between classes: anchor, title and parts."""
     if isinstance(course, Trend):
         return "course", "Over the periods", course_section(course)
     return "course", "By class" if course.by == "class" else "Over the periods", ordered_course_section(course)
@@ -115,7 +115,7 @@ def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
 def html_page(
     terms: Campaign, header: Html, boxes: Sequence[Html], sections: Sequence[tuple[str, str, Sequence[Html]]]
 ) -> str:
-    """Put a page together.
+    """Return a complete HTML page.
 
     Args:
         boxes: what is read first.
@@ -145,7 +145,7 @@ def html_page(
 
 
 def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | None = None) -> str:
-    """SHA-256, in hex, of what an estimate is made from.
+    """Return the SHA-256, in hex, of the input of an estimate.
 
     It is taken of a JSON text in ASCII, keys sorted and no blanks: {"campaign": id in hex, "counts": [...], "period":
     p or null, "rejected": {class: count above zero}, "reports": n}. Beside them "declared": [[level, weight, ...], ...]
@@ -187,7 +187,7 @@ def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> li
 def source_section(
     campaign_id: bytes, method: str, level: float, tally: Tally, period: int | None, where: str | None = None
 ) -> list[Html]:
-    """The digest of what went in.
+    """Return the section with the digest of the input.
 
     Args:
         method: and a comma; empty where there is one only.

@@ -1,4 +1,4 @@
-"""What changed over the periods, or differs between classes, on the page of an estimate.
+"""The section of the report page on changes between periods or differences between classes.
 
 The rest of the page: page. Tables for a terminal: trends, ordered_course.
 """
@@ -67,7 +67,7 @@ def course_section(trend: Trend) -> list[Html]:
 
 
 def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
-    """The districts of one resolution that have surely changed."""
+    """Return a table of the districts of one resolution with a significant change."""
     latest, shown = trend.latest, each.sure[:ROWS]
     places = places_of(each, shown)
     name = district_name(latest.terms.domain, each.resolution)

@@ -1,4 +1,4 @@
-"""How the numbers on the page of an estimate were made.
+"""The section of the report page on the method.
 
 The rest of the page: page.
 """

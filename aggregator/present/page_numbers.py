@@ -139,7 +139,7 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
 
 
 def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
-    """The districts of one resolution that are surely above zero."""
+    """Return a table of the districts of one resolution that are significantly above zero."""
     shown = held(each)
     places = decimals(each, shown)
     names = ["district", "share", "unbiased", "standard error", f"{100 * found.level:.4g}% for all together"]

@@ -1,4 +1,4 @@
-"""What people were promised, on the page of an estimate.
+"""The section of the report page on the privacy promise.
 
 The rest of the page: page.
 """
@@ -67,7 +67,7 @@ def promise_section(audit: Audit) -> list[Html]:
 
 
 def _tests(terms: Campaign) -> list[Html]:
-    """What tests of one report can tell, drawn; nothing where each class has a channel of its own, or it is large."""
+    """Return a chart of the best tests of one report; nothing with a channel for each class, or a large one."""
     try:
         found = trade_offs(terms)
     except (NoTradeOff, TooLarge):
@@ -93,7 +93,7 @@ def _tests(terms: Campaign) -> list[Html]:
 
 
 def _below(part: float) -> str:
-    """A part in per cent, rounded down: nobody is told that tests err more often than they do."""
+    """Return a rate in percent, rounded down, so that the error of a test is never overstated."""
     return f"{math.floor(part * 1000 + 1e-9) / 10:.1f}%"
 
 

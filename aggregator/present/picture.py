@@ -1,4 +1,4 @@
-"""A picture's file: whole, or not there.
+"""Writes picture files; a file is complete or absent.
 
 A picture is made in memory and written aside, and takes its name when it is on the disk.
 
@@ -54,5 +54,5 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def plain(text: str, most: int) -> str:
-    """Text that matplotlib does not read as a formula, of ``most`` characters."""
+    """Return text of at most ``most`` characters that matplotlib does not read as a formula."""
     return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")

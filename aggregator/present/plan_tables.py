@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
-    """How many people each goal takes, what is asked of them, and the errors of all three questions.
+    """Return a table of the number of people that each goal needs, the mechanism, and the expected errors.
 
     Args:
         goals: of ``whole``; one at least.
@@ -79,7 +79,7 @@ ERRORS = {
 
 
 def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
-    """What is known of each class of people, and of everybody.
+    """Return a table of the expected errors for each class of people and for everybody.
 
     Args:
         plans: the last is that of everybody.
@@ -146,7 +146,7 @@ def _asked_by(one: GoalPlan) -> str:
 
 
 def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, unsuited: bool = False) -> Table:
-    """Every mechanism that serves a question, the chosen one first.
+    """Return a table of every suitable mechanism for a question, the chosen one first.
 
     Args:
         unsuited: the caption says of each other mechanism why it does not serve; else how many they are.
@@ -187,7 +187,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
 
 
 def _promised(question: Question) -> str:
-    """The notion and its level, and for how far around a prior it is kept."""
+    """Return the notion, its level and, for a ball of priors, the radius."""
     notion = question.notion
     words = f"{notion.name} at {exact.in_nats(notion.level)}"
     if isinstance(notion, Information) and notion.radius:
@@ -203,7 +203,7 @@ def _size(question: Question) -> str:
 
 
 def _unsuited(rows: Sequence[PlanRow]) -> str:
-    """The mechanisms that do not serve, by reason."""
+    """Return the unsuitable mechanisms by reason."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.candidate is None:
@@ -212,7 +212,7 @@ def _unsuited(rows: Sequence[PlanRow]) -> str:
 
 
 def _left_out(rows: Sequence[PlanRow]) -> str:
-    """How many mechanisms do not serve."""
+    """Return a sentence on the number of unsuitable mechanisms."""
     number = sum(row.candidate is None for row in rows)
     return (
         f"{number:,} more {'does' if number == 1 else 'do'} not serve this question: --all says why" if number else ""
@@ -220,7 +220,7 @@ def _left_out(rows: Sequence[PlanRow]) -> str:
 
 
 def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
-    """What each view of a draft would be, a row a view.
+    """Return a table with a row for each view of a draft.
 
     Args:
         views: with the keys of ``views`` in the JSON of a plan.
@@ -238,7 +238,7 @@ def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def form_tables(found: FormPlan) -> list[Table]:
-    """What is learnt of each question of a form, and of each pair that is asked together."""
+    """Return tables of the expected errors for each question of a form and for each pair."""
     questions = Table(
         box=None, pad_edge=False, title=f"{found.reports:,} people at {exact.in_nats(found.level)}: each question",
         title_justify="left",

@@ -112,7 +112,7 @@ def _bars(found: Estimate, truth: Floats | None) -> Figure:
 
 
 def _write_shares(axes: Axes, found: Estimate, shown: list[int], truth: Floats | None) -> None:
-    """Each share in figures, right of everything drawn in its row."""
+    """Write each share as a number, right of everything drawn in its row."""
     places = min(decimals(found, shown), 2)
     rows = [found.share, ends(found, len(shown))[1], found.raw] + ([] if truth is None else [truth])
     right = np.nanmax([row[shown] for row in rows], axis=0)
@@ -221,7 +221,7 @@ def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
 
 
 def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
-    """What the colours of the map of shares are of."""
+    """Return a sentence on what the colours of the map show."""
     pale = f"pale: {doubtful:,} of {found.size:,} cells that may be empty"
     if not found.resolutions:
         return f"share; {pale}"

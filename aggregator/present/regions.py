@@ -1,4 +1,4 @@
-"""The regions of a map: each part of it at the finest resolution that holds there.
+"""The regions of a map: each part at the finest resolution that its reports support.
 
 A district holds where its simultaneous interval lies above zero. A cell that does not is drawn as part of the district
 around it that does, and shows what is left of that district's share, spread evenly; so a picture is no finer than what

@@ -92,18 +92,18 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
 
 
 def held(each: Resolution) -> list[int]:
-    """The districts of a resolution that are surely above zero, the largest first, at most ``HELD``."""
+    """Return the districts of a resolution that are significantly above zero: at most ``HELD``, the largest first."""
     order = np.argsort(-each.share, kind="stable")
     return [int(z) for z in order[each.above_zero[order]][:HELD]]
 
 
 def district_words(found: Estimate, each: Resolution) -> str:
-    """What the districts of a resolution are, how many, and how many are surely above zero."""
+    """Return a phrase on the districts of a resolution: their size, number, and number significantly above zero."""
     return f"{each.size:,} {district_name(found.terms.domain, each.name)}: {int(each.above_zero.sum()):,} above zero"
 
 
 def district_name(domain: Domain, resolution: str) -> str:
-    """What districts of a resolution are called, by its name in tables."""
+    """Return the name of a district of a resolution."""
     if not resolution.isdecimal():
         return resolution
     if isinstance(domain, Grid):
@@ -149,7 +149,7 @@ def away(found: Estimate, truth: Floats) -> float:
 
 
 def distance_name(domain: Domain) -> str:
-    """The measure of ``away``."""
+    """Return the name of the distance that ``away`` computes."""
     return "mean absolute difference" if isinstance(domain, Items) else "total variation distance"
 
 
@@ -160,7 +160,7 @@ def distance(found: Estimate, truth: Floats) -> str:
 
 
 def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
-    """The values to show: all in their own order, or a selection.
+    """Return the values to show: all in domain order, or a selection.
 
     A selection is of the values that are surely above zero, by share, ``rows`` at most; then, up to ``fewest`` in all,
     of the others. Where no intervals are known it is of the ``rows`` largest.
@@ -208,7 +208,7 @@ def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
 
 
 def percent(share: float, places: int) -> str:
-    """A share for people; a share that is not known is a dash."""
+    """Return a share as text in percent; an unknown share is a dash."""
     return "-" if math.isnan(share) else f"{100 * share:.{places}f}%"
 
 

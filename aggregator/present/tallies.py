@@ -61,7 +61,7 @@ class Exported:
     version: int
 
     def as_json(self) -> dict[str, Any]:
-        """What is in the table."""
+        """Return a summary of the table."""
         return {
             "rows": self.table.num_rows,
             "columns": self.table.column_names,
@@ -116,7 +116,7 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
 
 
 def _devices(terms: Campaign, tally: Tally, view: int, place: int) -> int:
-    """How many devices there are at least in a period and a view, and in the class at ``place`` if there are any."""
+    """Return the minimum number of devices in a period and a view, and in the class at ``place`` if any."""
     return devices_of((within(terms, tally, terms.classes[place])[1] if terms.classes else tally).by_view[view])
 
 

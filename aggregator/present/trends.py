@@ -240,7 +240,7 @@ _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_
 
 
 def entitled(found: Estimate) -> str:
-    """The campaign's title, and the class of people that it is cut down to."""
+    """Return the campaign's title, with the class of people if only one is estimated."""
     return found.terms.title + ("" if found.where is None else f", class {found.where}")
 
 
@@ -282,7 +282,7 @@ def foremost_places(found: Difference, rows: int) -> list[Place]:
 
 
 def selection_of_places(found: Difference, shown: int) -> str:
-    """What ``foremost_places`` has chosen, in words."""
+    """Return a description of the selection of ``foremost_places``."""
     if not found.coarser:
         return selection(found, shown) if shown < len(found.raw) else ""
     sure, what = len(sure_places(found)), "changes" if found.paired else "differences"
@@ -293,7 +293,7 @@ def selection_of_places(found: Difference, shown: int) -> str:
 
 
 def selection(found: Difference, shown: int) -> str:
-    """What ``foremost`` has chosen, in words."""
+    """Return a description of the selection of ``foremost``."""
     sure, what = len(found.sure), "changes" if found.paired else "differences"
     if sure >= shown:
         return f"the {shown} surest {what} of {len(found.raw):,} values"
@@ -306,7 +306,7 @@ def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
 
 
 def interval_name(found: Difference, shown: int) -> str:
-    """What ``ends`` are called."""
+    """Return the name of the intervals that ``ends`` returns."""
     return f"{'' if shown == len(found.raw) else 'simultaneous '}{100 * found.level:.4g}% interval"
 
 
@@ -334,7 +334,7 @@ def between(low: float, high: float, places: int) -> str:
 
 
 def course(shares: list[float]) -> str:
-    """Shares in characters, from nothing to the largest of them; of many, as many as fit."""
+    """Return a line of block characters for shares, scaled to the largest; as many as fit."""
     if len(shares) > LETTERS:
         shares = [shares[round(at * (len(shares) - 1) / (LETTERS - 1))] for at in range(LETTERS)]
     most = max(shares)
@@ -344,7 +344,7 @@ def course(shares: list[float]) -> str:
 
 
 def dates(terms: Campaign, span: Span) -> tuple[str, str]:
-    """When a span begins and ends, UTC."""
+    """Return the first and last day of a span as text, UTC."""
     begins = terms.opens + span.first * terms.period_seconds
     closes = min(terms.opens + (span.last + 1) * terms.period_seconds, terms.closes)
     return moment(begins, terms.period_seconds), moment(closes, terms.period_seconds)

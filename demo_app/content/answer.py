@@ -1,4 +1,4 @@
-"""Answers as screens show them: what will leave for one and what it could tell, what was answered, and the ledger.
+"""Answers as screens show them: what is sent for one and what it could reveal, the answers given, and the ledger.
 
 A true answer is the person's own, so no repr shows it, its report, or what it cost.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 
 @dataclass(frozen=True)
 class Leaving:
-    """What will leave this phone for an answer, and what it could tell.
+    """What will be sent for an answer, and what it could reveal.
 
     Attributes:
         kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it; "form" of several.
@@ -66,7 +66,7 @@ class Leaving:
     def of(
         cls, device: Device, campaign_id: bytes, now: int, value: str, preview: Preview, receipt: Receipt | None = None
     ) -> Leaving:
-        """What leaves for an answer.
+        """Return what is sent for an answer.
 
         Args:
             value: as the question's own kind of answer is written.

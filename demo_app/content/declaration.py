@@ -96,7 +96,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class TypedShares:
-    """What was typed, added up.
+    """The typed shares and their sum.
 
     Attributes:
         total: percent.
@@ -140,7 +140,7 @@ def weights_of(typed: Mapping[str, str]) -> dict[str, int]:
 
 
 def _hundredths(text: str) -> int:
-    """A typed share in the smallest one that can be typed.
+    """Return a typed share in hundredths of a percent.
 
     Raises:
         ValueError: not a number above 0, or with more decimal places.

@@ -1,4 +1,4 @@
-"""The post as screens show it: what waits to leave, and what became of an attempt to send it.
+"""The outbox as screens show it: waiting reports, and the result of an attempt to send them.
 
 Only what the study acknowledged is sent.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 
 @dataclass(frozen=True)
 class WaitingReports:
-    """What waits to leave of one campaign.
+    """The waiting envelopes of one campaign.
 
     Attributes:
         title: of the campaign.
@@ -46,7 +46,7 @@ class WaitingReports:
 
 @dataclass(frozen=True)
 class OutboxContent:
-    """What waits to leave."""
+    """The waiting envelopes of all campaigns."""
 
     uploads: tuple[WaitingReports, ...]
     envelopes: int
@@ -78,7 +78,7 @@ class OutboxContent:
 
 
 def _kinds(waits: Sequence[Outgoing]) -> tuple[tuple[str, int, int], ...]:
-    """What waits, by what it is."""
+    """Return the number of waiting envelopes by kind."""
     found: dict[str, list[int]] = {}
     for one in waits:
         found.setdefault(one.kind, []).append(len(one.data))
@@ -105,7 +105,7 @@ class Delivery:
 
     @classmethod
     def of(cls, sent: Sent, left: int) -> Delivery:
-        """What became of an attempt that leaves so many envelopes."""
+        """Return the result of an attempt after which ``left`` envelopes wait."""
         from edge_sdk.transport.upload import Outcome
 
         order = (Outcome.REFUSED, Outcome.ELSEWHERE, Outcome.FOREIGN, Outcome.FAILED, Outcome.WAITING)

@@ -116,7 +116,7 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
 
 
 def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
-    """What a joined campaign calls its values in the person's language, by its own labels."""
+    """Return the names of a joined campaign's values in the person's language, by label."""
     campaign = device.campaign(campaign_id)
     own, said = campaign.own_texts.labels, campaign.texts(spoken()).labels
     return {} if said is own else dict(zip(own, said, strict=True))
@@ -124,7 +124,7 @@ def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Overview:
-    """The first screen: what is joined, the budget, and how many reports wait."""
+    """The first screen: joined campaigns, the budget, and the number of waiting reports."""
 
     cards: tuple[StudyCard, ...]
     gauge: BudgetContent
@@ -132,7 +132,7 @@ class Overview:
 
     @classmethod
     def of(cls, device: Device, now: int) -> Overview:
-        """The joined campaigns: those that want an answer first, then those nobody agreed to, then the others."""
+        """Return the joined campaigns: those that ask for an answer, those without consent, then the others."""
         order = (OPEN, NEW, ANSWERED, UPCOMING, OVER)
         cards = sorted(
             (StudyCard.of(device, campaign_id, now) for campaign_id in device.campaigns),

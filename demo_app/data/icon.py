@@ -1,4 +1,4 @@
-"""Draw the app's icon: nine answers, some told as they are, some by chance.
+"""Draw the app's icon: nine answers, some reported as they are, some at random.
 
 The picture is a few circles, so it is computed, smoothed by 4 x 4 samples a pixel, and written as PNG by the
 standard library; the result is committed.

@@ -1,4 +1,4 @@
-"""The screens: what is seen, one module each, made of widgets and filled with what the model returned.
+"""The screens, one module each: widgets filled with what the model returned.
 
     studies    the joined campaigns, the budget in a line, what waits          first
     add        the study's address, what it offers, a campaign's file
@@ -11,12 +11,12 @@
     leaving    what will leave this phone: the chances before, the bytes after
     delivered  what became of an attempt to send
     history    what was answered, whether it was counted, the ledger; forgetting
-    told       what all reports about the same told together
+    exposure   what all reports about the same question reveal together
     outbox     what waits, and sending it
     budget     the gauge, and caps to lower
     settings   language, look, address, and forgetting everything
     device     what the store can and cannot promise
     trouble    a store that was restored, copied or damaged
 
-A screen asks the app to have something done and is told the result; it never touches the device itself.
+A screen asks the app to have something done and receives the result; it never touches the device itself.
 """

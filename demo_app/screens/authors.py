@@ -1,4 +1,4 @@
-"""Authors: whose campaigns are let in.
+"""Authors whose campaigns are accepted.
 
 A key is trusted because the person was handed it by somebody they trust, never because it came with a study.
 """

@@ -55,14 +55,14 @@ class ConsentView(PageView):
 
     @property
     def _settled(self) -> bool:
-        """Whether everything is named that the campaign asks for, and there is room for it."""
+        """Return whether the person chose everything the campaign asks for, and the budget suffices."""
         agreement = self._agreement
         if agreement.terms.classes and self._class is None and self._level is None:
             return False
         return self._level is not None or agreement.statement is None or agreement.statement.fits
 
     def _statement(self, statement: Statement) -> Iterator[Widget]:
-        """What is stated publicly, what it lets others believe, and the way to state something else."""
+        """Return a card with the public statement, what others can believe after it, and a button to change it."""
         public = words(say("consent.prior_public"), name="prior")
         yield card(words(say("consent.prior_title"), "title"), public, tone="tint")
         title = say("consent.prior_held" if statement.holds else "consent.prior_now")
@@ -84,7 +84,7 @@ class ConsentView(PageView):
         return card(words(say("consent.class"), "title"), words(say("consent.class_how"), colour="muted"), self._named)
 
     def _fitting(self, fitting: Fitting) -> Widget:
-        """The phone chooses, by answers that only it knows; or why it cannot."""
+        """Return a card that lets the device choose by earlier answers, or says why it cannot."""
         prior = self._agreement.statement is not None
         title = words(say("consent.fit_prior" if prior else "consent.fit"), "title")
         if not (fitting.known and fitting.strengths):
@@ -108,7 +108,7 @@ class ConsentView(PageView):
         return card(title, known, words(how, colour="muted"), self._chosen)
 
     def _pick(self, named: str | None, level: float | None) -> None:
-        """One way or the other, never both."""
+        """Select a class or a strength, never both."""
         self._class, self._level = named, level
         other = self._chosen if level is None else self._named
         if other is not None and self._agreement.terms.classes:

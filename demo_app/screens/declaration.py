@@ -39,7 +39,7 @@ class DeclarationView(PageView):
         self.fill(self._parts())
 
     def come_back(self, agreement: Agreement) -> None:
-        """What was typed stays."""
+        """Keep what was typed."""
         if agreement is not self._agreement:
             self.come(agreement)
 
@@ -83,7 +83,7 @@ class DeclarationView(PageView):
 
 
 def sum_text(shares: TypedShares) -> str:
-    """The sum of what was typed, and what becomes of the rest."""
+    """Return a sentence on the sum of the typed shares and on what the empty answers get."""
     if shares.wrong:
         return say(f"declaration.{shares.wrong}", total=_percent(shares))
     if not shares.free:

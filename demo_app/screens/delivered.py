@@ -1,4 +1,4 @@
-"""Delivered: what became of an attempt to send.
+"""The result of an attempt to send.
 
 Only what the study acknowledged is called sent; everything else waits, and when it is tried again is said.
 """
@@ -15,7 +15,7 @@ from demo_app.widgets.look import look
 
 
 class DeliveredView(PageView):
-    """One attempt."""
+    """The result of one attempt to send."""
 
     place = "outbox"
 

@@ -26,7 +26,7 @@ MOST_VALUES = 8
 
 
 class HistoryView(PageView):
-    """What was answered."""
+    """The history screen."""
 
     place = "history"
 
@@ -102,6 +102,6 @@ class HistoryView(PageView):
 
 
 def _line(row: LedgerRow) -> str:
-    """One row of the ledger."""
+    """Return the line for one row of the ledger."""
     title = row.title or say("ledger.forgotten")
     return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=above(row.nats), title=title)}"

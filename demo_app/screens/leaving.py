@@ -1,4 +1,4 @@
-"""What will leave this phone: the picture of the chances before a report is made, its bytes after.
+"""What will be sent: the probabilities before a report is made, its bytes afterwards.
 
 Nothing is drawn or charged before the person has seen what it could tell; nothing leaves before they have
 seen the bytes that will.
@@ -36,7 +36,7 @@ PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature"
 
 
 class LeavingView(PageView):
-    """One answer, before and after its report is made."""
+    """The screen of one answer, before and after its report is made."""
 
     def come(self, leaving: Leaving) -> None:
         self.show(leaving)
@@ -91,7 +91,7 @@ class LeavingView(PageView):
         return say(key, cost=above(leaving.cost))
 
     def _bytes(self, leaving: Leaving) -> Widget:
-        """Every envelope that leaves for this study, byte by byte, with what each stretch of it is."""
+        """Yield the bytes of every envelope for this study, with the meaning of each part."""
         made = card(
             words(say("leaving.bytes", count=leaving.total), "title", name="total"),
             words(say("leaving.bytes_how"), "small", "muted"),

@@ -1,4 +1,4 @@
-"""The outbox: what waits to leave, and sending it.
+"""The outbox: the reports that wait, and how to send them.
 
 The same bytes wait until the study says that it has them; nothing that waits is ever dropped.
 """
@@ -18,7 +18,7 @@ from demo_app.widgets.field import Field
 
 
 class OutboxView(PageView):
-    """What waits."""
+    """The outbox screen."""
 
     place = "outbox"
 

@@ -54,13 +54,13 @@ class QuestionView(ScreenView):
         self.add_widget(self._box)
 
     def _fit(self, *_: object) -> None:
-        """The column of text in the middle; of its height, the question takes a part at most."""
+        """Centre the column of text, and limit the height of the question."""
         side = max(dp(16), (self._box.width - dp(READABLE)) / 2)
         self._box.padding = [side, dp(8), side, dp(16)]
         self._above.height = min(sum(text.height for text in self._above.children), self._box.height * 0.3)
 
     def come_back(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """What was chosen stays chosen."""
+        """Keep what was chosen."""
         known = self._content
         if known is None or known.card.campaign_id != campaign_id or (content is not None and content is not known):
             self.come(campaign_id, content, place)
@@ -176,7 +176,7 @@ class QuestionView(ScreenView):
         self._next.disabled = not named
 
     def _on(self, content: QuestionContent, skip: bool) -> None:
-        """To the next question, or to what would leave."""
+        """Open the next question, or what would be sent."""
         campaign_id, place = content.card.campaign_id, self._place
         (self._skipped.add if skip else self._skipped.discard)(place)
         if place + 1 < len(content.asked):

@@ -1,4 +1,4 @@
-"""The terms: who asks what, why and how long, what is promised, what could be told, and what it costs.
+"""The terms: who asks what, why and how long, what is promised, what a report could reveal, and what it costs.
 
 Everything that the person decides by stands on one page, in the order in which people ask for it.
 """
@@ -215,7 +215,7 @@ def _form(agreement: Agreement) -> Iterator[Widget]:
 
 
 def answers_of(one: AnswerChoices, most: int = FEW_NAMED) -> str:
-    """What a question can be answered with: of a list at most so many."""
+    """Return the possible answers to a question in words; of a list, the first few."""
     if one.kind == "grid":
         return say("terms.place", step=one.step / 10**6)
     if one.low and one.kind == "date":
@@ -239,7 +239,7 @@ def _about(terms: Terms) -> Iterator[Widget]:
 
 
 def span(seconds: int) -> str:
-    """A length of time in its largest whole unit."""
+    """Return a length of time in words, in its largest whole unit."""
     for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
         if seconds % length == 0:
             return say(f"span.{unit}", count=seconds // length)

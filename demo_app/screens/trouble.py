@@ -1,4 +1,4 @@
-"""Trouble: the store cannot be used as it is, and the person decides whether to go on with it.
+"""Trouble: the store cannot be used as it is, and the person decides whether to continue with it.
 
 Going on is never silent: what was set aside then counts as spent, and all studies are forgotten.
 """

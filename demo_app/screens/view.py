@@ -46,7 +46,7 @@ class ScreenView(Screen):
 
     @property
     def title(self) -> str:
-        """What stands above it."""
+        """The title above the screen."""
         return say(f"{self.name}.title")
 
     def come(self, *arguments: Any) -> None:
@@ -148,7 +148,7 @@ class Choice(Column):
         option.height = max(dp(56), high + dp(28))
 
     def press(self, place: int) -> None:
-        """One was pressed."""
+        """Choose the pressed one."""
         self.chosen = place
         self._do(place)
 

@@ -16,7 +16,7 @@ Insets = tuple[int, int, int, int]
 
 
 def insets() -> Insets:
-    """Return the room to leave free now; none on a desktop, and before the window stands."""
+    """Return the margins to leave free now; none on a desktop, or before the window is open."""
     shown = activity()
     if shown is None or java("android.os.Build$VERSION").SDK_INT < EDGE_TO_EDGE:
         return 0, 0, 0, 0

@@ -13,7 +13,7 @@ from typing import Any
 from demo_app.system.android import activity, java
 
 REQUEST = 0x6875
-"""The number by which Android's answer is told apart from others."""
+"""The request code by which Android's answer is recognised."""
 
 
 def has_lock() -> bool:

@@ -84,7 +84,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def above(nats: float) -> str:
-    """Nats that are spent, set aside or may be told, as ``number`` writes them, rounded up.
+    """Nats that are spent, reserved or may be revealed, as ``number`` writes them, rounded up.
 
     Args:
         nats: a whole number of nanonats, which a float this small tells exactly.

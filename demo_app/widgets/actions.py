@@ -1,4 +1,4 @@
-"""Actions: what is pressed.
+"""Buttons, switches and cards that are pressed.
 
 Whatever can be touched can also be reached with Tab and pressed with Enter or the space bar, is at least 48
 dp either way, and shows by more than its colour that it is pressed, chosen or has the focus.
@@ -188,7 +188,7 @@ class Sign(Widget):
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
-        # Once a frame, however often its place is told of while a page is laid out.
+        # Once a frame, however often its position is set while a page is laid out.
         redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "sign", "ink"):
             self.fbind(followed, redraw)
@@ -226,7 +226,7 @@ class Symbol(Pressed, AnchorLayout):
 
 
 class Toggle(Pressed, BoxLayout):
-    """On or off, with the text of what is.
+    """A switch with the text of its setting.
 
     Attributes:
         text: what is on or off.
@@ -242,7 +242,7 @@ class Toggle(Pressed, BoxLayout):
 
 
 class Entry(Pressed, Card):
-    """A card that is touched to go on.
+    """A card that opens another screen when touched.
 
     Attributes:
         title: what it leads to.

@@ -1,6 +1,6 @@
 """Bars: the title of the current screen, and the destinations.
 
-The same destinations stand below on a phone and at the side of a wide window; the one where one is is told by
+The same destinations stand below on a phone and at the side of a wide window; the current one is marked by
 its ground, its weight and its colour, not by colour alone.
 """
 
@@ -97,7 +97,7 @@ Builder.load_string("""
 
 
 class TopBar(BoxLayout):
-    """The title of where one is, and the way back.
+    """The title of the current screen, and the arrow back.
 
     Attributes:
         title: of the screen.
@@ -116,7 +116,7 @@ class TopBar(BoxLayout):
 
 
 class Destination(Pressed, BoxLayout):
-    """One place to go to."""
+    """One destination."""
 
     text = StringProperty("")
     sign = StringProperty("info")
@@ -139,7 +139,7 @@ class Destination(Pressed, BoxLayout):
 
 
 class Destinations(BoxLayout):
-    """The places of the app.
+    """The destinations of the app.
 
     Attributes:
         places: (name, text, sign) of each.
@@ -166,7 +166,7 @@ class Destinations(BoxLayout):
                 child.here = child.name == self.chosen
 
     def on_choice(self, name: str) -> None:
-        """A place was pressed."""
+        """Open the pressed destination."""
 
     def _build(self, *_: object) -> None:
         self.clear_widgets()

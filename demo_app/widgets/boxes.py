@@ -144,15 +144,15 @@ class Row(BoxLayout):
 
 
 class Gap(Widget):
-    """A distance between groups."""
+    """An empty space between groups."""
 
 
 class Rule(Widget):
-    """A thin line between things."""
+    """A thin line between groups."""
 
 
 class Loading(Widget):
-    """A bar that moves while something is awaited; of the same height when nothing is.
+    """A bar that moves while a task runs; it keeps its height when no task runs.
 
     Attributes:
         active: whether something is awaited.

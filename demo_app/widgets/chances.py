@@ -127,7 +127,7 @@ class Dots(Widget):
         with self.canvas:
             self._full = Color(), Mesh(mode="triangles")
             self._hollow = Color(), Mesh(mode="triangles")
-        # Once a frame, however often its place is told of while a page is laid out.
+        # Once a frame, however often its position is set while a page is laid out.
         self._redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "filled", "across"):
             self.fbind(followed, self._redraw)
@@ -248,7 +248,7 @@ class Portion(BoxLayout):
 
 
 class Belief(BoxLayout):
-    """What could be believed about the person's answer at most, before and after a report.
+    """The largest posterior probability of the person's answer, before and after a report.
 
     Attributes:
         before, after: probabilities.

@@ -131,7 +131,7 @@ class Tick(Widget):
 
 
 class Option(Pressed, RecycleDataViewBehavior, BoxLayout):
-    """One row. It is used for another value as soon as it is scrolled out of view."""
+    """One row. It is reused for another value when it is scrolled out of view."""
 
     text = StringProperty("")
     index = NumericProperty(0)
@@ -172,11 +172,11 @@ class OptionList(BoxLayout):
         self._measure()
 
     def is_chosen(self, index: int) -> bool:
-        """Whether a value is chosen."""
+        """Return whether a value is chosen."""
         raise NotImplementedError
 
     def press(self, index: int) -> None:
-        """A row was pressed."""
+        """Select or deselect the value of a pressed row."""
         raise NotImplementedError
 
     def narrow(self, wanted: str) -> None:
@@ -211,7 +211,7 @@ class OptionList(BoxLayout):
         self.refresh()
 
     def tale(self, shown: int) -> str:
-        """The line above the rows, where ``shown`` are left by the search."""
+        """Return the line above the rows when the search leaves ``shown`` of them."""
         return say("choice.none") if self.values and not shown else ""
 
     def _measure(self, *_: object) -> None:
@@ -236,7 +236,7 @@ class OptionList(BoxLayout):
 
 
 class ChoiceList(OptionList):
-    """One of many.
+    """A list from which one value is chosen.
 
     Attributes:
         chosen: the index of the chosen value; -1 for none.
@@ -255,11 +255,11 @@ class ChoiceList(OptionList):
         self.dispatch("on_choice", index)
 
     def on_choice(self, index: int) -> None:
-        """The person chose a value."""
+        """Called when the person selects a value."""
 
 
 class ItemSet(OptionList):
-    """Any of many, none too.
+    """A list from which any number of values, also none, is chosen.
 
     Attributes:
         chosen: the indexes of the chosen values, increasing.
@@ -281,7 +281,7 @@ class ItemSet(OptionList):
         self.dispatch("on_set", list(self.chosen))
 
     def on_set(self, indexes: list[int]) -> None:
-        """The person chose or left one."""
+        """Called when the person selects or deselects a value."""
 
     def tale(self, shown: int) -> str:
         chosen = say("choice.chosen", count=len(self.chosen), total=len(self.values))

@@ -1,4 +1,4 @@
-"""A day, typed as 2026-12-01: a list of hundreds of days would be read by nobody.
+"""A field for a day, typed as 2026-12-01; a list of hundreds of days would be too long to read.
 
 Nothing is answered until a day of the calendar between the ends stands there.
 """
@@ -48,7 +48,7 @@ Builder.load_string("""
 
 
 class DayField(BoxLayout):
-    """One day between two.
+    """A field for a day between two days.
 
     Attributes:
         low, high: the first and the last, as YYYY-MM-DD.
@@ -77,10 +77,10 @@ class DayField(BoxLayout):
         self.caption = say("day.ask")
 
     def on_day(self, text: str) -> None:
-        """The person named another day, or none."""
+        """Called when the person types another valid day, or none."""
 
     def type(self, typed: str) -> None:
-        """Something was typed: a day, where it is one."""
+        """Read the typed text, and set the day if the text is valid."""
         text = typed.strip()
         if not text:
             self._take("", "")

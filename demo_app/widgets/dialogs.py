@@ -1,4 +1,4 @@
-"""Dialogs: a question in front of everything, and a notice that goes by itself.
+"""Dialogs: a question in front of everything, and a notice that disappears by itself.
 
 A question names what will happen on its buttons, and going back is always the harmless answer.
 """
@@ -82,13 +82,13 @@ SHOWN = 6.0
 
 
 def close_dialogs() -> None:
-    """Take every question away, as if it had been refused."""
+    """Close every question, as if the person had refused."""
     for shown in [one for one in Window.children if isinstance(one, AskDialog)]:
         shown.dismiss(animation=False)
 
 
 class AskDialog(ModalView):
-    """Two answers in front of everything; Esc and a touch beside it are the harmless one."""
+    """A question with two answers in front of everything; Esc or a touch beside it gives the harmless one."""
 
     title = StringProperty("")
     body = StringProperty("")
@@ -109,7 +109,7 @@ class AskDialog(ModalView):
         self.height = min(self.ids.card.height, Window.height - dp(32))
 
     def answered(self, agreed: bool) -> None:
-        """Close, and tell of it where the person agreed."""
+        """Close the question, and run the task if the person agreed."""
         self.dismiss()
         if agreed:
             self._on_agree()
@@ -121,7 +121,7 @@ class AskDialog(ModalView):
 def ask(
     title: str, body: str, agree: str, on_agree: Callable[[], object], refuse: str = "", grave: bool = False
 ) -> AskDialog:
-    """Ask before something is done.
+    """Ask the person before a task runs.
 
     Args:
         agree: the button that does it, in the words of what it does.
@@ -136,14 +136,14 @@ def ask(
 
 
 class Toast(Card):
-    """One notice."""
+    """One notice at the bottom of the window."""
 
     text = StringProperty("")
     kind = OptionProperty("plain", options=["plain", "good", "alert"])
     waiting: ClassVar[deque[Toast]] = deque()
 
     def dismiss(self, *_: object) -> None:
-        """Go, and let the next one come."""
+        """Close the notice, and show the next one."""
         if self.parent is None:
             return
         Window.remove_widget(self)
@@ -154,7 +154,7 @@ class Toast(Card):
             Toast.waiting[0].show()
 
     def show(self) -> None:
-        """Come up from below."""
+        """Slide in from below."""
         self.bind(height=self._fit)
         Window.bind(size=self._fit)
         self._fit()
@@ -170,7 +170,7 @@ class Toast(Card):
 
 
 def tell(text: str, kind: str = "plain") -> None:
-    """Say something at the bottom of the window, for some seconds.
+    """Show a notice at the bottom of the window for some seconds.
 
     Args:
         kind: plain, good or alert.

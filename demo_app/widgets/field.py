@@ -1,4 +1,4 @@
-"""A field: something to type, with its label above and what is wrong with it below.
+"""A text field with its label above and an error below.
 
 The label stays, whatever is typed, and an error is said in words under it, not by a red border alone.
 """
@@ -76,11 +76,11 @@ Builder.load_string("""
 
 
 class Typed(TextInput):
-    """The part that is typed into."""
+    """The text input of a field."""
 
 
 class Field(BoxLayout):
-    """One line to type.
+    """A text field of one line.
 
     Attributes:
         label: what is asked for.
@@ -90,7 +90,7 @@ class Field(BoxLayout):
         number: whether a phone shows its digits.
         focused: whether what is typed goes here.
     Events:
-        on_enter: Enter was pressed.
+        on_enter: Called when Enter is pressed.
     """
 
     label = StringProperty("")
@@ -103,4 +103,4 @@ class Field(BoxLayout):
     __events__ = ("on_enter",)
 
     def on_enter(self) -> None:
-        """Enter was pressed."""
+        """Called when Enter is pressed."""

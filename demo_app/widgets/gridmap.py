@@ -97,7 +97,7 @@ Builder.load_string("""
 
 
 class Surface(FocusBehavior, StencilView):
-    """The part that is drawn and touched. Longitudes and latitudes in degrees."""
+    """The map itself: drawn, and touched. Longitudes and latitudes in degrees."""
 
     owner = ObjectProperty(None)
     name = StringProperty("")
@@ -134,18 +134,18 @@ class Surface(FocusBehavior, StencilView):
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Pixels of the middle; unlike ``center``, right while a new size is told of."""
+        """The middle in pixels; unlike ``center``, correct while a new size is being applied."""
         return self.x + self.width / 2, self.y + self.height / 2
 
     def where(self, longitude: float, latitude: float) -> tuple[float, float]:
-        """Pixels of a position."""
+        """Return the pixels of a position."""
         return (
             self.middle[0] + (longitude - self.longitude) * self.scale * self.stretch,
             self.middle[1] + (latitude - self.latitude) * self.scale,
         )
 
     def position(self, x: float, y: float) -> tuple[float, float]:
-        """Longitude and latitude of pixels."""
+        """Return the longitude and latitude of pixels."""
         return (
             self.longitude + (x - self.middle[0]) / (self.scale * self.stretch),
             self.latitude + (y - self.middle[1]) / self.scale,
@@ -168,7 +168,7 @@ class Surface(FocusBehavior, StencilView):
         self._draw()
 
     def zoom(self, factor: float, x: float | None = None, y: float | None = None) -> None:
-        """Nearer by a factor, about a place that stays where it is: pixels; the middle, where none is given."""
+        """Zoom in by a factor around a fixed point in pixels; around the middle if none is given."""
         x, y = self.middle[0] if x is None else x, self.middle[1] if y is None else y
         longitude, latitude = self.position(x, y)
         least = self._least_scale()
@@ -180,7 +180,7 @@ class Surface(FocusBehavior, StencilView):
         self._keep()
 
     def _keep(self) -> None:
-        """The middle of the view stays inside the grid."""
+        """Keep the middle of the view inside the grid."""
         owner = self.owner
         self.longitude = min(max(self.longitude, owner.west / MICRO), owner.east / MICRO)
         self.latitude = min(max(self.latitude, owner.south / MICRO), owner.north / MICRO)

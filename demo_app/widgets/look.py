@@ -1,4 +1,4 @@
-"""The look: the palette that is worn now, as properties that kv rules and canvases follow.
+"""The current palette, as properties that kv rules and canvases follow.
 
 ``look.accent`` in a kv rule is bound like any property, so wearing another palette redraws all at once.
 
@@ -38,19 +38,19 @@ class Look(EventDispatcher):
     good_tint = ColorProperty()
 
     def wear(self, palette: theme.Palette) -> None:
-        """Show another palette, everywhere and at once."""
+        """Switch every widget to another palette."""
         for role in theme.roles():
             setattr(self, role, theme.rgba(getattr(palette, role)))
         self.dark = palette is theme.DARK  # the last, for those who draw by hand
 
     def colour(self, role: str) -> tuple[float, float, float, float]:
-        """A colour by its role's name."""
+        """Return the colour of a role."""
         red, green, blue, alpha = getattr(self, role)
         return red, green, blue, alpha
 
     @property
     def touch(self) -> float:
-        """Pixels: nothing to touch is smaller."""
+        """The smallest size in pixels of anything that can be touched."""
         return float(dp(theme.TOUCH))
 
     @property
@@ -79,7 +79,7 @@ class Look(EventDispatcher):
 
     @staticmethod
     def letters(role: str) -> float:
-        """Pixels of a text by its role's name."""
+        """Return the text size of a role in pixels."""
         return float(sp(theme.TEXT_SIZES[role]))
 
 

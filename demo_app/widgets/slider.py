@@ -150,7 +150,7 @@ class Track(FocusBehavior, Slider):
 
 
 class NumberSlider(BoxLayout):
-    """One number between two.
+    """A number between two, dragged or typed.
 
     Attributes:
         low, high: the least and the largest, as numbers.
@@ -191,14 +191,14 @@ class NumberSlider(BoxLayout):
         return self._with_unit(self._rounded(number))
 
     def on_number(self, text: str) -> None:
-        """The person named another number, or none."""
+        """Called when the person sets another number, or none."""
 
     def _named(self, *_: object) -> None:
         if not self._own and self.text:
             self.ids.typed.text = written(self.text)
 
     def drag(self, value: float) -> None:
-        """The cursor was moved: the number nearest to it, in round steps."""
+        """Set the number nearest to the moved cursor, in round steps."""
         text = self._rounded(min(max(self._on_step(value), self.low), self.high))
         self._take(text, "")
         self._own = True
@@ -206,7 +206,7 @@ class NumberSlider(BoxLayout):
         self._own = False
 
     def type(self, typed: str) -> None:
-        """Something was typed: a number, where it is one."""
+        """Read the typed text, and set the number if the text is valid."""
         if self._own:
             return
         if not typed.strip():
@@ -263,7 +263,7 @@ class NumberSlider(BoxLayout):
             self.caption = say("number.ask")
 
     def _on_step(self, number: float) -> float:
-        """The nearest step."""
+        """Return the nearest step."""
         return self.low + round((number - self.low) / self.step) * self.step if self.step else number
 
     def _rounded(self, number: float) -> str:

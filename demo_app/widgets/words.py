@@ -1,4 +1,4 @@
-"""Texts: what is read, wrapped to the width there is, as large as the person asked for.
+"""Texts, wrapped to the available width, in the size that the person set in the system.
 
 A text is as high as its lines need, so nothing is ever cut; what stands around it grows with it.
 """

@@ -150,7 +150,7 @@ export class Campaign {
     this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
   }
 
-  /** The notion, where each report is designed for what the device's earlier ones told; else null. */
+  /** The notion, if each report is designed for what the device's earlier reports revealed; else null. */
   get transcript() {
     return this.notion instanceof Transcript ? this.notion : null;
   }

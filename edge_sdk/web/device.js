@@ -95,7 +95,7 @@ export class Device {
    * Verify and audit a signed campaign, check it against the caps, and keep it. Joining again changes nothing.
    * @param {Uint8Array} data
    * @param {string} [address] where its study takes reports; used only where the signed campaign names none
-   * @returns {Promise<ReturnType<Device["terms"]>>} what the person is told before they agree
+   * @returns {Promise<ReturnType<Device["terms"]>>} the information for the person before they agree
    * @throws {import("./errors.js").BadData | OutsideSchedule | import("./errors.js").BudgetRefused}
    */
   async join(data, address) {
@@ -153,7 +153,7 @@ export class Device {
   }
 
   /**
-   * What the person is told about a joined campaign. Until they agreed, costs are those of the costliest view, and which
+   * The information for the person about a joined campaign. Until they agreed, costs are those of the costliest view, and which
    * questions of a form this device is asked is not told: who refused because of them would tell something.
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */

@@ -1,7 +1,7 @@
 /**
  * What one report could reveal of an answer, for the person alone: nothing is drawn, charged or kept.
  *
- * All is in integers, and never too low: where no exact number is at hand, a bound by the channel's level is told.
+ * All is in integers, and never too low: without an exact number, a bound from the channel's level is returned.
  */
 
 import { Channel } from "./channels/channel.js";

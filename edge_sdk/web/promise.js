@@ -7,7 +7,7 @@ const LN_10 = 2_302_585_092n; // nanonats, rounded down
 const LARGEST_POWER = 15n;
 
 /**
- * e^(level / 10^9) as people are told it: a decimal of two significant digits that is never below it; below 2 they are
+ * e^(level / 10^9) for display: a decimal of two significant digits that is never below it; below 2 they are
  * those of its excess over 1, and above 10^15 it is the next power of ten.
  * @param {bigint} level nanonats, not negative; of any size
  * @returns {string} digits with a point, or "10^" and digits
@@ -79,5 +79,5 @@ export function promiseOf(notion, certificate, place) {
   return { keys, sensitive: name === "high-low" ? own.classes[0].length : 0, numbers };
 }
 
-/** Notions with a sentence of their own on what any two answers are told apart by. */
+/** Notions with a sentence of their own on how well any two answers can be distinguished. */
 const LESS = ["high-low", "block", "pairwise", "geo"];

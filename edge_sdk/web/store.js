@@ -3,7 +3,7 @@
  *
  * A transaction of IndexedDB ends as soon as something else is awaited, and keys and signatures are promises. So a change
  * is made up first, under a Web Lock that all tabs of this origin share, on a copy of what is kept; then the whole record
- * is written in one transaction that is on the disk before anybody is told. A tab that dies before that changed nothing,
+ * is written in one transaction that is on the disk before any result is returned. A tab that dies before that changed nothing,
  * and nothing had left. Should a browser break its own lock, the revision differs and nothing is written either.
  */
 

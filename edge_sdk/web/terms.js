@@ -1,4 +1,4 @@
-/** What a person is told of a joined campaign: its terms, and what one report could reveal. Nothing here changes anything. */
+/** The information for a person about a joined campaign: its terms, and what one report could reveal. Nothing here changes anything. */
 
 import { worstCase } from "./caps.js";
 import { less, revealed } from "./disclosure.js";

@@ -20,7 +20,7 @@ from protocol.channels.channel import Channel
 from protocol.errors import HalftruthError
 
 MOST_STEPS = 2**21
-"""The most cells, or outputs of pairs, that an audit walks through unless it is told otherwise."""
+"""The most cells, or outputs of pairs, that an audit enumerates by default."""
 
 Profile: TypeAlias = Iterable[tuple[int, int, int]]
 """(weight of x, weight of x', how many outputs have both): the whole of what tells two inputs apart.

@@ -1,4 +1,4 @@
-"""What can be answered: finite domains of k inputs 0 .. k - 1 (SPEC 4).
+"""Domains: the possible answers, numbered as inputs 0 .. k - 1 (SPEC 4).
 
 ``domain`` holds what all share, lists and maps; ``numbers`` numbers and days; ``items`` sets; ``form`` several
 questions. ``decode`` is the only place that knows them all.
@@ -55,7 +55,7 @@ _FROM_WIRE: dict[str, Callable[[codec.Value], Domain]] = {
 
 
 def decode(value: codec.Value) -> Domain:
-    """The domain of a wire form (SPEC 4).
+    """Return the domain of a wire form (SPEC 4).
 
     Raises:
         DomainError: unknown kind, wrong fields, or a domain that cannot be.

@@ -1,4 +1,4 @@
-"""What a domain is, and the domains of a label or a place: a list of values, a map in cells (SPEC 4).
+"""The base class of domains, and domains of labels and places: a list of values, a grid of map cells (SPEC 4).
 
 A domain turns what an app or sensor has (a label, a position, a number) into an input index, exactly. Numbers are
 compared as rationals, so a border belongs to the same cell on every machine. What an input does to the report is the
@@ -64,7 +64,7 @@ class Domain(ABC):
 
     @abstractmethod
     def parse(self, text: str) -> Answer:
-        """The answer that ``text`` (from a command line or a file) spells.
+        """Return the answer that ``text`` (from a command line or a file) spells.
 
         Raises:
             NotInDomain: ``text`` is not of this domain's form.
@@ -130,7 +130,7 @@ class Values(Domain):
 
 
 class OrderedValues(Values):
-    """Labels in an order that means something, from least to most: never, seldom, often."""
+    """Labels in a meaningful order, from least to most: never, seldom, often."""
 
     kind: ClassVar[str] = "ordered"
     ordered: ClassVar[bool] = True
@@ -214,7 +214,7 @@ class Grid(Domain):
 
 
 def require_size(size: int) -> None:
-    """Refuse a number of inputs that no domain has.
+    """Refuse a number of inputs outside the limits of domains.
 
     Raises:
         DomainError
@@ -226,7 +226,7 @@ def require_size(size: int) -> None:
 
 
 def number_of(value: Answer) -> Fraction:
-    """Return the number that an answer is, exactly.
+    """Return the exact number of a numeric answer.
 
     Raises:
         NotInDomain: not one finite number.

@@ -153,7 +153,7 @@ class Form(Domain):
 
     @cached_property
     def size(self) -> int:
-        """Number of inputs of all questions together. It may be astronomical: nobody lists them."""
+        """Number of inputs of all questions together. It may be very large; the inputs are never listed."""
         return prod(question.size for question in self.questions)
 
     def index(self, answer: Answer, dither: bytes) -> int:
@@ -185,7 +185,7 @@ class Form(Domain):
         return self.join(found)
 
     def join(self, inputs: Sequence[int]) -> int:
-        """The input of the form for one of each question."""
+        """Return the form's input for one input of each question."""
         x = 0
         for question, one in zip(self.questions, inputs, strict=True):
             x = x * question.size + one

@@ -1,10 +1,10 @@
-"""Sets of items, told one item at a time: padding and sampling (SPEC 4).
+"""Sets of items, reported one item at a time: padding and sampling (SPEC 4).
 
 A person's set is padded with dummies to l inputs, and one of the padded set is what the channel is given. A
 set of at most l items gives each of them with probability 1/l, so l times the share of an input estimates the share of
 people who hold the item, without bias; of a larger set, each of its s items has 1/s, and its holders count for l/s.
 
-Which item is told is decided by the dither alone, drawn once with each consent, so an unchanged set is an unchanged
+Which item is reported is decided by the dither alone, drawn once with each consent, so an unchanged set is an unchanged
 input. The law of the choice is ``draws``, exact: 2^64 dithers fall on the choices in numbers that differ by
 one at most, so a probability is off by less than 2^-64. For plain LDP this is nothing: a mixture of a channel's rows,
 whatever the mixture, keeps every level that holds between all rows. Where the level depends on the items, ``set_level``
@@ -115,7 +115,7 @@ class Items(Domain):
         return self._choice(self.members(answer), int.from_bytes(dither, "big"))
 
     def _choice(self, members: tuple[int, ...], dither: int) -> int:
-        """The input that one of the 2^64 dithers chooses."""
+        """Return the input that one of the 2^64 dithers chooses."""
         if members and members[0] >= self.count:
             return members[0]
         if len(members) >= self.padding:
@@ -125,7 +125,7 @@ class Items(Domain):
         return members[place] if place < len(members) else self.count + dummy
 
     def draws(self, members: tuple[int, ...]) -> dict[int, int]:
-        """How many of the 2^64 dithers choose each input, for a set of items; they sum to 2^64.
+        """Return for each input the number of the 2^64 dithers that choose it, for a set of items; they sum to 2^64.
 
         Args:
             members: inputs below m, increasing.

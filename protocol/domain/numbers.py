@@ -64,7 +64,7 @@ class Line(Domain):
 
     @property
     def clamps(self) -> bool:
-        """Whether what lies outside becomes the nearer end; else it is refused."""
+        """Whether a number outside is moved to the nearer end; otherwise it is refused."""
         return False
 
     def number(self, answer: Answer) -> Fraction:
@@ -321,7 +321,7 @@ class Dates(Line):
 
 
 def _day(answer: Answer) -> int:
-    """The day that ``answer`` spells, in days since 1970-01-01."""
+    """Return the day that ``answer`` spells, in days since 1970-01-01."""
     try:
         return calendar.day_of(answer.strip() if isinstance(answer, str) else "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Pufferfish: secrets that are not the answer itself, told apart through it, in scenarios of how the two go together.
+"""Pufferfish: secrets other than the answer, distinguished through it, in scenarios of how the two go together.
 
 Given a secret and a scenario, the answer has a law and the report a marginal; the level is the worst ratio of
 two marginals. With every value its own secret and one scenario of each pair, that is LDP.

@@ -1,6 +1,6 @@
 """Privacy notions: what a campaign claims, and the audit that proves it (SPEC 6).
 
-``notion`` holds what all share and the certificate; ``promise`` and ``sentences`` hold what people are told; each other
+``notion`` holds what all share and the certificate; ``promise`` and ``sentences`` hold sentences for people; each other
 file is one kind. ``decode`` is the only place that knows them all.
 """
 

@@ -60,7 +60,7 @@ class Notion(ABC):
     """A privacy notion at a declared level.
 
     Attributes:
-        adds: whether the levels of a device's reports add up, since each is designed for what the earlier ones told.
+        adds: whether the levels of a device's reports add up, since each is designed for the earlier ones.
     """
 
     name: ClassVar[str]

@@ -57,7 +57,7 @@ class Pairwise(Notion):
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         """Whether every pair keeps its bound, the largest level of a pair, and the pair nearest to its bound.
 
-        The first pair found above its bound ends the audit, and is the one that is told.
+        The first pair found above its bound ends the audit and is reported.
         """
         apart = [channel.apart(members) for members in self.classes or [range(channel.inputs)]]
         worst = witness = None

@@ -33,7 +33,7 @@ class Promise:
         least: of the best protected pair of answers, where pairs are protected in measures of their own.
         overall: of any two answers whatever anybody expects, where that is more than ``factor`` or is bounded beside
             an expectation; None where ``factor`` says it or where nothing bounds it (``unbounded``).
-        unbounded: whether some answers can be told apart for certain.
+        unbounded: whether some answers can be distinguished with certainty.
         sensitive: of high-low, the number of sensitive answers.
         people, ball: of LIP over a ball of priors: of 100 people, how many may answer otherwise, exactly; the factor
             then.

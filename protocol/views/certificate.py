@@ -1,4 +1,4 @@
-"""What the integers of all views prove (SPEC 6.12).
+"""Certificates of campaigns with views, computed from the integers of all views (SPEC 6.12).
 
 A device has one view for the campaign's life, whatever it answers, so its channel is Q_j of the coarsened
 answer, and the level of two answers is the largest, over the views, of the level of what they become. Each view is
@@ -24,7 +24,7 @@ from protocol.views.view import View, channel_places, is_plain
 
 
 def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tuple[Certificate, ...]:
-    """The certificate of each view; inputs and outputs are those of its channel.
+    """Return the certificate of each view; inputs and outputs are those of its channel.
 
     Raises:
         CampaignError: the notion does not carry views.
@@ -62,7 +62,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
 
 
 def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
-    """The certificate of a campaign from those of its views: the largest levels, and the view nearest to its bound.
+    """Return a campaign's certificate from those of its views: the largest levels, and the view nearest to its bound.
 
     Args:
         notion: of the campaign; where it is one of classes, ``classes`` has the worst of each class over all views.

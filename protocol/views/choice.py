@@ -1,7 +1,7 @@
-"""Which view a device has: a function of its public key and of the campaign, and of nothing else (SPEC 7.3).
+"""The choice of a device's view: a function of its public key and of the campaign only (SPEC 7.3).
 
-The key is derived before any answer is known, so the choice says nothing about the answer, and nobody needs
-to send it: whoever knows the key computes it.
+The key is derived before any answer is known, so the choice reveals nothing about the answer. It is
+never sent: everyone who knows the key can compute it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HEAD_BYTES = 8
 
 
 def view_of(campaign_id: bytes, public: bytes, ends: Sequence[int]) -> int:
-    """The place of the view of whoever holds a key: the first whose range holds floor(H * W / 2^64).
+    """Return the place of a key's view: the first view whose range contains floor(H * W / 2^64).
 
     Args:
         campaign_id: 16 bytes.

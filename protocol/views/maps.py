@@ -1,7 +1,7 @@
-"""Maps: what a view makes of an answer before anything is drawn (SPEC 7.3).
+"""Maps: how a view coarsens an answer before randomisation (SPEC 7.3).
 
-A map is public and deterministic, and it works on one input at a time. The domain is handed in and is never
-walked through, since a domain may have more inputs than can be listed.
+A map is public and deterministic, and it works on one input at a time. The domain is passed in and never
+enumerated, because it may have too many inputs.
 
 A new map is added to ``MAPS``. Which device has which view: choice.
 """
@@ -37,7 +37,7 @@ class Map(ABC):
         """
 
     def index(self, domain: Domain, answer: Answer, dither: bytes) -> int:
-        """The domain's input for an answer to what the view asks for.
+        """Return the domain's input for an answer to the view's question.
 
         Args:
             dither: as for ``Domain.index``.
@@ -91,7 +91,7 @@ class Identity(Map):
 
 @dataclass(frozen=True)
 class Coarse(Map):
-    """Neighbours together: squares of cells of a grid, or stretches of a list; those at the border may be smaller.
+    """Groups of neighbours: squares of cells of a grid, or runs of a list; those at the border may be smaller.
 
     Attributes:
         factor: cells on each side of a square, or values in a stretch.
@@ -275,7 +275,7 @@ class Questions(Map):
 
 
 def form_of(domain: Domain) -> Form:
-    """The form that a domain is.
+    """Return the domain if it is a form.
 
     Raises:
         CampaignError: the map is malformed.

@@ -1,4 +1,4 @@
-"""Views: which coarsenings of the answer a campaign asks for, and through which channels (SPEC 7.3).
+"""Views: the coarsenings of the answer that a campaign asks for, each with its channel (SPEC 7.3).
 
 Every campaign has views. A plain campaign has one, of the answer as it is, and is written as its channel
 alone; so there is one way through the code for all campaigns.
@@ -29,7 +29,7 @@ _NAME = "views"
 
 @dataclass(frozen=True)
 class View:
-    """What some of the devices are asked for.
+    """A coarsening of the answer and its channel, assigned to a part of the devices.
 
     Attributes:
         weight: share of the devices, over the sum of all views' weights.
@@ -48,12 +48,12 @@ def plain_views(channel: Channel) -> tuple[View, ...]:
 
 
 def is_plain(views: Sequence[View]) -> bool:
-    """Whether every device is asked for the answer as it is, through one channel."""
+    """Return whether every device answers without coarsening, through one channel."""
     return len(views) == 1 and isinstance(views[0].map, Identity)
 
 
 def require_views(views: Sequence[View]) -> None:
-    """Refuse views that are not in their one form. Whether they fit a domain is not looked at.
+    """Refuse views that are not canonical. Whether they fit a domain is not checked.
 
     Raises:
         ViewError
@@ -71,7 +71,7 @@ def require_views(views: Sequence[View]) -> None:
 
 
 def require_every_question(views: Sequence[View], domain: Domain) -> None:
-    """Refuse views of a form that leave a question out: nobody would be asked it.
+    """Refuse views of a form that leave a question out.
 
     Raises:
         CampaignError

@@ -1,11 +1,11 @@
-/** Sets of items, told one item at a time: padding and sampling (SPEC 4). */
+/** Sets of items, reported one item at a time: padding and sampling (SPEC 4). */
 
 import { array, integer, toBig, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { labelsFrom, requireSize } from "./domain.js";
 
-/** Sets of m items, of which one is told among l; the inputs are the items and, after them, l dummies. */
+/** Sets of m items, of which one among l is reported; the inputs are the items and, after them, l dummies. */
 export class Items {
   kind = "items";
 

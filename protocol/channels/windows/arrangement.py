@@ -1,4 +1,4 @@
-"""What a windows channel is made of: types of windows, singles, and where each input lies (SPEC 5.9).
+"""The parts of a windows channel: types of windows, singles, and the place of each input (SPEC 5.9).
 
 This is what its worst ratios are computed from. How an output is drawn: channel. The worst ratios: loss.
 """
@@ -39,7 +39,7 @@ class Type:
 
 @dataclass(frozen=True)
 class Single:
-    """An output of one input's own.
+    """An output reserved for one input.
 
     Attributes:
         x: the input.

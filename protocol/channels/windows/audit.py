@@ -45,7 +45,7 @@ class WindowsStructure(Structure):
         return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """All columns, however many: a certificate needs them, and they are what the family is made for."""
+        """Return the lifts of all columns, however many: the certificate needs them."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
             masses = {single.other << self._lift: total - prior[single.x]}

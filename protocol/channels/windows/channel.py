@@ -2,7 +2,7 @@
 
 Rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable
 for the inputs it covers. Every point of the circle is covered by equally many windows, so one list of numbers serves
-all rare inputs. A few frequent inputs, the heavy ones, are told apart by types of windows instead, with an explicit
+all rare inputs. A few frequent inputs, the heavy ones, are distinguished by types of windows instead, with an explicit
 weight each, and an input frequent enough to have an output of its own is a single.
 
     output                  0 .. s - 1      the singles'
@@ -121,7 +121,7 @@ class Windows(Arrangement):
 
     @cached_property
     def _ends(self) -> tuple[tuple[int, ...], ...]:
-        """Where the types end, of 2^64, for each kind of inputs."""
+        """The cumulative weights of the types, over 2^64, for each kind of input."""
         taken = [
             [each.span * inside + (self.cells - each.span) * outside for inside, outside in each.by_kind]
             for each in self.types
@@ -155,7 +155,7 @@ class Windows(Arrangement):
         return (outside << POINT_BITS) + (inside - outside) * points
 
     def rest(self, x: int) -> int:
-        """The weight over 2^64 of the output that holds what is left."""
+        """Return the weight over 2^64 of the output that takes the remaining probability."""
         return self._rest_of(self._kind_of(x)) - self.bonus_of.get(x, 0)
 
     def sample(self, x: int, rand: bytes) -> int:

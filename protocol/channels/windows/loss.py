@@ -129,7 +129,7 @@ def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[
 
 
 def _some(value: int | None) -> int:
-    """Every set of inputs has a weight: it is not empty."""
+    """Return the weight, which every nonempty set of inputs has."""
     if value is None:
         raise ValueError("a set of inputs is not empty")
     return value
@@ -187,7 +187,7 @@ class Kinds:
         )
 
     def only(self, x: int) -> bool:
-        """Whether ``x``, a single, is all there is."""
+        """Return whether the set holds only ``x``, a single."""
         return self.size == 1 and x in self.named
 
     def flat(self, each: Type, choose: Callable[[list[int]], int]) -> int | None:
