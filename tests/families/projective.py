@@ -151,7 +151,11 @@ SHAPES = Shapes(
         f"projective, q = {q}, t = {t}, k = {k}": projective(k, q, t, NAT)
         for q, t, k in ((2, 2, 2), (2, 2, 3), (2, 3, 5), (3, 3, 8), (3, 3, 9), (7, 2, 7), (2, 4, 15))
     },
-    drawn={"projective": projective(500, 3, 7, NAT)},
+    drawn={
+        "projective": projective(500, 3, 7, NAT),
+        "projective over four elements": projective(300, 4, 5, 2 * NAT),
+        "projective of two coordinates": projective(500, 499, 2, 5 * NAT),
+    },
     dear={
         "projective lip, two": (Information(MOST, joining._prior(127)), joining.projective(127, 2, 7)),
         "projective lip, many": (Information(MOST, joining._prior(31)), joining.projective(31, 5, 3)),

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from aggregator.families.projective.recipe import projective
 from protocol import codec, exact
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.channels.projective.field import field_of, is_prime, orders
 from protocol.channels.projective.geometry import MAX_POINTS
-from protocol.channels.support import ONE
 from protocol.errors import ChannelError
 from tests.families.projective import projective as geometry
 from tests.protocol.test_channels import OneRunLaws, assert_made_for, draw_of, weights
@@ -165,39 +162,6 @@ def test_primes() -> None:
     """is_prime is the sieve's opinion up to 2^12."""
     sieve = [number for number in range(2**12) if number > 1 and all(number % d for d in range(2, number))]
     assert [number for number in range(2**12) if is_prime(number)] == sieve
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("size", "level"),
-    [(1000, 4 * NAT), (300, NAT // 2), (900, 8 * NAT), pytest.param(5000, 2 * NAT, marks=pytest.mark.long)],
-)
-def test_large_channels_draw_their_weights(size: int, level: int) -> None:
-    """Chi-square of n = 2 * 10^4 draws over 64 classes of outputs, alpha = 10^-6; a failure would mean another law."""
-    channel = projective(size, level)
-    x, source = size // 2, random.Random(SEED)
-    seen = Counter(channel.sample(x, source.randbytes(16)) for _ in range(20_000))
-    inside = sum(number for y, number in seen.items() if channel.weight(x, y) == channel.inside)
-    p = channel.support * channel.inside / ONE
-    assert stats.binomtest(inside, 20_000, p).pvalue > 1e-6
-    wide = -(-channel.outputs // 64)
-    for orthogonal in (False, True):
-        law = Counter({y: n for y, n in seen.items() if (channel.weight(x, y) == channel.inside) == orthogonal})
-        if channel.dimension == 2 and orthogonal:
-            assert len(law) == 1
-            continue
-        classes = Counter(y // wide for y in law.elements())
-        members = Counter(
-            y // wide for y in range(channel.outputs) if (channel.weight(x, y) == channel.inside) == orthogonal
-        )
-        total, size_of_all = sum(classes.values()), sum(members.values())
-        frequent = [place for place in members if members[place] * total / size_of_all > 5]
-        observed = [classes[place] for place in frequent] + [total - sum(classes[place] for place in frequent)]
-        expected = [members[place] * total / size_of_all for place in frequent]
-        expected.append(total - sum(expected))
-        if expected[-1] < 5:
-            observed, expected = observed[:-1], [n * sum(observed[:-1]) / sum(expected[:-1]) for n in expected[:-1]]
-        assert stats.chisquare(observed, expected).pvalue > 1e-6
 
 
 def test_points_are_limited() -> None:
