@@ -178,21 +178,21 @@ def test_pufferfish_names_the_worst_case(tmp_path):
         ("", "not a JSON file"),
         ("[" * 10**5, "not a JSON file"),
         ("\x00", "not a JSON file"),
-        ("[]", "an object with secrets"),
-        ('{"secrets": [], "scenarios": [], "more": 1}', "an object with secrets"),
+        ("[]", "an object with the entries secrets"),
+        ('{"secrets": [], "scenarios": [], "more": 1}', "an object with the entries secrets"),
         ('{"secrets": [1], "scenarios": []}', "list of names"),
-        ('{"secrets": ["a", "b"], "pairs": ["ab"], "scenarios": []}', "two secrets each"),
+        ('{"secrets": ["a", "b"], "pairs": ["ab"], "scenarios": []}', "lists of two secrets"),
         ('{"secrets": ["a", "b"], "pairs": [["a", "c"]], "scenarios": []}', "'c' is not one of"),
-        ('{"secrets": ["a", "b"], "scenarios": {}}', "scenarios are a list"),
-        ('{"secrets": ["a", "b"], "scenarios": [1]}', "scenario 1 is an object"),
+        ('{"secrets": ["a", "b"], "scenarios": {}}', "scenarios must be a list"),
+        ('{"secrets": ["a", "b"], "scenarios": [1]}', "scenario 1 must be an object"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": 1}}]}', "scenario 1"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"c": {"none": 1}}}]}', "'c' is not one of"),
-        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"nobody": 1}}}]}', "no value of the campaign"),
-        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": -1}}}]}', "not negative"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"nobody": 1}}}]}', "not a value of the campaign"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": -1}}}]}', "not be negative"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": true}}}]}', "a number is expected"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": NaN}}}]}', "not a JSON file"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": 1}}}]}', "no scenario allows both"),
-        ('{"secrets": ["a", "a"], "scenarios": [{"joint": {"a": {"none": 1}}}]}', "named once"),
+        ('{"secrets": ["a", "a"], "scenarios": [{"joint": {"a": {"none": 1}}}]}', "lists a name twice"),
     ],
 )
 def test_a_scenario_file_is_read_strictly(tmp_path, text, said):
@@ -209,7 +209,11 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
     assert read_prior(path, LABELS) == (2, 4, 9, 4)
-    for text, said in (("none,1\n", "no count for 'primary'"), ("none,0\n", "above zero"), ("nobody,1\n", "no value")):
+    for text, said in (
+        ("none,1\n", "no count for 'primary'"),
+        ("none,0\n", "above zero"),
+        ("nobody,1\n", "not a value"),
+    ):
         path.write_text("value,count\n" + text, encoding="utf-8")
         with pytest.raises(SheetError, match=said):
             read_prior(path, LABELS)
