@@ -9,7 +9,8 @@ from aggregator.families.windows.decoder import WindowsDecoder
 from protocol.channels.windows.arrangement import Type
 from protocol.channels.windows.channel import ONE, Windows
 from tests.aggregator.matrix import dense
-from tests.protocol.test_windows import GRID, SEED, random_windows
+from tests.families.windows import random_windows
+from tests.protocol.test_windows import GRID, SEED
 
 RNG = np.random.default_rng(SEED)
 

@@ -13,21 +13,26 @@ from protocol.notions import Information
 from tests.families.shapes import MOST, ONE, SEED, Law, Shapes, big, edges, first_above
 
 
-def random_windows(rare: int, heavies: int, singles: int, cells: int, orders: int, types: int) -> Windows:
-    """Heavy inputs first, singles last, arcs of very different lengths between them; some weights are 0."""
-    draw = random.Random(SEED + 100 * rare + cells)
-    arcs = [0] * heavies + [draw.choice([1, 3, 40, 999]) for _ in range(rare)] + [0] * singles
-    most = ONE // (2 * cells * types)
+def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int) -> Windows:
+    """Arcs of very different lengths, spans from 0 to all cells, weights of which some are 0."""
+    draw = random.Random(seed)
+    named = draw.sample(range(inputs), heavies + singles)
+    arcs = [0 if x in named else draw.choice([1, 2, 7, 40, 1000]) for x in range(inputs)]
+    most = ONE // (cells * types * 2)
     made = []
     for number in range(types):
-        span = draw.randrange(cells + 1)
-        outside = draw.randrange(1, most) if number else 0
-        inside = outside if span in (0, cells) else draw.randrange(outside + 1, most)
+        span = draw.choice([0, 1, cells - 1, cells, draw.randrange(cells + 1)])
+        outside = draw.choice([0, draw.randrange(most)]) if number else draw.randrange(most)
+        inside = outside if span in (0, cells) else draw.randrange(outside, most)
         made.append(
-            Type(span, inside, outside, draw.randrange(most), tuple(draw.randrange(most) for _ in range(heavies)))
+            Type(span, inside, outside, draw.randrange(1, most), tuple(draw.randrange(1, most) for _ in range(heavies)))
         )
-    alone = tuple(Single(heavies + rare + place, ONE // 20 + place, ONE // 90) for place in range(singles))
-    return Windows(tuple(arcs), cells, orders, tuple(range(heavies)), alone, tuple(made))
+    limit = ONE // (4 * max(singles, 1))
+    alone = []
+    for x in sorted(named[heavies:]):
+        other = draw.randrange(1, limit)
+        alone.append(Single(x, draw.randrange(other, limit), other))
+    return Windows(tuple(arcs), cells, orders, tuple(sorted(named[:heavies])), tuple(alone), tuple(made))
 
 
 def _refused() -> dict[str, Any]:
@@ -220,16 +225,16 @@ SHAPES = Shapes(
     },
     refused=_refused(),
     more={
-        f"windows of {rare} rare, {heavies} heavy, {singles} single": random_windows(rare, heavies, singles, *shape)
-        for rare, heavies, singles, *shape in (
-            (1, 1, 0, 1, 1, 1),
+        f"windows of {k} inputs, {heavies} heavy, {singles} single": random_windows(k, heavies, singles, *shape, SEED)
+        for k, heavies, singles, *shape in (
+            (2, 1, 0, 1, 1, 1),
             (2, 0, 0, 5, 1, 2),
             (3, 0, 0, 3, 2, 2),
-            (6, 1, 1, 4, 2, 3),
-            (2, 3, 4, 7, 1, 2),
+            (8, 1, 1, 4, 2, 3),
+            (9, 3, 4, 7, 1, 2),
         )
     },
-    drawn={"windows": random_windows(200, 3, 2, 50, 4, 3)},
+    drawn={"windows": random_windows(205, 3, 2, 50, 4, 3, SEED)},
     dear={
         "windows, many arcs": (Information(MOST, joining._prior(400)), joining._windows(400, 16, 4, 2)),
         "windows, many cells": (Information(MOST, joining._prior(9)), joining._windows(9, 200, 4, 2)),

@@ -12,31 +12,10 @@ import pytest
 from protocol.channels.windows.arrangement import Single, Type
 from protocol.channels.windows.channel import ONE, Windows
 from protocol.channels.windows.loss import Kinds
+from tests.families.windows import random_windows
 from tests.protocol.test_channels import ChannelLaws
 
 SEED = 20260101
-
-
-def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int) -> Windows:
-    """Arcs of very different lengths, spans from 0 to all cells, weights of which some are 0."""
-    draw = random.Random(seed)
-    named = draw.sample(range(inputs), heavies + singles)
-    arcs = [0 if x in named else draw.choice([1, 2, 7, 40, 1000]) for x in range(inputs)]
-    most = ONE // (cells * types * 2)
-    made = []
-    for number in range(types):
-        span = draw.choice([0, 1, cells - 1, cells, draw.randrange(cells + 1)])
-        outside = draw.choice([0, draw.randrange(most)]) if number else draw.randrange(most)
-        inside = outside if span in (0, cells) else draw.randrange(outside, most)
-        made.append(
-            Type(span, inside, outside, draw.randrange(1, most), tuple(draw.randrange(1, most) for _ in range(heavies)))
-        )
-    limit = ONE // (4 * max(singles, 1))
-    alone = []
-    for x in sorted(named[heavies:]):
-        other = draw.randrange(1, limit)
-        alone.append(Single(x, draw.randrange(other, limit), other))
-    return Windows(tuple(arcs), cells, orders, tuple(sorted(named[:heavies])), tuple(alone), tuple(made))
 
 
 GRID: dict[str, Windows] = {
