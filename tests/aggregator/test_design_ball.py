@@ -190,7 +190,7 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     assert certify(telling, notion).ball <= level
 
 
-@pytest.mark.parametrize("size", [12, 200])
+@pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_auto_designs_for_the_ball(size):
     """Of a draft with a radius every mechanism made for a prior keeps the level over the ball, and the choice has the
     least error of them: less than the scaled optimum of the centre has, and than plain LDP."""

@@ -81,7 +81,12 @@ DRAFTS = {
 }
 
 
-@pytest.mark.parametrize("name", DRAFTS)
+QUICK = ("minid", "minid, views", "ldp, classes, views", "number, mean", "number, classes, mean")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in DRAFTS]
+)
 def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
     """The mechanism that ``plan`` marks as chosen, of each class where there are classes, is the one that the campaign
     names, and its outputs have the bits of the campaign's channel of the answer as it is. Views are the campaign's."""

@@ -156,7 +156,7 @@ FORMS: dict[str, tuple[bytes, Callable[[Visitor], None], str]] = {
 }
 
 
-QUICK = ("search", "number", "keys", "set", "class", "forged", "false promise", "wrong link", "early", "no signatures")
+QUICK = ("search", "number", "keys", "forged", "wrong link", "early")
 
 
 def quick(names: Iterable[str]) -> list[Any]:
