@@ -1,7 +1,7 @@
 """The order of the suite, how Hypothesis searches, and where files go.
 
 The files that take longest come first, so that no worker is left alone with one at the end. A file stays on one worker.
-What is left at the end are files of a few seconds, which fill both workers alike.
+What is left at the end are files of a few seconds, which fill all workers alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**31:
     # Half of the time would go into waiting for a disk. A killed process leaves in memory what it leaves on a disk, and
     # no test can cut the power.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-# The suite has a process for each core already. A library of linear algebra with threads of its own would let them wait
+# The suite has more processes than cores. A library of linear algebra with threads of its own would let them wait
 # for each other in a loop: matrices of a hundred rows took ten times the processor's time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 SLOWEST_FIRST = (

@@ -252,8 +252,9 @@ class Store:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
+        # Tables first: another process may commit them, with these numbers, between two of these questions.
         [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
+        [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
         if tables and application != APPLICATION:
             raise StoreError(f"{self.folder} holds a database of another program: name another folder")
         if tables and version != schema.VERSION:
