@@ -58,7 +58,7 @@ BATCH = "application/octet-stream"
 PAGES = "/s/"
 """Before the id of a campaign, in the path of its page."""
 CODE = "halftruth-code"
-"""The header of an upload that redeems a code (SPEC 9.4)."""
+"""The header of an upload that redeems a code (SPEC 9.1)."""
 _FOR_GOOD = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _STAGES = {404: "path", 405: "method"}
 _log = logging.getLogger("halftruth.receive")

@@ -1,4 +1,4 @@
-"""Single-use codes that let a device into a campaign that takes enrolled keys only (SPEC 9.4).
+"""Single-use codes that let a device into a campaign that takes enrolled keys only (SPEC 9.1).
 
 A code is handed out on paper or by mail and redeemed once, for one key. Of a code that nobody has used the study
 keeps a hash; of a used one, beside it, a hash of code and key together. So the same code with the same key succeeds

@@ -39,7 +39,7 @@ JITTER_BYTES = 8
 MOST_ANSWER_BYTES = 4096
 BATCH = "application/octet-stream"
 CODE = "Halftruth-Code"
-"""The header by which an upload redeems a code (SPEC 9.4)."""
+"""The header by which an upload redeems a code (SPEC 9.1)."""
 HOPELESS = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 

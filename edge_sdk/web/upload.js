@@ -1,5 +1,5 @@
 /**
- * Uploads each campaign to its own study, the same bytes until a receipt has their digest (SPEC 9.4).
+ * Uploads each campaign to its own study, the same bytes until a receipt has their digest (SPEC 9.1).
  *
  * Whether, when and how much is sent follows from how many reports wait, from the network and from chance, never from an
  * answer. Nothing is held while the network answers: a tab that is closed meanwhile leaves a failed attempt behind.
