@@ -50,7 +50,7 @@ retention = "until the classes begin"
 FROM_AFAR = {"enrolment": "enrolled", "address": "https://study.example"}
 """What a draft says of its devices, and of where they send."""
 FEW = 40
-"""One of so many of the data set's people has answered before the page is opened."""
+"""Of this many people of the data set, one has answered before the page is opened."""
 
 ATTACKS = 400
 """Forged reports of each sort."""
