@@ -1,6 +1,6 @@
 """Known shares of the population (margins), by class or by a question of a form.
 
-A TOML file of the study, which the analyst writes; nothing of it is signed, and no device reads it.
+The analyst writes them as a TOML file. It is not signed, and no device reads it.
 
     [[margin]]
     by = "class"                                  # or the name of a question of the form
@@ -12,68 +12,56 @@ A TOML file of the study, which the analyst writes; nothing of it is signed, and
     groups = { school = ["none", "primary"], more = ["secondary", "bachelor"] }
     shares = { school = 0.55, more = 0.45 }
 
-A margin names every class or value once, by itself or in one group. Of a question that may be skipped, it is of the
-people who would answer it.
+A margin names every class or value once, by itself or in one group. The margin of a question that may be skipped
+describes the people who would answer it.
 
-What weights are made of it: estimate.class_weights, estimate.form_weights.
+The weights computed from margins: estimate.class_weights, estimate.form_weights.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aggregator.author.toml_section import ROUNDING, DraftError, Section, finite, normalised, shown, suggestion
+from aggregator.author.toml_section import (
+    ROUNDING,
+    DraftError,
+    Section,
+    finite,
+    normalised,
+    read_toml,
+    shown,
+    suggestion,
+)
 from aggregator.estimate.weighting import CLASS, KnownMargin
 from protocol.campaign import Campaign
 from protocol.domain.form import Form
-from protocol.errors import BadData
-
-MOST_BYTES = 1 << 20
-"""Of a file."""
-
-
-class PopulationError(BadData):
-    """An invalid file of known shares. The text names the entry."""
-
-    stage = "population"
 
 
 def read_population(path: Path, terms: Campaign) -> tuple[KnownMargin, ...]:
-    """Return the margins of a file, as they fit a campaign.
+    """Return the margins in a file, for a campaign.
 
     Raises:
-        PopulationError: what is wrong, and where.
+        DraftError: the file is invalid, or does not fit the campaign. The text names the file and the entry.
     """
+    document = read_toml(path)
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise PopulationError(f"{path.name} is longer than {MOST_BYTES:,} bytes: it is no file of margins")
-        told = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PopulationError(f"{path.name} is not TOML: {error}") from None
-    except RecursionError:
-        raise PopulationError(f"{path.name} is not TOML that can be read: it is nested too deeply") from None
-    try:
-        return _margins(told, terms)
-    except PopulationError:
-        raise
+        return _margins(document, terms)
     except DraftError as error:
-        raise PopulationError(f"{path.name}: {error}") from None
+        raise DraftError(f"{path.name}: {error}") from None
 
 
-def _margins(told: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ...]:
-    top = Section("", told)
+def _margins(document: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ...]:
+    top = Section("", document)
     tables = top.list_of("margin", dict, "tables [[margin]]")
-    if left := sorted(set(told) - {"margin"}):
-        raise DraftError(f"a file of margins has tables [[margin]] alone, not {shown(left[0])}")
+    if unknown := sorted(set(document) - {"margin"}):
+        raise DraftError(f"a file of margins may only have tables [[margin]], not {shown(unknown[0])}")
     if not tables:
-        raise DraftError("a file of margins has a table [[margin]] or more")
+        raise DraftError("a file of margins must have at least one table [[margin]]")
     found, people = [], []
     for table in tables:
         margin, total = _margin(table, terms)
@@ -82,14 +70,14 @@ def _margins(told: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ...]:
     counted = [total for total in people if total is not None]
     if counted and max(counted) - min(counted) > ROUNDING * max(counted):
         raise DraftError(
-            f"one margin counts {float(min(counted)):,.0f} people and another {float(max(counted)):,.0f}: they are of "
-            "one population, so give counts of the same people, or shares"
+            f"one margin counts {float(min(counted)):,.0f} people and another {float(max(counted)):,.0f}; all margins "
+            "must count the same population: correct the counts, or give shares"
         )
     return tuple(found)
 
 
 def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fraction | None]:
-    """A margin, and how many people it counts, where it has counts."""
+    """Return a margin and the number of people that it counts; None if it has shares."""
     section = Section("margin", table)
     by = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
     section = Section(f"margin {shown(by)}", table)
@@ -98,7 +86,7 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
     groups = _groups(section, labels, what)
     people = "people" in section
     if people == ("shares" in section):
-        raise DraftError(f"[{section.name}] has either shares or people, a number for each {what} or group")
+        raise DraftError(f"[{section.name}] must have either shares or people, with a number for each {what} or group")
     numbers = section.take("people" if people else "shares", dict, "a table of numbers")
     source = section.take("source", str, "a text", "")
     section.done()
@@ -110,9 +98,9 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
                 f"{suggestion(name, groups) or '; known here: ' + ', '.join(groups)}"
             )
     if missing := [name for name in groups if name not in exact]:
-        raise DraftError(f"[{section.name}] says nothing of {shown(missing[0])}: give each {what} or group a number")
+        raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {what} or group one")
     if any(number <= 0 for number in exact.values()):
-        raise DraftError(f"[{section.name}] has a number that is not above zero: leave no {what} without people")
+        raise DraftError(f"[{section.name}] has a number that is not above zero: put an empty {what} into a group")
     shares, total = [exact[name] for name in groups], sum(exact.values(), Fraction())
     if not people:
         shares = normalised(shares, f"[{section.name}] the shares")
@@ -129,7 +117,7 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
 
 
 def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
-    """The place of the question, the names of its values or of the classes, and what one is called."""
+    """Return the question's place (None for classes), the names of its values or of the classes, and what they are."""
     if isinstance(terms.domain, Form) and not (terms.classes and by == CLASS):
         if by not in terms.domain.places:
             raise DraftError(
@@ -141,29 +129,29 @@ def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
         domain = terms.domain.questions[place].domain
         return place, [domain.label(x) for x in range(domain.size)], "value"
     if by != CLASS:
-        raise DraftError(f'[margin] by = {shown(by)}: this campaign is no form, so a margin of it is by "{CLASS}"')
+        raise DraftError(f'[margin] by must be "{CLASS}", not {shown(by)}: the campaign is not a form')
     if not terms.classes:
-        raise DraftError(f"[margin] {terms.title!r} has no classes, so no margin of it can be known")
+        raise DraftError(f"[margin] {terms.title!r} has no classes and no form, so it cannot be weighted to margins")
     return None, terms.classes, CLASS
 
 
 def _groups(section: Section, labels: Sequence[str], what: str) -> Mapping[str, Sequence[str]]:
-    """The labels of each group; those in no group are groups of their own."""
-    told = section.take("groups", dict, f"a table of lists, such as {{ more = [{shown(labels[0])}] }}", {})
+    """Return the labels of each group; a label without a group is a group of its own."""
+    given = section.take("groups", dict, f"a table of lists, such as {{ more = [{shown(labels[0])}] }}", {})
     grouped: dict[str, str] = {}
-    for name, held in told.items():
+    for name, held in given.items():
         if not isinstance(held, list) or not held or not all(isinstance(one, str) for one in held):
-            raise DraftError(f"[{section.name}] group {shown(name)} is a list of {what} names, not {shown(held)}")
+            raise DraftError(f"[{section.name}] group {shown(name)} must be a list of {what} names, not {shown(held)}")
         for one in held:
             if one not in labels:
                 raise DraftError(f"[{section.name}] there is no {what} {shown(one)}{suggestion(one, labels)}")
             if grouped.setdefault(one, name) != name or held.count(one) > 1:
                 raise DraftError(f"[{section.name}] {what} {shown(one)} is in two groups: name it once")
     alone = [label for label in labels if label not in grouped]
-    if both := [label for label in alone if label in told]:
+    if both := [label for label in alone if label in given]:
         raise DraftError(f"[{section.name}] {shown(both[0])} is a {what} and a group: give the group another name")
-    found: dict[str, list[str]] = {name: list(held) for name, held in told.items()}
+    found: dict[str, list[str]] = {name: list(held) for name, held in given.items()}
     found |= {label: [label] for label in alone}
     if len(found) < 2:
-        raise DraftError(f"[{section.name}] has one group of everybody, which says nothing: leave the margin out")
+        raise DraftError(f"[{section.name}] has a single group of everybody: leave the margin out")
     return found

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
-import tomllib
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +23,7 @@ from aggregator.author.form_bins import bins_told
 from aggregator.author.form_section import DraftForm, form_draft, form_of
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
-from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
+from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, read_toml, shown
 from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.weighting import CLASS
@@ -66,7 +65,7 @@ def read_draft(path: Path) -> Campaign:
     Raises:
         DraftError, BadData: what is wrong, and where.
     """
-    return campaign_of(_document(path), path.parent)
+    return campaign_of(read_toml(path), path.parent)
 
 
 def read_question(path: Path, *, rounded: bool = True) -> Question:
@@ -79,7 +78,7 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     Raises:
         DraftError, BadData
     """
-    document = _document(path)
+    document = read_toml(path)
     if _is_form(document):
         raise DraftError("a form has no channel of its own, but one for each of its views")
     question = _whole_question(document, path.parent)
@@ -92,7 +91,7 @@ def read_form(path: Path) -> DraftForm | None:
     Raises:
         DraftError, BadData
     """
-    document = _document(path)
+    document = read_toml(path)
     if not _is_form(document):
         return None
     _require_form(document)
@@ -111,7 +110,7 @@ def read_bins(path: Path, made: Domain) -> list[str]:
     Args:
         made: the domain that the draft was read as.
     """
-    document = _document(path)
+    document = read_toml(path)
     if not isinstance(made, Form):
         return []
     top = Section("", document)
@@ -142,7 +141,7 @@ def read_classes(path: Path) -> DraftClasses | None:
     Raises:
         DraftError, BadData
     """
-    document = _document(path)
+    document = read_toml(path)
     if "classes" not in document or _is_form(document):
         return None
     top = Section("", document)
@@ -164,7 +163,7 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
     Raises:
         DraftError, BadData
     """
-    document = _document(path)
+    document = read_toml(path)
     if "views" not in document:
         return None
     top = Section("", document)
@@ -174,19 +173,6 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
     )
     question, names = _asked(document, top, domain_of(domain), path.parent, privacy, prior)
     return question.domain, _views(top, mechanism, question, path.parent, expected)[1], len(names)
-
-
-def _document(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
-    except UnicodeDecodeError:
-        raise DraftError(f"{path.name} is not UTF-8 text") from None
-    except tomllib.TOMLDecodeError as error:
-        raise DraftError(f"{path.name} is not TOML: {error}") from None
-    except (ValueError, RecursionError):
-        raise DraftError(
-            f"{path.name} has a number with thousands of digits, or lists nested hundreds deep; neither is allowed"
-        ) from None
 
 
 def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:

@@ -1,15 +1,17 @@
-"""Reads tables of a draft key by key; errors name the entry.
+"""Reads the TOML files that an analyst writes (drafts, known margins, coefficients), key by key.
 
-Every key is taken once or refused, numbers stay decimals until they are integers, and whatever is refused is refused by
-the name under which its author wrote it.
+Every key is taken once; unknown keys are refused. Numbers stay decimals until they become integers. An error names
+the entry as its author wrote it.
 """
 
 from __future__ import annotations
 
 import difflib
+import tomllib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from protocol import exact
@@ -17,17 +19,40 @@ from protocol.errors import BadData
 
 
 class DraftError(BadData):
-    """A draft that does not describe a campaign. The text names the entry."""
+    """A draft, or another TOML file of the analyst's, with an invalid entry. The text names the entry."""
 
     stage = "draft"
 
 
 ROUNDING = Fraction(1, 1000)
-"""Shares whose sum is 1 within this are shares that somebody rounded."""
-
+"""Shares whose sum differs from 1 by at most this were rounded by their author."""
 
 ALIKE = 0.75
-"""How like a known name an unknown one has to be, as difflib measures it, to have been meant for it."""
+"""An unknown name is taken for a misspelling of a known one from this difflib ratio on."""
+
+MOST_BYTES = 1 << 26
+"""Maximum size of a TOML file."""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the content of a TOML file; numbers with a point are ``Decimal``.
+
+    Raises:
+        DraftError: too long, not UTF-8, not TOML, or nested too deeply. The text names the file.
+        OSError: the file cannot be read.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise DraftError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
+    except UnicodeDecodeError:
+        raise DraftError(f"{path.name} is not UTF-8 text") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DraftError(f"{path.name} is not TOML: {error}") from None
+    except (ValueError, RecursionError):
+        raise DraftError(
+            f"{path.name} has a number with thousands of digits, or lists nested hundreds deep; neither is allowed"
+        ) from None
 
 
 class Section:

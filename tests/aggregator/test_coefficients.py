@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.coefficients_file import CoefficientsError, read_coefficients
+from aggregator.author.toml_section import DraftError
+from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate.coefficients import Coefficients, sum_by_class
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import weighted_sum
@@ -121,7 +122,7 @@ def test_a_file_of_coefficients_is_read(tmp_path):
     ("text", "said"),
     [
         (GOOD.replace("[others]", "[other]"), "did you mean 'others'"),
-        (GOOD.partition("[others]")[0], "says nothing of class 'others'"),
+        (GOOD.partition("[others]")[0], "\\[others\\] is missing"),
         (GOOD.replace("weight = -1", ""), "weight is missing"),
         (GOOD.replace("weight = -1", "wieght = -1"), "did you mean 'weight'"),
         (GOOD.replace("weight = -1", "weight = nan"), "finite"),
@@ -138,5 +139,5 @@ def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, said):
     """What is wrong is said in one sentence, with the entry."""
     file = tmp_path / "people.toml"
     file.write_text(text)
-    with pytest.raises(CoefficientsError, match=said):
+    with pytest.raises(DraftError, match=said):
         read_coefficients(file, terms())

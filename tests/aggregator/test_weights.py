@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aggregator.author.toml_section import DraftError
 from aggregator.estimate.class_weights import raked
 from aggregator.estimate.classes import pooled
 from aggregator.estimate.form import NotAsked, margin, question_shares
@@ -28,7 +29,7 @@ from aggregator.families.decoder import Floats, Integers
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
-from aggregator.population import PopulationError, read_population
+from aggregator.population import read_population
 from benchmarks.forms import drawn
 from protocol.channels import Channel
 from protocol.domain import Values
@@ -384,12 +385,12 @@ FILES = {
     "groups": ('groups = { coast = ["north", "west"] }\nshares = { coast = 0.7, south = 0.3 }', None),
     "sum": ('shares = { north = 0.5, south = 0.3, west = 0.3 }', "sum to 1.1, not to 1"),
     "value": ('shares = { north = 0.5, sauth = 0.3, west = 0.2 }', "'sauth'; did you mean 'south'"),
-    "missing": ('shares = { north = 0.5, south = 0.5 }', "says nothing of 'west'"),
+    "missing": ('shares = { north = 0.5, south = 0.5 }', "no number for 'west'"),
     "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "not above zero"),
     "both": ('shares = { north = 1 }\npeople = { north = 1 }', "either shares or people"),
     "group": ('groups = { coast = ["east"] }\nshares = { coast = 1 }', "no value 'east'"),
     "twice": ('groups = { a = ["north"], b = ["north"] }\nshares = { a = 1 }', "in two groups"),
-    "everybody": ('groups = { a = ["north", "south", "west"] }\nshares = { a = 1 }', "one group of everybody"),
+    "everybody": ('groups = { a = ["north", "south", "west"] }\nshares = { a = 1 }', "single group of everybody"),
     "unknown": ('shares = { north = 0.5, south = 0.3, west = 0.2 }\nsouce = "x"', "'souce'; did you mean 'source'"),
     "toml": ("shares = {", "is not TOML"),
 }  # fmt: skip
@@ -402,7 +403,7 @@ def test_a_file_of_margins_is_read_or_refused_in_one_sentence(name: str, tmp_pat
     file.write_text(f'[[margin]]\nby = "town"\n{text}\n')
     terms = test_forms.campaign().terms
     if refused is not None:
-        with pytest.raises(PopulationError, match=refused) as caught:
+        with pytest.raises(DraftError, match=refused) as caught:
             read_population(file, terms)
         assert "\n" not in str(caught.value)
         return
@@ -416,15 +417,15 @@ def test_margins_fit_their_campaign(tmp_path: Path) -> None:
     file, form, classes = tmp_path / "population.toml", test_forms.campaign().terms, test_classes.of_classes()
     for text, terms, refused in (
         ('[[margin]]\nby = "twon"\nshares = {}', form, "no question 'twon'; did you mean 'town'"),
-        ('[[margin]]\nby = "town"\nshares = {}', classes, 'a margin of it is by "class"'),
-        ('[[margin]]\nby = "class"\nshares = { farmers = 0.5, others = 0.5 }', classes, "says nothing of 'gardeners'"),
+        ('[[margin]]\nby = "town"\nshares = {}', classes, 'by must be "class"'),
+        ('[[margin]]\nby = "class"\nshares = { farmers = 0.5, others = 0.5 }', classes, "no number for 'gardeners'"),
         ('[[margin]]\nby = "class"\nshares = { farmer = 1 }', classes, "no class or group 'farmer'"),
         ('margins = 1', form, "margin"),
         ('[[margin]]\nby = "pet"\npeople = { no = 5, yes = 5 }\n[[margin]]\nby = "town"\n'
          'people = { north = 5, south = 5, west = 5 }', form, "10 people and another 15"),
     ):  # fmt: skip
         file.write_text(text)
-        with pytest.raises(PopulationError, match=refused):
+        with pytest.raises(DraftError, match=refused):
             read_population(file, terms)
     file.write_text('[[margin]]\nby = "class"\npeople = { farmers = 1, gardeners = 2, others = 5 }\nsource = "Census"')
     (found,) = read_population(file, classes)
