@@ -142,11 +142,13 @@ class Campaigns:
         self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", campaign, closes)
 
     def require_open(self, joined: Joined, now: int) -> None:
-        """Refuse answers at or after an early closing.
+        """Refuse a campaign that is over, or that its author has closed early.
 
         Raises:
-            ClosedEarly
+            OutsideSchedule, ClosedEarly
         """
+        if now >= joined.campaign.closes:
+            joined.campaign.period_at(now)  # raises OutsideSchedule
         _require_open(joined, self.closed_early(joined.signed.id), now)
 
     def keep_open(self, joined: Joined) -> None:

@@ -194,7 +194,9 @@ class UploadQueue:
         """Remove the envelopes that the study accepted from the queue, if they are still there.
 
         Args:
-            refused: positions in the upload of the envelopes that it refused. Returns: The refused envelopes.
+            refused: positions in the upload of the envelopes that it refused.
+        Returns:
+            The refused envelopes.
         """
         left = replace(sent, sealed=tuple(sent.sealed[place] for place in refused))
         with self._unchanged(sent) as same:

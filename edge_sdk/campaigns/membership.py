@@ -1,0 +1,239 @@
+"""The campaigns of a device: join one, ask for its terms, send its reports elsewhere, close it early.
+
+The rows: known. Verification and audit of a campaign: joined. What a person decides about it: agreements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from edge_sdk.campaigns.agreements import Agreements
+from edge_sdk.campaigns.trust import Trust
+from edge_sdk.errors import AddressRefused, InvitationRefused, UnknownCampaign
+from edge_sdk.transport.address import address as address_of
+from protocol.errors import CampaignError
+
+if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledger needs no audit
+    from edge_sdk.campaigns.invitation import Invitation
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.campaigns.terms import Terms
+    from protocol.campaign import Campaign
+    from protocol.domain import Answer
+
+
+class Membership(Trust, Agreements):
+    """The part of ``Device`` that joins campaigns and knows them."""
+
+    def join(self, data: bytes, address: str | None = None) -> Terms:
+        """Verify and audit a signed campaign, check it against the owner's caps, and keep it.
+
+        Joining again changes nothing, except that an address is stored if there was none. A campaign may be joined
+        before it opens.
+
+        Args:
+            address: where its study takes reports, https, or http to this very machine. Used only where the signed
+                campaign names no address; without any, its reports stay on the device, or leave in a file.
+        Returns:
+            The terms that the person is shown before consent.
+        Raises:
+            AddressRefused: ``address`` is malformed, or another one was given before (``set_address`` changes it).
+            BadData: a check failed; for example, no author whom this device trusts signed the campaign.
+            OutsideSchedule: the campaign is over (``ClosedEarly`` if its author closed it early).
+            BudgetRefused: its worst case over all views does not fit under the caps.
+        """
+        if not isinstance(data, bytes):
+            raise TypeError(f"a signed campaign is bytes, as they were read from its file, not {type(data).__name__}")
+        return self._join(data, None if address is None else address_of(address).text)
+
+    def accept(self, invitation: Invitation) -> Terms:
+        """Join the campaign of a link, as ``join`` does. Its author is trusted for this campaign and for no other.
+
+        The code in the link is kept as by ``present_code``, where the campaign takes enrolled devices only.
+
+        Args:
+            invitation: what the link's study answered, ``download.fetch_invited``.
+        Returns:
+            The terms that the person is shown before consent.
+        Raises:
+            InvitationRefused: the campaign's author signed addresses, and the link leads to another one.
+            BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is kept.
+        """
+        link = invitation.link
+        terms = self._join(invitation.data, link.address, invitation.author)
+        if link.code and terms.enrolment == "enrolled":
+            self.present_code(terms.campaign_id, link.code)
+        return self.terms(terms.campaign_id)
+
+    @property
+    def campaigns(self) -> list[bytes]:
+        """Ids of the joined campaigns, in the order they were first joined."""
+        return self.records.campaigns.ids()
+
+    def campaign(self, campaign_id: bytes) -> Campaign:
+        """A joined campaign as it was signed, verified and audited.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            The campaign; its texts are in the language it was written in.
+        """
+        return self.records.campaigns.find(campaign_id).campaign
+
+    def terms(self, campaign_id: bytes, language: str | None = None) -> Terms:
+        """Return the terms of a joined campaign.
+
+        Args:
+            language: of the person, as their system names it: "de", "de_AT". Where the campaign has no such texts, and
+                for None, they are those it was written in.
+        Returns:
+            The terms in that language, with the addresses and the closing notice known now.
+        """
+        return self._terms_now(self.records.member(campaign_id), language)
+
+    def parse(self, campaign_id: bytes, text: str) -> Answer:
+        """Parse ``text`` as an answer to a joined campaign.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            text: an answer as a person types it or a label of the campaign.
+        Returns:
+            The answer, as ``answer`` and ``preview`` take it.
+        Raises:
+            NotInDomain: not an answer to the campaign's question.
+        """
+        return self.campaign(campaign_id).domain.parse(text)
+
+    def addresses(self, campaign_id: bytes) -> tuple[str, ...]:
+        """Return the addresses for a joined campaign's reports, in the order in which they are tried; may be empty.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+        Returns:
+            Addresses as text; none where nobody named one.
+        Raises:
+            UnknownCampaign: this device has not joined it.
+        """
+        campaigns = self.records.campaigns
+        return campaigns.addresses(campaigns.require_joined(campaign_id))
+
+    def set_address(self, campaign_id: bytes, address: str) -> None:
+        """Send the reports of a joined campaign that names no address to this one from now on.
+
+        All waiting envelopes go to the new address; those that the old address received but did not acknowledge may
+        reach both.
+
+        Args:
+            campaign_id: of a joined campaign, 16 bytes.
+            address: https, or http to this very machine.
+        Raises:
+            AddressRefused: not an address; or the campaign names its own.
+            UnknownCampaign: this device has not joined it.
+        """
+        campaigns, given = self.records.campaigns, address_of(address).text
+        with self._store.transaction():
+            campaign = campaigns.require_joined(campaign_id)
+            if campaigns.signs_addresses(campaign):
+                raise AddressRefused(
+                    f"the campaign's author signed where its reports go: {' or '.join(campaigns.addresses(campaign))}"
+                )
+            if campaigns.addresses(campaign) != (given,):
+                campaigns.set_address(campaign, given)
+                self.outbox.begin_anew(campaign)
+
+    def close_early(self, data: bytes) -> Terms:
+        """Close a joined campaign early, by its author's signed notice; return its terms.
+
+        From the notice's time on nothing is agreed to or answered (``ClosedEarly``); what was collected before is still
+        bundled and sent. It holds for good, also after forgetting. The same notice again changes nothing.
+
+        Args:
+            data: the signed notice, as ``download.closing`` has it from a study, or from a file.
+        Returns:
+            The campaign's terms with the earlier end.
+        Raises:
+            BadData: at the stage that fails: not signed by the campaign's author; or it does not close the campaign
+                earlier than it closes itself, or than a notice that is known.
+            UnknownCampaign: it closes a campaign that is not joined.
+        """
+        from protocol.closing import open_closing, unverified_closing
+
+        campaigns, campaign_id = self.records.campaigns, unverified_closing(data).campaign_id
+        joined = campaigns.find(campaign_id)
+        closing = open_closing(data, joined.signed)
+        with self._store.transaction():
+            known = campaigns.closed_early(campaign_id)
+            if known is not None and known < closing.closes:
+                raise CampaignError(
+                    f"{joined.campaign.title!r} is closed from an earlier time on: a later notice cannot open it again"
+                )
+            campaigns.close_early(campaigns.require_joined(campaign_id), closing.closes)
+        return self.terms(campaign_id)
+
+    def _join(self, data: bytes, given: str | None, invited_by: bytes | None = None) -> Terms:
+        """Join a campaign.
+
+        Args:
+            given: the address of its study, as text.
+            invited_by: the author's key that the person's link names; None asks for a trusted author. A link leads
+                to an address that the campaign names, if it names any.
+        """
+        from protocol.campaign import campaign_id
+
+        campaigns, now = self.records.campaigns, self._now()
+        try:
+            joined = campaigns.find(campaign_id(data))
+        except UnknownCampaign:
+            joined = self._verified(data, invited_by)
+        signed = joined.campaign.addresses
+        if invited_by is not None and signed and given not in signed:
+            raise InvitationRefused(
+                f"the link leads to {given}, and the campaign's author signed another address: {' or '.join(signed)}"
+            )
+        with self._store.transaction():
+            campaigns.require_open(joined, now)
+            campaign = campaigns.numbered(joined.signed.id)
+            if not campaigns.is_joined(campaign):
+                self.records.caps.require_room(campaign, joined.commitments, now)
+                campaigns.add(campaign, joined, given)
+            elif given and not campaigns.signs_addresses(campaign):
+                self._keep_address(campaign, given)
+        campaigns.keep_open(joined)
+        return self._terms_now(joined)
+
+    def _verified(self, data: bytes, invited_by: bytes | None) -> Joined:
+        """Verify and audit a campaign that is not joined.
+
+        Raises:
+            BadData: at the stage that fails.
+        """
+        from edge_sdk.campaigns.joined import Joined
+
+        trusted = [author.public for author in self.trusted] if invited_by is None else [invited_by]
+        if not trusted:
+            raise CampaignError(
+                "no author is trusted: take a link to the campaign, or pass the public key of its author as trust"
+            )
+        return Joined.open(data, trusted, self._store.secret)
+
+    def _keep_address(self, campaign: int, given: str) -> None:
+        """Keep the address of a campaign that has none; part of the caller's transaction.
+
+        Raises:
+            AddressRefused: it has another one.
+        """
+        known = self.records.campaigns.addresses(campaign)
+        if known and known != (given,):
+            raise AddressRefused(f"its reports are sent to {known[0]} already: use set_address to change that")
+        if not known:
+            self.records.campaigns.set_address(campaign, given)
+
+    def _terms_now(self, joined: Joined, language: str | None = None) -> Terms:
+        terms = joined.terms if language is None else joined.terms_in(language)
+        if terms.questions and not self.consented(joined.signed.id):
+            terms = replace(terms, map=None)
+        campaigns, campaign_id = self.records.campaigns, joined.signed.id
+        closed, addresses = campaigns.closed_early(campaign_id), self.addresses(campaign_id)
+        coded = bool(self.records.outbox.code(campaigns.number(campaign_id)))
+        author_name = self._name_of(terms.author)
+        return replace(terms, addresses=addresses, closed_early=closed, author_name=author_name, coded=coded)

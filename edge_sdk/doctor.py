@@ -1,0 +1,59 @@
+"""Facts about a store for its owner: its files, its budget, what waits, and a clock that is behind.
+
+Implements ``Device.doctor``. The database's own facts: store/sqlite. Detection of copies: rollback/checkpointing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edge_sdk.answers.answering import known_past
+from edge_sdk.timestamps import moment
+from edge_sdk.transport.waiting import waiting
+
+if TYPE_CHECKING:
+    from edge_sdk.records import Records
+
+
+def facts(records: Records, now: int) -> dict[str, str | int | float]:
+    """Return what was found, by a short description."""
+    folder, budget = records.store.folder, records.caps.budget()
+    found: dict[str, str | int | float] = {
+        "folder": str(folder) if folder else "in memory: everything ends with the process",
+        "campaigns joined": len(records.campaigns.ids()),
+        "envelopes queued": len(records.outbox),
+        "spent, nats": budget.spent,
+        "reserved, nats": budget.reserved,
+        "remaining, nats": budget.remaining,
+    }
+    if folder:
+        for path in (folder, *sorted(path for path in folder.iterdir() if path.is_file())):
+            mode = path.stat().st_mode & 0o777
+            found[f"mode of {path.name}"] = f"{mode:04o}" + (" (others can read it)" if mode & 0o077 else "")
+    return found | _waiting(records) | _clock_behind(records, now) | records.store.doctor()
+
+
+def _waiting(records: Records) -> dict[str, str]:
+    """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
+    return {
+        f"waits of {_title(records, one.campaign_id)}": f"{one.envelopes} envelopes: {one.state}"
+        for one in waiting(records.outbox)
+        if one.failures or not one.addresses
+    }
+
+
+def _clock_behind(records: Records, now: int) -> dict[str, str]:
+    """Return until when a unit accepts no answers, if the clock shows an earlier time than at a past answer."""
+    found = {}
+    for campaign_id in records.campaigns.ids():
+        consent = records.consents.find(records.campaigns.number(campaign_id))
+        if consent is not None and now < (until := known_past(records, campaign_id)):
+            found[f"clock in {_title(records, campaign_id)}"] = (
+                f"behind its latest reading: a unit answers again at {moment(until)}; if the clock is right "
+                "now and ran ahead before: clock --set"
+            )
+    return found
+
+
+def _title(records: Records, campaign_id: bytes) -> str:
+    return repr(records.campaigns.find(campaign_id).campaign.title)
