@@ -77,7 +77,8 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
 def test_every_command_is_in_the_guide():
     """The guide's table of commands names every command, in the order of the command line."""
     guide = (Path(__file__).parent.parent / "docs" / "DESK.md").read_text(encoding="utf-8")
-    named = re.findall(r"^\| `(?:--study DIR )?([a-z]+)[ `].*\|$", guide.split("## The draft")[0], re.MULTILINE)
+    commands = guide.split("## Commands")[1].split("\n## ")[0]
+    named = re.findall(r"^\| `(?:--study DIR )?([a-z]+)[ `].*\|$", commands, re.MULTILINE)
     assert named == list(COMMANDS)
 
 

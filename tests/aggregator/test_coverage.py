@@ -1,4 +1,4 @@
-"""How often intervals hold: of item sets, of changes over the periods, and of means, as docs/DESK.md states it.
+"""How often intervals hold: of item sets, of changes over the periods, and of means, as docs/ESTIMATES.md states it.
 
 Surveys are drawn anew, people and all. Of S surveys a 95% interval that is right holds in 95%, with a standard error of
 at most sqrt(.05 * .95 / S): 1.1 points with S = 400, 2.2 with S = 100.
@@ -149,8 +149,8 @@ def percentages(name, surveys):
 
 
 def test_the_page_states_what_was_found():
-    """docs/DESK.md has a row for each case with the percentages that the long law finds."""
-    page = (Path(__file__).parents[2] / "docs/DESK.md").read_text(encoding="utf-8")
+    """docs/ESTIMATES.md has a row for each case with the percentages that the long law finds."""
+    page = (Path(__file__).parents[2] / "docs/ESTIMATES.md").read_text(encoding="utf-8")
     for name, (alone, together) in STATED.items():
         last = "" if CASES[name][0] == "mean" else f"{together}% "
         assert f"| {name} | {alone}% | {last}|" in page

@@ -1,4 +1,4 @@
-"""Laws of the screen: honest reports pass whatever the population, floods of 1% are seen as often as DESK.md says."""
+"""Laws of the screen: honest reports pass whatever the population; a flood is seen as often as ESTIMATES.md says."""
 
 import re
 from pathlib import Path
@@ -186,7 +186,7 @@ CASES = {
         high_low(100, range(10), NANONATS, hadamard), range(10, 100)
     ),
 }  # fmt: skip
-"""By row of the table in DESK.md, the channel and the values that are attacked; None: any."""
+"""By row of the table in ESTIMATES.md, the channel and the values that are attacked; None: any."""
 
 SIZES = (10_000, 100_000, 1_000_000)
 
@@ -218,19 +218,19 @@ def seen(channel, attacked, targets, n, batches):
 
 def stated():
     """The rows of the table: name, values attacked, and the percentages."""
-    text = (Path(__file__).parents[2] / "docs" / "DESK.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "ESTIMATES.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+) \| (\d+) \| (\d+)% \| (\d+)% \| (\d+)% \|$", text, re.MULTILINE)
     return {(name, int(targets)): [int(cell) / 100 for cell in cells] for name, targets, *cells in rows}
 
 
 def test_the_table_of_what_is_seen_has_every_case():
-    """DESK.md says of every case how often an attack on one value, and on three, is seen."""
+    """ESTIMATES.md says of every case how often an attack on one value, and on three, is seen."""
     assert stated().keys() == {(name, targets) for name in CASES for targets in (1, 3)}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_attacks_are_seen_as_often_as_the_table_says(name):
-    """Of 25 attacked batches of 100,000 reports, as many raise an alarm as DESK.md says.
+    """Of 25 attacked batches of 100,000 reports, as many raise an alarm as ESTIMATES.md says.
 
     The distance is below 4 standard deviations, or 6 batches in 100: 26 cells fail by chance with probability 2e-3 at
     most. A failure means another screen than the one that the table is of, whose figures are of 150 batches.
