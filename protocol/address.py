@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 
 from protocol.errors import CampaignError
 
 MAX_ADDRESS = 200
 MAX_LINK = 500
+MAX_ADDRESSES = 4
 
 _HTTPS, _HTTP = "https://", "http://"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
@@ -43,6 +45,20 @@ def require_address(text: str) -> None:
             "the path of an address is /NAME/NAME..., of letters, digits and -._~, without / at its end and without "
             f"the names . and ..; not {rest[:40]!r}"
         )
+
+
+def require_addresses(addresses: Sequence[str]) -> None:
+    """Refuse a campaign's addresses if one is invalid, one is listed twice, or there are too many.
+
+    Raises:
+        CampaignError
+    """
+    if len(addresses) > MAX_ADDRESSES:
+        raise CampaignError(f"a campaign has at most {MAX_ADDRESSES} addresses, not {len(addresses)}")
+    for one in addresses:
+        require_address(one)
+    if len(set(addresses)) != len(addresses):
+        raise CampaignError("no address is listed twice")
 
 
 def require_link(text: str) -> None:

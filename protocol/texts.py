@@ -112,6 +112,23 @@ def require_translations(own: Texts, translations: Sequence[Texts]) -> None:
                 )
 
 
+def require_question_lines(translations: Sequence[Texts], questions: int) -> None:
+    """Refuse translations of a form that do not have one line of text for each question.
+
+    Args:
+        questions: number of questions of the form.
+    Raises:
+        CampaignError
+    """
+    for one in translations:
+        lines = one.question.split("\n")
+        if len(lines) != questions or not all(map(str.strip, lines)):
+            raise CampaignError(
+                f"the translation {one.language!r} has {len(lines)} lines of questions, the form has {questions} "
+                "questions: give the text of each on a line of its own, in order"
+            )
+
+
 def require_language(tag: str) -> None:
     """Refuse an invalid language tag; it must be short and in lower case.
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from protocol import codec, exact
 from protocol.channels import Blocks, Channel, Loss
-from protocol.errors import NotionError, Uncertified
+from protocol.errors import CampaignError, NotionError, Uncertified
 from protocol.notions.notion import Certificate, Notion, certify, require_level
 
 MAX_CLASSES = 64
@@ -113,6 +113,20 @@ class Classes(Notion):
         if not isinstance(found, list):
             raise NotionError("the notions of classes are an array")
         return cls(codec.integer(level, "a level", NotionError), tuple(map(decode, found)))
+
+
+def require_class_names(names: Sequence[str], notion: Notion) -> None:
+    """Refuse a campaign that does not name each class of its notion.
+
+    Args:
+        names: of the campaign's classes; empty if it has none.
+        notion: of the campaign.
+    Raises:
+        CampaignError
+    """
+    claimed = len(notion.notions) if isinstance(notion, Classes) else 0
+    if len(names) != claimed:
+        raise CampaignError(f"the campaign names {len(names)} classes, its notion has {claimed}")
 
 
 def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:

@@ -70,6 +70,24 @@ def require_views(views: Sequence[View]) -> None:
         raise ViewError("no two views have the same map and channel: write one, with the sum of their weights")
 
 
+def require_inputs(views: Sequence[View], domain: Domain, classes: int) -> None:
+    """Refuse views whose channels do not have an input for each value, or for each value of each class.
+
+    Args:
+        domain: of the campaign.
+        classes: number of the campaign's classes; 0 if it has none.
+    Raises:
+        CampaignError
+    """
+    for view in views:
+        values = view.map.inputs(domain)
+        if view.channel.inputs != max(1, classes) * values:
+            each = f" for each of {classes} classes" if classes else ""
+            raise CampaignError(
+                f"the channel of a view has {view.channel.inputs} inputs, the view {values} values{each}"
+            )
+
+
 def require_every_question(views: Sequence[View], domain: Domain) -> None:
     """Refuse views of a form that leave a question out.
 

@@ -21,7 +21,7 @@ from aggregator.storage import tables
 from aggregator.storage.tables import StudyError
 from aggregator.study import Study
 from protocol import codec, envelope, exact
-from protocol.campaign import open_campaign, seal_campaign
+from protocol.campaign import encode_campaign, open_campaign, seal_campaign
 from protocol.envelope import Kind
 from protocol.keys import SigningKey, key_id
 from protocol.notions.own import OwnPrior
@@ -241,7 +241,7 @@ def test_no_kind_passes_for_another(study):
     bodies = {
         Kind.REPORT: Report(OPEN.id, 0, 0, 1, b"\x00").encode(),
         Kind.ENROLMENT: Enrolment(OPEN.id, device(1, OPEN).public).encode(),
-        Kind.CAMPAIGN: OPEN.terms.encode(),
+        Kind.CAMPAIGN: encode_campaign(OPEN.terms),
     }
     study.enrol(enrolment(1, OPEN))
     passed_off = []

@@ -17,7 +17,7 @@ from aggregator.estimate.result import estimate
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
 from edge_sdk import BudgetPolicy, Device
-from protocol.campaign import Campaign, open_campaign, seal_campaign
+from protocol.campaign import Campaign, decode_campaign, encode_campaign, open_campaign, seal_campaign
 from protocol.domain import Values
 from protocol.errors import CampaignError
 from protocol.keys import SigningKey
@@ -372,7 +372,7 @@ def test_a_draft_may_ask_for_transcripts() -> None:
     assert made.notion == TranscriptPrior(NAT // 2, (5, 3, 2), 6554)
     assert made.worst_case == 4 * (NAT // 2)
     assert drafted({}).notion.drift == 0
-    assert Campaign.decode(made.encode()) == made
+    assert decode_campaign(encode_campaign(made)) == made
     for wrong in ({"drift": Decimal(1)}, {"drift": Decimal("-0.1")}, {"drift": "often"}):
         with pytest.raises(DraftError, match="drift"):
             drafted(wrong)

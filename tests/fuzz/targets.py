@@ -20,7 +20,7 @@ import numpy as np
 from aggregator.intake import columns
 from aggregator.intake.framing import frames
 from protocol import codec, envelope
-from protocol.campaign import Campaign, open_campaign, unverified_campaign
+from protocol.campaign import decode_campaign, encode_campaign, open_campaign, unverified_campaign
 from protocol.closing import Closing
 from protocol.envelope import Envelope, Kind
 from protocol.errors import BadData, CodecError
@@ -113,10 +113,10 @@ def closing_target(data: bytes) -> None:
 def campaign_target(payload: bytes) -> None:
     """A payload is a campaign that keeps its level and writes the same bytes, or BadData."""
     try:
-        terms = Campaign.decode(payload)
+        terms = decode_campaign(payload)
     except BadData:
         return
-    assert terms.encode() == payload
+    assert encode_campaign(terms) == payload
     assert terms.certificate.audited <= terms.notion.level
 
 

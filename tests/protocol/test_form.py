@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocol import codec, domain, exact
-from protocol.campaign import SignedCampaign
+from protocol.campaign import SignedCampaign, encode_campaign
 from protocol.domain import DITHER_BYTES, Answer, Form, FormQuestion
 from protocol.errors import DomainError, NotInDomain
 from protocol.keys import SigningKey
@@ -78,7 +78,7 @@ def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], da
 @given(st.data())
 def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
     """A payload with bytes of its form or views changed, lost and inserted is a campaign or BadData."""
-    assert_mutants_are_bad(of_questions().encode(), b"form", 300, data)
+    assert_mutants_are_bad(encode_campaign(of_questions()), b"form", 300, data)
 
 
 def test_promise_22_on_a_small_form() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import codec, domain, exact, notions, personal
-from protocol.campaign import Campaign
+from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.errors import CampaignError, NotionError, ReportError, Uncertified
 from protocol.notions.classes import Classes
 from protocol.notions.information import Information
@@ -180,7 +180,7 @@ def test_a_campaign_holds_the_start_priors_channel_and_no_other() -> None:
     lip = certify(made.channel, Information(NAT, PRIOR))
     assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)
     assert made.certificate.cost == NAT < lip.cost
-    assert Campaign.decode(made.encode()) == made
+    assert decode_campaign(encode_campaign(made)) == made
     assert notions.decode(made.notion.encode()) == made.notion
     with pytest.raises(Uncertified, match="start prior"):
         campaign(channel=personal.lip_response(PRIOR, NAT - 1))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from protocol import codec, domain, envelope, exact, keys, notions
-from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign
+from protocol.campaign import Campaign, campaign_id, encode_campaign, open_campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, Noise, RandomizedResponse, Table, Windows
 from protocol.channels.bits.channel import S
 from protocol.channels.windows.arrangement import Type
@@ -809,7 +809,7 @@ def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
         "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",
         "addresses", "contact", "retention", "notice", "language", "translations", "goal",
     )  # fmt: skip
-    fields = codec.decode((base or terms()).encode(), limit=2**20)
+    fields = codec.decode(encode_campaign(base or terms()), limit=2**20)
     assert isinstance(fields, list)
     for name, value in changes.items():
         fields[names.index(name)] = value
@@ -902,16 +902,16 @@ def campaign_cases() -> Iterator[Case]:
     yield refused("cut short", good[:-1], "codec")
     yield refused("a byte too many", good + b"\0", "codec")
     yield refused("a text file", b"title = 'Highest education'", "envelope")
-    yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, terms().encode()), "campaign")
+    yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, encode_campaign(terms())), "campaign")
     yield refused("a trusted key of small order", _small_order_campaign(), "key", [(1).to_bytes(32, "little").hex()])
-    too_long = terms(channel=Table.nearest(_wide_table(2000)))
-    yield refused("longer than a campaign may be", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long.encode()), "campaign")
-    fields = codec.decode(terms().encode(), limit=2**20)
+    too_long = encode_campaign(terms(channel=Table.nearest(_wide_table(2000))))
+    yield refused("longer than a campaign may be", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long), "campaign")
+    fields = codec.decode(encode_campaign(terms()), limit=2**20)
     assert isinstance(fields, list)
     raised = Hadamard(truth_of(NAT + NAT // 1000), 5)
     payloads: list[tuple[str, bytes, str]] = [
         ("payload is not msgpack", b"\xc1", "codec"),
-        ("payload with a byte too many", terms().encode() + b"\0", "codec"),
+        ("payload with a byte too many", encode_campaign(terms()) + b"\0", "codec"),
         ("payload with a float", bytes.fromhex(wire([*fields[:10], 604800.0, *fields[11:]])), "codec"),
         ("payload is text", codec.encode("campaign"), "campaign"),
         ("a field missing", codec.encode(fields[:-1]), "campaign"),
@@ -1057,7 +1057,7 @@ def _wide_table(width: int) -> list[list[Fraction]]:
 
 def _small_order_campaign() -> bytes:
     public = (1).to_bytes(32, "little")
-    return codec.encode([1, 1, keys.key_id(public), terms().encode(), public + bytes(32)])
+    return codec.encode([1, 1, keys.key_id(public), encode_campaign(terms()), public + bytes(32)])
 
 
 def closing_cases() -> Iterator[Case]:

@@ -1,38 +1,26 @@
-"""The campaign: one signed question, its views, and the promise it makes (SPEC 7).
+"""The terms of a campaign: one question, its views, its schedule, and the promise it makes (SPEC 7).
 
-A ``Campaign`` cannot exist without a certificate. The same constructor runs when an author makes one
-and when a device or a study decodes one, so a claim is audited wherever it arrives, on the integers that
-will be sampled.
+A ``Campaign`` cannot exist without a certificate: its constructor audits the channels. The author's tools and the
+decoder call the same constructor, so a campaign is audited wherever it arrives, on the integers that are sampled.
 
-Immutable: the campaign id is a hash of the signed bytes, and parameters are never repeated outside it.
+A campaign is immutable. Its id is a hash of the signed bytes, and nothing outside repeats its parameters.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
-from protocol import address, codec, domain, envelope, keys, notions, texts, views
+from protocol import address, texts, views
 from protocol.channels import Channel
 from protocol.domain import Domain, Form
-from protocol.envelope import Kind
-from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError, NotOpen, OutsideSchedule
-from protocol.notions import Certificate, Information, Notion
-from protocol.notions.classes import MAX_CLASSES as MAX_NOTIONS
-from protocol.notions.classes import Classes, class_channels
+from protocol.errors import CampaignError, NotOpen, OutsideSchedule
+from protocol.notions import Certificate, Notion
+from protocol.notions.classes import class_channels, require_class_names
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 from protocol.texts import MAX_TITLE, Texts
 from protocol.views import View
-
-CAMPAIGN_ID_BYTES = 16
-MAX_CAMPAIGN = 2**16
-"""Bytes of a signed campaign; a LIP campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
-PRIOR_BYTES = 32
-_NOTION = 5
-"""The place of the notion among the fields."""
 
 MAX_ANSWERS_PER_PERIOD = 4096
 MAX_PERIODS = 2**20
@@ -41,9 +29,7 @@ MAX_TIME = 2**40
 ENROLMENTS = ("open", "enrolled")
 
 GOALS = ("distribution", "mean", "ranges", "top")
-"""What an estimate may be wanted for. It decides what a planner chooses and an estimate shows first, nothing else."""
-
-MAX_ADDRESSES = 4
+"""The purposes of an estimate. A goal decides what a planner chooses and what is shown first, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -104,17 +90,12 @@ class Campaign:
             raise CampaignError("a campaign has an organisation: the person is told it before consenting")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
         texts.require_translations(self.own_texts, self.translations)
-        _require_question_texts(self.domain, self.translations)
-        _require_addresses(self.addresses)
-        _require_classes(self.classes, self.notion)
+        if isinstance(self.domain, Form):
+            texts.require_question_lines(self.translations, len(self.domain.questions))
+        address.require_addresses(self.addresses)
+        require_class_names(self.classes, self.notion)
         views.require_views(self.views)
-        for view in self.views:
-            asked = view.map.inputs(self.domain)
-            if view.channel.inputs != max(1, len(self.classes)) * asked:
-                each = f" for each of {len(self.classes)} classes" if self.classes else ""
-                raise CampaignError(
-                    f"the channel of a view has {view.channel.inputs} inputs, the view {asked} values{each}"
-                )
+        views.require_inputs(self.views, self.domain, len(self.classes))
         views.require_every_question(self.views, self.domain)
         if not 0 <= self.opens < self.closes <= MAX_TIME:
             raise CampaignError("a campaign opens before it closes")
@@ -357,245 +338,6 @@ class Campaign:
         if now >= self.closes:
             raise OutsideSchedule(f"{self.title!r} closed {_span(now - self.closes)} ago")
         return (now - self.opens) // self.period_seconds
-
-    def encode(self) -> bytes:
-        """The payload of its envelope (SPEC 7).
-
-        Returns:
-            Canonical msgpack.
-        """
-        return codec.encode([
-            self.title, self.question, self.purpose, self.organisation,
-            self.domain.encode(), self.notion.encode(), self.mechanism, views.encode(self.views),
-            self.opens, self.closes, self.period_seconds, self.answers_per_period,
-            self.minimum_reports, ENROLMENTS.index(self.enrolment), list(self.classes),
-            list(self.addresses), self.contact, self.retention, self.notice,
-            self.language, [one.encode() for one in self.translations], self.goal,
-        ])  # fmt: skip
-
-    @classmethod
-    def decode(cls, payload: bytes) -> Campaign:
-        """The campaign of a payload, audited.
-
-        Args:
-            payload: canonical msgpack.
-        Returns:
-            The campaign; its channels keep what it declares.
-        Raises:
-            BadData: at the stage that fails: codec, domain, notion, channel, view, certificate or campaign.
-        """
-        value = codec.decode(payload, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
-        parts = codec.fields(value, 22, "a campaign", CampaignError)
-        title, question, purpose, organisation, asked, notion, mechanism, asked_for = parts[:8]
-        opens, closes, period_seconds, answers, minimum, enrolment = codec.integers(
-            parts[8:14], "a campaign's number", CampaignError
-        )
-        contact, retention, notice, language = (codec.text(part, "a text", CampaignError) for part in parts[16:20])
-        if not isinstance(parts[20], list):
-            raise CampaignError("the translations are an array")
-        return cls(
-            codec.text(title, "a title", CampaignError),
-            codec.text(question, "a question", CampaignError),
-            codec.text(purpose, "a purpose", CampaignError),
-            codec.text(organisation, "an organisation", CampaignError),
-            domain.decode(asked),
-            notions.decode(notion),
-            codec.text(mechanism, "a mechanism", CampaignError),
-            views.decode(asked_for),
-            opens,
-            closes,
-            period_seconds,
-            answers,
-            minimum,
-            ENROLMENTS[codec.integer(enrolment, "enrolment", CampaignError, 0, len(ENROLMENTS) - 1)],
-            texts.names_of(parts[14], "classes"),
-            texts.names_of(parts[15], "addresses"),
-            contact,
-            retention,
-            notice,
-            language,
-            tuple(Texts.from_wire(one) for one in parts[20]),
-            codec.text(parts[21], "a goal", CampaignError),
-        )
-
-
-@dataclass(frozen=True)
-class SignedCampaign:
-    """A campaign whose signature was verified, with the bytes that carry it.
-
-    Attributes:
-        id: the first 16 bytes of SHA-256 of ``data``.
-        author: public key it verified under.
-        data: the signed envelope.
-    """
-
-    terms: Campaign
-    id: bytes
-    author: bytes
-    data: bytes
-
-    def view_of(self, public: bytes) -> int:
-        """The place of the view of the device that holds key ``public`` in this campaign.
-
-        Args:
-            public: the device's public key in this campaign, 32 bytes.
-        Returns:
-            0 .. number of views - 1.
-        """
-        return views.view_of(self.id, public, self.terms.view_ends)
-
-
-def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
-    """Return the signed campaign file.
-
-    Args:
-        key: the author's.
-    Returns:
-        The bytes that devices join and a study imports.
-    Raises:
-        CampaignError: longer than a campaign may be.
-    """
-    payload = terms.encode()
-    _require_size(payload, len(payload))
-    data = envelope.seal(Kind.CAMPAIGN, key, payload)
-    _require_size(payload, len(data))
-    return data
-
-
-def campaign_id(data: bytes) -> bytes:
-    """The id of the signed campaign ``data``."""
-    return hashlib.sha256(data).digest()[:CAMPAIGN_ID_BYTES]
-
-
-def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
-    """Verify, then parse, then audit a signed campaign.
-
-    Args:
-        trusted: public keys of authors; the campaign must be signed by one of them.
-    Returns:
-        The campaign with its id, its author and the bytes.
-    Raises:
-        BadData: at the stage that fails.
-    """
-    sealed = _sealed(data)
-    author = next((public for public in trusted if keys.key_id(public) == sealed.key_id), None)
-    if author is None:
-        raise CampaignError(
-            f"no trusted author has key {sealed.key_id.hex()}: trust the author's public key, or refuse the campaign"
-        )
-    payload = sealed.open(author)
-    _require_size(payload, len(data))
-    return SignedCampaign(Campaign.decode(payload), campaign_id(data), author, data)
-
-
-def unverified_campaign(data: bytes) -> Campaign:
-    """Return the campaign in a file, audited but with its signature unverified: for auditors, never for answering.
-
-    Args:
-        data: a signed campaign file.
-    Returns:
-        The campaign, audited.
-    Raises:
-        BadData: at the stage that fails.
-    """
-    payload = _sealed(data).unverified
-    _require_size(payload, len(data))
-    return Campaign.decode(payload)
-
-
-def require_campaign(data: bytes) -> None:
-    """Refuse the bytes of a batch where a campaign is expected. Other bytes are left to the parser.
-
-    Raises:
-        CampaignError: they begin with an envelope of another kind.
-    """
-    try:
-        first, _ = envelope.decode_first(data, 0)
-    except BadData:
-        return
-    if first.kind is not Kind.CAMPAIGN:
-        kind = first.kind.name.lower()
-        raise CampaignError(f"the file holds an envelope of kind {kind}, not a campaign: name the campaign's file")
-
-
-def _sealed(data: bytes) -> envelope.Envelope:
-    try:
-        sealed = envelope.decode(data)
-    except (CodecError, EnvelopeError) as error:
-        raise type(error)(f"not a campaign file: {error}") from None
-    if sealed.kind is not Kind.CAMPAIGN:
-        raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a campaign")
-    return sealed
-
-
-def _require_size(payload: bytes, size: int) -> None:
-    """Refuse a campaign of more bytes than it may have, before it is decoded.
-
-    Args:
-        size: bytes of the signed campaign.
-    Raises:
-        CampaignError
-    """
-    if size <= MAX_CAMPAIGN:
-        return
-    try:
-        fields, at = codec.array_at(payload, 0)
-        for _ in range(min(fields, _NOTION)):
-            at = codec.skip(payload, at)
-        weights = _claimed_weights(payload, at)
-    except CodecError:
-        weights = 0
-    limit = min(MAX_CAMPAIGN + PRIOR_BYTES * weights, envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
-    if size > limit:
-        raise CampaignError(
-            f"a signed campaign like this has at most {limit} bytes, not {size}: shorten its texts, or ask about fewer "
-            "values"
-        )
-
-
-def _claimed_weights(payload: bytes, at: int) -> int:
-    """How many prior weights the notion written at ``at`` claims to have."""
-    _, at = codec.array_at(payload, at)
-    name, at = codec.text_at(payload, at)
-    at = codec.skip(payload, at)
-    if name == Information.name:
-        return codec.array_at(payload, at)[0]
-    if name != Classes.name:
-        return 0
-    count, at = codec.array_at(payload, at)
-    total = 0
-    for _ in range(min(count, MAX_NOTIONS)):
-        if codec.text_at(payload, codec.array_at(payload, at)[1])[0] == Information.name:
-            total += _claimed_weights(payload, at)
-        at = codec.skip(payload, at)
-    return total
-
-
-def _require_classes(names: tuple[str, ...], notion: Notion) -> None:
-    claimed = len(notion.notions) if isinstance(notion, Classes) else 0
-    if len(names) != claimed:
-        raise CampaignError(f"the campaign names {len(names)} classes, its notion has {claimed}")
-
-
-def _require_question_texts(asked: Domain, translations: Sequence[Texts]) -> None:
-    if not isinstance(asked, Form):
-        return
-    for one in translations:
-        lines = one.question.split("\n")
-        if len(lines) != len(asked.questions) or not all(map(str.strip, lines)):
-            raise CampaignError(
-                f"the translation {one.language!r} has {len(lines)} lines of questions, the form has "
-                f"{len(asked.questions)} questions: give the text of each on a line of its own, in order"
-            )
-
-
-def _require_addresses(addresses: tuple[str, ...]) -> None:
-    if len(addresses) > MAX_ADDRESSES:
-        raise CampaignError(f"a campaign has at most {MAX_ADDRESSES} addresses, not {len(addresses)}")
-    for one in addresses:
-        address.require_address(one)
-    if len(set(addresses)) != len(addresses):
-        raise CampaignError("no address is listed twice")
 
 
 def _span(seconds: int) -> str:

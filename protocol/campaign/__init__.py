@@ -1,0 +1,32 @@
+"""Campaigns: the signed terms under which devices answer (SPEC 7).
+
+``campaign`` holds the terms and what follows from them, ``wire`` their encoding, ``signed`` the signed file, ``size``
+its limit.
+"""
+
+from protocol.campaign.campaign import (
+    ENROLMENTS,
+    GOALS,
+    MAX_ANSWERS_PER_PERIOD,
+    MAX_PERIODS,
+    MAX_TIME,
+    Campaign,
+)
+from protocol.campaign.signed import (
+    CAMPAIGN_ID_BYTES,
+    SignedCampaign,
+    campaign_id,
+    open_campaign,
+    require_campaign,
+    seal_campaign,
+    unverified_campaign,
+)
+from protocol.campaign.size import MAX_CAMPAIGN
+from protocol.campaign.wire import decode_campaign, encode_campaign
+
+__all__ = [
+    "CAMPAIGN_ID_BYTES", "ENROLMENTS", "GOALS", "MAX_ANSWERS_PER_PERIOD", "MAX_CAMPAIGN", "MAX_PERIODS", "MAX_TIME",
+    "Campaign", "SignedCampaign",
+    "campaign_id", "decode_campaign", "encode_campaign", "open_campaign", "require_campaign", "seal_campaign",
+    "unverified_campaign",
+]  # fmt: skip

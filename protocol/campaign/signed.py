@@ -1,0 +1,125 @@
+"""Signed campaigns: seal one as an author, open and verify one as a device or a study (SPEC 7)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from protocol import envelope, keys, views
+from protocol.campaign.campaign import Campaign
+from protocol.campaign.size import require_size
+from protocol.campaign.wire import decode_campaign, encode_campaign
+from protocol.envelope import Kind
+from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError
+
+CAMPAIGN_ID_BYTES = 16
+
+
+@dataclass(frozen=True)
+class SignedCampaign:
+    """A campaign whose signature was verified, with the bytes that carry it.
+
+    Attributes:
+        id: the first 16 bytes of SHA-256 of ``data``.
+        author: public key it verified under.
+        data: the signed envelope.
+    """
+
+    terms: Campaign
+    id: bytes
+    author: bytes
+    data: bytes
+
+    def view_of(self, public: bytes) -> int:
+        """The place of the view of the device that holds key ``public`` in this campaign.
+
+        Args:
+            public: the device's public key in this campaign, 32 bytes.
+        Returns:
+            0 .. number of views - 1.
+        """
+        return views.view_of(self.id, public, self.terms.view_ends)
+
+
+def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
+    """Return the signed campaign file.
+
+    Args:
+        key: the author's.
+    Returns:
+        The bytes that devices join and a study imports.
+    Raises:
+        CampaignError: longer than a campaign may be.
+    """
+    payload = encode_campaign(terms)
+    require_size(payload, len(payload))
+    data = envelope.seal(Kind.CAMPAIGN, key, payload)
+    require_size(payload, len(data))
+    return data
+
+
+def campaign_id(data: bytes) -> bytes:
+    """The id of the signed campaign ``data``."""
+    return hashlib.sha256(data).digest()[:CAMPAIGN_ID_BYTES]
+
+
+def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
+    """Verify, then parse, then audit a signed campaign.
+
+    Args:
+        trusted: public keys of authors; the campaign must be signed by one of them.
+    Returns:
+        The campaign with its id, its author and the bytes.
+    Raises:
+        BadData: at the stage that fails.
+    """
+    sealed = _sealed(data)
+    author = next((public for public in trusted if keys.key_id(public) == sealed.key_id), None)
+    if author is None:
+        raise CampaignError(
+            f"no trusted author has key {sealed.key_id.hex()}: trust the author's public key, or refuse the campaign"
+        )
+    payload = sealed.open(author)
+    require_size(payload, len(data))
+    return SignedCampaign(decode_campaign(payload), campaign_id(data), author, data)
+
+
+def unverified_campaign(data: bytes) -> Campaign:
+    """Return the campaign in a file, audited but with its signature unverified: for auditors, never for answering.
+
+    Args:
+        data: a signed campaign file.
+    Returns:
+        The campaign, audited.
+    Raises:
+        BadData: at the stage that fails.
+    """
+    payload = _sealed(data).unverified
+    require_size(payload, len(data))
+    return decode_campaign(payload)
+
+
+def require_campaign(data: bytes) -> None:
+    """Refuse the bytes of a batch where a campaign is expected. Other bytes are left to the parser.
+
+    Raises:
+        CampaignError: they begin with an envelope of another kind.
+    """
+    try:
+        first, _ = envelope.decode_first(data, 0)
+    except BadData:
+        return
+    if first.kind is not Kind.CAMPAIGN:
+        kind = first.kind.name.lower()
+        raise CampaignError(f"the file holds an envelope of kind {kind}, not a campaign: name the campaign's file")
+
+
+def _sealed(data: bytes) -> envelope.Envelope:
+    try:
+        sealed = envelope.decode(data)
+    except (CodecError, EnvelopeError) as error:
+        raise type(error)(f"not a campaign file: {error}") from None
+    if sealed.kind is not Kind.CAMPAIGN:
+        raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a campaign")
+    return sealed

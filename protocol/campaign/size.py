@@ -1,0 +1,59 @@
+"""The size limit of a signed campaign, checked before the campaign is decoded (SPEC 7)."""
+
+from __future__ import annotations
+
+from protocol import codec, envelope
+from protocol.envelope import Kind
+from protocol.errors import CampaignError, CodecError
+from protocol.notions import Information
+from protocol.notions.classes import MAX_CLASSES, Classes
+
+MAX_CAMPAIGN = 2**16
+"""Most bytes of a signed campaign; a lip campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
+PRIOR_BYTES = 32
+_NOTION = 5
+"""Position of the notion among the fields of a campaign."""
+
+
+def require_size(payload: bytes, size: int) -> None:
+    """Refuse a campaign with too many bytes.
+
+    Args:
+        payload: of the campaign, not yet decoded.
+        size: bytes of the signed campaign.
+    Raises:
+        CampaignError: more than ``MAX_CAMPAIGN``, plus ``PRIOR_BYTES`` for each claimed weight of a prior.
+    """
+    if size <= MAX_CAMPAIGN:
+        return
+    try:
+        fields, at = codec.array_at(payload, 0)
+        for _ in range(min(fields, _NOTION)):
+            at = codec.skip(payload, at)
+        weights = _claimed_weights(payload, at)
+    except CodecError:
+        weights = 0
+    limit = min(MAX_CAMPAIGN + PRIOR_BYTES * weights, envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
+    if size > limit:
+        raise CampaignError(
+            f"a signed campaign like this has at most {limit} bytes, not {size}: shorten its texts, or ask about fewer "
+            "values"
+        )
+
+
+def _claimed_weights(payload: bytes, at: int) -> int:
+    """Return the number of prior weights that the notion encoded at offset ``at`` claims to have."""
+    _, at = codec.array_at(payload, at)
+    name, at = codec.text_at(payload, at)
+    at = codec.skip(payload, at)
+    if name == Information.name:
+        return codec.array_at(payload, at)[0]
+    if name != Classes.name:
+        return 0
+    count, at = codec.array_at(payload, at)
+    total = 0
+    for _ in range(min(count, MAX_CLASSES)):
+        if codec.text_at(payload, codec.array_at(payload, at)[1])[0] == Information.name:
+            total += _claimed_weights(payload, at)
+        at = codec.skip(payload, at)
+    return total
