@@ -100,7 +100,7 @@ pictures: $(READY)
 vectors: $(READY)
 	$(BIN)/python -m tests.vectors.generate
 
-# The Android package, with buildozer, which downloads Android's SDK and NDK: see docs/DEVICE.md.
+# The Android package, with buildozer, which downloads Android's SDK and NDK: see docs/APP.md.
 apk:
 	rm -rf build/android
 	mkdir -p build/android
