@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from edge_sdk.budget.policy import Commitment
 from edge_sdk.campaigns.role import NOBODY, Role
-from edge_sdk.campaigns.terms import Terms
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, open_campaign
 from protocol.channels import Channel
 from protocol.domain import Answer
@@ -27,6 +27,9 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
 from protocol.views import Map, is_plain
+
+if TYPE_CHECKING:  # loaded when terms are shown: an answer needs none
+    from edge_sdk.campaigns.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,8 @@ class Joined:
 
     def terms_in(self, language: str | None) -> Terms:
         """Return the terms in the person's language if the campaign has it."""
+        from edge_sdk.campaigns.terms import Terms
+
         return Terms.of(self.signed, self.certificate, self.role.place, self.view, language)
 
     @property

@@ -8,7 +8,6 @@ The words on the command line: __main__. Joining: joining. Commands about the st
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections import Counter
 from fractions import Fraction
@@ -66,7 +65,7 @@ def answer(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value)
-        most = device.terms(campaign_id).answers_per_period
+        most = device.campaign(campaign_id).answers_per_period
         if options.reading is not None and not 0 <= options.reading < most:
             raise Usage(f"the campaign's readings of a period are 0 to {most - 1}")
         if options.collect:
@@ -407,6 +406,8 @@ def _value(text: str) -> str:
 
 def _counts(path: Path) -> dict[str, int]:
     """Return the counts of a CSV file with the header ``value,count``, by label. No error repeats a row."""
+    import csv
+
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header, *rows = list(csv.reader(file)) or [[]]
