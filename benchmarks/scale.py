@@ -28,9 +28,11 @@ import numpy as np
 import pyarrow as pa
 from distributed import Client
 
-from aggregator.engines import cluster, steps
+from aggregator.engines import cluster, connection, pieces, steps
 from aggregator.engines.cluster import Cluster
 from aggregator.engines.local import Local
+from aggregator.engines.steps import StudyVersion
+from aggregator.engines.workers import Workers
 from aggregator.estimate.result import estimate
 from aggregator.intake import deduplicate, shards
 from aggregator.storage import tables
@@ -52,9 +54,9 @@ COMMIT_ROWS = 2**21
 @contextmanager
 def workers(number: int) -> Iterator[Cluster]:
     """The engine on so many processes, all of them ready."""
-    with cluster.processes(number) as started, Client(started) as client, client.as_current():
+    with connection.local_cluster(number) as started, Client(started) as client, client.as_current():
         client.wait_for_workers(number, timeout=60)
-        yield Cluster(client)
+        yield Cluster(Workers(client))
 
 
 @dataclass
@@ -86,11 +88,11 @@ def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str
 
 def examined(engine: Cluster, study: Study, batch: Path) -> int:
     """Have workers verify a file and sort what passes; outputs that pass. Nothing is committed, and nothing known."""
-    standing = cluster._standing(study)
-    pieces = engine._pieces(study, [batch], {})
-    jobs = ((piece, standing, OPENS, 2) for piece, _ in pieces)
-    items = engine._in_order(steps.examine, jobs, digest=steps.summary)
-    return sum(item.digest.result().outputs for item in items)
+    study_version = StudyVersion.of(study)
+    cut = pieces.cut(engine.workers, study, [batch], engine.piece_bytes, {})
+    jobs = ((piece.ranges, study_version, OPENS, 2) for piece in cut)
+    items = engine.workers.in_order(steps.examine, jobs, summarize=steps.summary)
+    return sum(item.summary.result().outputs for item in items)
 
 
 @dataclass
@@ -180,7 +182,11 @@ def run() -> Iterator[tuple[str, str]]:
 
 def cpu(engine: Local | Cluster) -> float:
     """Processor seconds that the workers have used."""
-    return sum(engine.client.run(time.process_time).values()) if isinstance(engine, Cluster) else time.process_time()
+    return (
+        sum(engine.workers.client.run(time.process_time).values())
+        if isinstance(engine, Cluster)
+        else time.process_time()
+    )
 
 
 def size_of(study: Path, name: str) -> int:
@@ -235,7 +241,7 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
                 same = all(counts == found["local"] for counts in found.values())
                 yield f"tally, {what}, all engines", "the same integers" if same else "DIFFERENT"
             yield from deduplicated(study, signed, two)
-            most = [*two.client.run(peak).values(), *one.client.run(peak).values()]
+            most = [*two.workers.client.run(peak).values(), *one.workers.client.run(peak).values()]
             yield (
                 "peak memory: this process; each of two workers; one alone",
                 "; ".join(f"{megabytes:,.0f} MB" for megabytes in (peak(), max(most[:2]), most[2])),
@@ -250,22 +256,23 @@ def peak() -> float:
 def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Iterator[tuple[str, str]]:
     """Seconds to find rounds' replays among the rows of a period; every second report of a round is one."""
     table = tables.snapshot(study.path / REPORTS)
-    size, homes = cluster.ROUND_OUTPUTS, engine._homes([None, None])
+    size, preferred = cluster.ROUND_OUTPUTS, engine.workers.preferred([None, None])
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608
-    standing, rng = cluster._standing(study), np.random.default_rng(2)
+    study_version, rng = StudyVersion.of(study), np.random.default_rng(2)
     zeros = np.zeros(size, dtype=np.int64)
     for what in ("first round, reads the period", "next round"):
         fresh = rng.integers(-(2**63), 2**63 - 1, size - len(known))
         key = np.concatenate([known, fresh])
-        offer = deduplicate.Candidates(
+        candidates = deduplicate.Candidates(
             (signed.id.hex(),), size, np.arange(size), zeros, zeros, key, zeros, zeros, zeros, None
         )
-        parcels = [engine.client.scatter(parcel) for parcel in shards.split([offer], len(homes))]
+        number = len(preferred)
+        parts = [engine.workers.client.scatter(part) for part in shards.split([candidates], number)]
         began = time.perf_counter()
-        jobs = ((standing, table.version(), shard, len(homes), [parcels[shard]]) for shard in range(len(homes)))
-        settled = [errand.future.result() for errand in engine._in_order(steps.settle, jobs, at=homes)]
+        jobs = ((study_version, table.version(), shard, number, [parts[shard]]) for shard in range(number))
+        settled = [item.future.result() for item in engine.workers.in_order(steps.settle, jobs, at=preferred)]
         took = time.perf_counter() - began
-        if sum(one.judged.accepted.total() for one in settled) != len(fresh):
+        if sum(one.outcome.accepted.total() for one in settled) != len(fresh):
             raise RuntimeError(f"not the {len(fresh)} fresh reports settled")
         tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled]))
         table = tables.snapshot(study.path / REPORTS)

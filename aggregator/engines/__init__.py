@@ -1,11 +1,10 @@
-"""Where the work of an ingest or of a tally is done: in this process, or on a cluster.
+"""Engines: run an ingest or a tally in this process, or on a Dask cluster.
 
-The steps are the same functions, of bytes and of versions of tables; an engine only says where they run. So
-whatever the engine, the same input gives the same counts, and whatever is written goes through the same
-compare-and-swap on the study's tables.
+Both engines call the same functions of bytes and of table versions. So the same input gives the same counts with either
+engine, and every write goes through the same compare-and-swap on the study's tables.
 
-``local`` runs them in this process and on its threads; ``cluster`` on the workers of a Dask scheduler, by way of
-``steps`` and ``tallies``, and is loaded only when it is asked for.
+``local`` runs in this process and on its threads. ``cluster`` runs on the workers of a Dask scheduler and is loaded
+only on request.
 """
 
 from __future__ import annotations
@@ -21,36 +20,36 @@ LOCAL, PROCESSES, SCHEDULERS = "local", "dask", ("dask://", "dask+tls://")
 
 
 def is_engine(name: str) -> bool:
-    """Whether ``engine_of`` takes the name."""
+    """Return whether ``engine_of`` accepts the name."""
     return name in (LOCAL, PROCESSES) or name.startswith(SCHEDULERS)
 
 
 @contextmanager
 def engine_of(name: str, threads: int | None = None) -> Iterator[Engine]:
-    """An engine, for as long as it is needed.
+    """Context manager: an engine.
 
     Args:
-        name: "local"; "dask", which starts worker processes on this machine; "dask://HOST:PORT", a scheduler that
-            runs; or "dask+tls://HOST:PORT", with the certificates that Dask's configuration names.
-        threads: that verify, or worker processes; as many as there are processors if not given. A scheduler that runs
-            has the workers that it has.
+        name: "local"; "dask", which starts worker processes on this machine; "dask://HOST:PORT", a running scheduler;
+            or "dask+tls://HOST:PORT", with the certificates that Dask's configuration names.
+        threads: number of verifying threads ("local") or worker processes ("dask"); one for each processor if None.
+            Ignored with a running scheduler, which has its own workers.
     Raises:
-        EngineError
+        EngineError: Dask is not installed, or no scheduler with a worker answers.
     """
     if not is_engine(name):
-        raise ValueError(f"no engine is called {name!r}")
+        raise ValueError(f"unknown engine {name!r}: expected local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
     if name == LOCAL:
         from aggregator.engines.local import Local
 
         yield Local(threads)
         return
     try:
-        from aggregator.engines import cluster  # distributed takes most of a second to load
+        from aggregator.engines import connection  # importing distributed takes most of a second
     except ModuleNotFoundError as error:
         if error.name not in ("dask", "distributed"):
             raise
         raise EngineError(
             "the Dask engine is not installed: `pip install 'halftruth[aggregator,dask]'`, or use --engine local"
         ) from None
-    with cluster.connected(name, threads) as engine:
+    with connection.connected(name, threads) as engine:
         yield engine

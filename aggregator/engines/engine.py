@@ -1,4 +1,4 @@
-"""What can be asked of every engine, and the error of one that cannot do its work."""
+"""The interface of all engines, and their error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import HalftruthError
 
-if TYPE_CHECKING:  # whoever asks only whether an engine has a name needs no tables
+if TYPE_CHECKING:  # checking the name of an engine must not load the tables
     from aggregator.estimate.tally import Tally
     from aggregator.intake.ingest import IngestResult
     from aggregator.storage.places import Place
@@ -16,19 +16,19 @@ if TYPE_CHECKING:  # whoever asks only whether an engine has a name needs no tab
 
 
 class EngineError(HalftruthError):
-    """The engine cannot do the work: it is not installed, not there, or has lost its workers."""
+    """The engine is not installed, cannot be reached, or has lost its workers."""
 
 
 class Engine(Protocol):
-    """What can be asked of every engine."""
+    """The interface of all engines."""
 
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
-        """As ``aggregator.intake.ingest.ingest``."""
+        """Verify, deduplicate and count reports: see ``aggregator.intake.ingest.ingest``."""
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """As ``aggregator.estimates.Estimates.tally``."""
+        """Return the tally of a period, or of all: see ``aggregator.estimates.Estimates.tally``."""
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``aggregator.estimates.Estimates.spans``."""
+        """Yield the tally of each span of periods: see ``aggregator.estimates.Estimates.spans``."""

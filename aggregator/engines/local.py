@@ -1,6 +1,6 @@
 """The local engine: this process and its threads.
 
-The library's own functions, with nothing between; what other engines must agree with.
+It calls the library's functions directly. The results of the Dask engine must equal those of this one.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from protocol.campaign import SignedCampaign
 
 @dataclass(frozen=True)
 class Local:
-    """Verifies on threads, and counts with the tables' own query engine.
+    """The engine that verifies on threads and counts with the tables' query engine.
 
     Attributes:
-        threads: as many as there are processors if not given.
+        threads: number of verifying threads; one for each processor if None.
     """
 
     threads: int | None = None
@@ -29,13 +29,13 @@ class Local:
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
-        """As ``aggregator.intake.ingest.ingest``."""
+        """Verify, deduplicate and count reports."""
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """As ``aggregator.estimates.Estimates.tally``."""
+        """Return the tally of a period, or of all."""
         return study.tally(campaign, period)
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``aggregator.estimates.Estimates.spans``."""
+        """Yield the tally of each span of periods."""
         return study.spans(campaign, spans)

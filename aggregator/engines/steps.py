@@ -1,9 +1,9 @@
-"""The steps of an ingest as a worker runs them.
+"""The steps of an ingest that workers run.
 
-A step is a function of byte ranges and of versions of the study's tables, and writes nothing. So it may run
-on any worker, twice, or again after its worker died, and gives the same.
+A step is a function of byte ranges and of table versions, and writes nothing. So it may run on any worker, twice, or
+again after its worker died, and returns the same result.
 
-What is done in them: intake. Who calls them, in which order, and who commits: cluster.
+The order of the steps, and their commit: cluster.
 """
 
 from __future__ import annotations
@@ -30,26 +30,27 @@ from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import ValidationOutcome
 from aggregator.intake.verified import Verified
+from aggregator.intake.verified import size_of as verified_bytes
 from aggregator.storage import tables
 from aggregator.storage.places import Place
 from aggregator.storage.tables import CAMPAIGNS, KEYS, REPORTS, StudyError
 from aggregator.study import Study
 from protocol.envelope import Kind
 
-_OFFER_OUTPUTS = 2**20
-"""Outputs that are unpacked at once."""
+_CANDIDATE_OUTPUTS = 2**20
+"""Approximate number of outputs unpacked at once."""
 SHARD_ROWS = 2**26
-"""Rows of the periods at hand for which slots are kept, of each shard."""
+"""Rows of a shard's current periods up to which their slots are kept in memory."""
 
 
 @dataclass(frozen=True)
 class StudyVersion:
-    """A study as it was at one moment: all reports of an ingest are judged by the same campaigns and keys.
+    """A study at one moment: all reports of an ingest are validated against the same campaigns and keys.
 
     Attributes:
         path: of the study; the same on every machine.
         campaigns, keys: versions of these tables.
-        verified: bytes of what was written down as verified. Nothing but time depends on them.
+        verified: bytes of the file of verified digests; only the running time depends on them.
     """
 
     path: Place
@@ -57,13 +58,24 @@ class StudyVersion:
     keys: int
     verified: int = field(compare=False)
 
+    @classmethod
+    def of(cls, study: Study) -> StudyVersion:
+        """Return the present version of a study.
+
+        Raises:
+            StudyError
+        """
+        path = study.path.resolve()
+        campaigns, keys = (tables.snapshot(path / name).version() for name in (CAMPAIGNS, KEYS))
+        return cls(path, campaigns, keys, verified_bytes(path))
+
 
 class Pinned(Study):
     """A study at fixed versions of its tables."""
 
-    def __init__(self, standing: StudyVersion) -> None:
-        super().__init__(standing.path)
-        self.standing = standing
+    def __init__(self, study_version: StudyVersion) -> None:
+        super().__init__(study_version.path)
+        self.study_version = study_version
         self._lock = threading.Lock()
         self._pinned: dict[str, Registry] = {}
 
@@ -72,53 +84,53 @@ class Pinned(Study):
         return super().listed()
 
     def listed(self) -> list[Listed]:
-        """All campaigns in order of their names, not opened."""
+        """Return all campaigns in order of their names, not opened."""
         return self._as_listed
 
     def _campaigns(self) -> DeltaTable:
-        return tables.snapshot(self.path / CAMPAIGNS, self.standing.campaigns)
+        return tables.snapshot(self.path / CAMPAIGNS, self.study_version.campaigns)
 
     def registry(self, campaign: str) -> Registry:
-        """The keys registered in a campaign: read once in a process, whatever number of its threads ask."""
+        """Return the keys registered in a campaign; a process reads them once for all its threads."""
         with self._lock:
             if campaign not in self._pinned:
-                self._pinned[campaign] = load(tables.snapshot(self.path / KEYS, self.standing.keys), campaign)
+                self._pinned[campaign] = load(tables.snapshot(self.path / KEYS, self.study_version.keys), campaign)
             return self._pinned[campaign]
 
 
 @lru_cache(maxsize=2)
-def pinned(standing: StudyVersion) -> Pinned:
-    """The study of ``standing``, of which a process keeps two: there may be two drivers."""
-    return Pinned(standing)
+def pinned(study_version: StudyVersion) -> Pinned:
+    """Return the study at a version; a process keeps two, because there may be two drivers."""
+    return Pinned(study_version)
 
 
 @lru_cache(maxsize=2)
 def verified(path: Place, size: int) -> Verified:
-    """What was verified before in the study at ``path``, as far as ``size`` bytes tell."""
+    """Return the digests verified before, from the first ``size`` bytes of their file."""
     return Verified.of(path, size)
 
 
 class SlotCache:
-    """The filled slots of a shard; a process keeps them between rounds, also between rounds of different drivers."""
+    """The filled slots of a shard, kept by a process between rounds, also between rounds of different drivers."""
 
     def __init__(self, path: Place, shard: int, number: int) -> None:
-        """Keep nothing yet, of the study at ``path``."""
+        """Begin empty, for one of ``number`` shards of the study at ``path``."""
         low, high = shards.bounds(shard, number)
         self.slots = Slots(path / REPORTS, SHARD_ROWS, low, high)
         self.lock = threading.Lock()
 
 
 @lru_cache(maxsize=32)
-def shelf(path: Place, shard: int, number: int) -> SlotCache:
-    """Those of one of ``number`` shards."""
+def slot_cache(path: Place, shard: int, number: int) -> SlotCache:
+    """Return this process's cache for one of ``number`` shards."""
     return SlotCache(path, shard, number)
 
 
 def probe(path: Place, identity: str) -> tuple[str, str]:
-    """The version of halftruth on this worker, and what keeps it from reading the study; empty if nothing does.
+    """Return the version of halftruth on this worker, and why it cannot read the study, or "" if it can.
 
     Args:
-        identity: of the study's table of campaigns.
+        identity: the id of the study's table of campaigns.
     """
     trouble = ""
     try:
@@ -129,20 +141,20 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
     return metadata.version("halftruth"), trouble
 
 
-def survey(parts: Sequence[Range]) -> list[Surveyed]:
-    """What ranges hold, if they begin where they say."""
-    return list(ranges.each(ranges.survey, parts))
+def survey(piece: Sequence[Range]) -> list[Surveyed]:
+    """Survey ranges, each as if an envelope began at its beginning."""
+    return list(ranges.each(ranges.survey, piece))
 
 
 @dataclass(frozen=True)
 class Introduced:
-    """The checked enrolments of a piece, before any key is registered.
+    """The verified enrolments of a piece, before any key is registered.
 
     Attributes:
-        enrolled: those refused or ignored.
-        envelopes: those that introduce no key.
-        keys: those to admit.
-        verified: digests to write down.
+        enrolled: counts of the refused and ignored enrolments.
+        envelopes: number of enrolments that introduce no key.
+        keys: the keys to admit.
+        verified: digests to store.
     """
 
     enrolled: Enrolled
@@ -151,55 +163,57 @@ class Introduced:
     verified: tuple[bytes, ...]
 
 
-def introduce(parts: Sequence[Range], standing: StudyVersion) -> Introduced:
-    """Check the enrolments of a piece."""
-    chunk, _ = ranges.gather(parts)
-    noting = verified(standing.path, standing.verified).noting()
-    with verifier(1, noting) as verifying:
-        enrolled, keys = introduced(pinned(standing), chunk, verifying, uploaded=True)
+def introduce(piece: Sequence[Range], study_version: StudyVersion) -> Introduced:
+    """Verify the enrolments of a piece."""
+    chunk, _ = ranges.gather(piece)
+    collector = verified(study_version.path, study_version.verified).collector()
+    with verifier(1, collector) as verifying:
+        enrolled, keys = introduced(pinned(study_version), chunk, verifying, uploaded=True)
     others = len(chunk.of(Kind.ENROLMENT)) - sum(len(one.ids) for one in keys)
-    return Introduced(enrolled, others, tuple(keys), tuple(noting.noted))
+    return Introduced(enrolled, others, tuple(keys), tuple(collector.collected))
 
 
 @dataclass(frozen=True)
 class Examined:
-    """The checked reports of a piece, before any slot is filled.
+    """The validated reports of a piece, before any slot is filled.
 
     Attributes:
-        judged: what was refused.
-        outputs: of the reports that passed.
-        travel: bytes of the parcels they are in.
-        troubles: what stopped reading, by file.
-        verified: digests to write down.
+        outcome: counts of the refused reports.
+        outputs: number of outputs of the valid reports.
+        travel: bytes of the valid reports, packed for sending.
+        troubles: why reading a file stopped, by file.
+        verified: digests to store.
     """
 
-    judged: ValidationOutcome
+    outcome: ValidationOutcome
     outputs: int
     travel: int
     troubles: Mapping[Place, str]
     verified: tuple[bytes, ...]
 
 
-def examine(parts: Sequence[Range], standing: StudyVersion, now: int, number: int) -> tuple[Examined, list[ShardPart]]:
-    """Check the reports of a piece, and sort those that pass into ``number`` shards."""
-    chunk, troubles = ranges.gather(parts)
-    noting = verified(standing.path, standing.verified).noting()
-    with verifier(1, noting) as verifying:
-        judged, offers = validate.examine(pinned(standing), chunk, verifying, now, _OFFER_OUTPUTS)
-    parcels = shards.split(offers, number)
+def examine(
+    piece: Sequence[Range], study_version: StudyVersion, now: int, number: int
+) -> tuple[Examined, list[ShardPart]]:
+    """Validate the reports of a piece, and sort the valid ones into ``number`` shards."""
+    chunk, troubles = ranges.gather(piece)
+    collector = verified(study_version.path, study_version.verified).collector()
+    with verifier(1, collector) as verifying:
+        outcome, candidates = validate.examine(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
+    parts = shards.split(candidates, number)
     pa.default_memory_pool().release_unused()
-    outputs = sum(len(offer.report) for offer in offers)
-    travel = sum(parcel.__sizeof__() for parcel in parcels)
-    return Examined(judged, outputs, travel, troubles, tuple(noting.noted)), parcels
+    outputs = sum(len(one.report) for one in candidates)
+    travel = sum(part.__sizeof__() for part in parts)
+    return Examined(outcome, outputs, travel, troubles, tuple(collector.collected)), parts
 
 
 def summary(examined: tuple[Examined, list[ShardPart]]) -> Examined:
-    """The part of an examination that the driver needs."""
+    """Return the part of an examination that the driver needs."""
     return examined[0]
 
 
-def parcel(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardPart:
-    """The part of an examination that a shard needs."""
+def shard_part(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardPart:
+    """Return the part of an examination that belongs to a shard."""
     return examined[1][shard]
 
 
@@ -208,48 +222,50 @@ class Settled:
     """The accepted and refused reports of a shard in a round; valid only for the table version it was computed from.
 
     Attributes:
-        rows: of the table of reports, the campaigns' names in a dictionary.
-        judged: reports accepted, and replayed.
+        rows: to append to the table of reports; campaign ids are dictionary-encoded.
+        outcome: counts of the accepted and of the replayed reports.
     """
 
     rows: pa.Table
-    judged: ValidationOutcome
+    outcome: ValidationOutcome
 
 
-def settle(standing: StudyVersion, version: int, shard: int, number: int, parcels: Sequence[ShardPart]) -> Settled:
-    """Find which reports of a shard fill slots that are free.
+def settle(
+    study_version: StudyVersion, table_version: int, shard: int, number: int, parts: Sequence[ShardPart]
+) -> Settled:
+    """Find the reports of a shard whose slots are all free.
 
     Args:
-        version: of the table of reports.
-        parcels: of this shard, in the order in which their reports were read.
+        table_version: of the table of reports.
+        parts: of this shard, in the order in which the reports were read.
     """
-    names = pinned(standing).ids()
-    offer = shards.joined(names, parcels)
-    judged = ValidationOutcome()
-    if not offer.reports:
-        return Settled(_narrow(tables.SCHEMAS[REPORTS].empty_table()), judged)
-    table = tables.snapshot(standing.path / REPORTS, version)
-    kept = shelf(standing.path, shard, number)
-    with kept.lock:
-        free = offer.free(table, shards.condition(shard, number), kept.slots)
-    first = np.flatnonzero(np.diff(offer.report, prepend=-1))
-    for campaign in np.unique(offer.campaign).tolist():
-        of_campaign = offer.campaign[first] == campaign
-        judged.accepted[names[campaign]] = int((free & of_campaign).sum())
-        judged.outputs[names[campaign]] = int((free[offer.report] & (offer.campaign == campaign)).sum())
-        judged.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())
-    judged.accepted, judged.outputs = +judged.accepted, +judged.outputs
-    return Settled(_narrow(offer.rows(free)), judged)
+    names = pinned(study_version).ids()
+    candidates = shards.joined(names, parts)
+    outcome = ValidationOutcome()
+    if not candidates.reports:
+        return Settled(_narrow(tables.SCHEMAS[REPORTS].empty_table()), outcome)
+    table = tables.snapshot(study_version.path / REPORTS, table_version)
+    cache = slot_cache(study_version.path, shard, number)
+    with cache.lock:
+        free = candidates.free(table, shards.condition(shard, number), cache.slots)
+    first = np.flatnonzero(np.diff(candidates.report, prepend=-1))  # of each report
+    for campaign in np.unique(candidates.campaign).tolist():
+        of_campaign = candidates.campaign[first] == campaign
+        outcome.accepted[names[campaign]] = int((free & of_campaign).sum())
+        outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
+        outcome.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())
+    outcome.accepted, outcome.outputs = +outcome.accepted, +outcome.outputs
+    return Settled(_narrow(candidates.rows(free)), outcome)
 
 
 def _narrow(rows: pa.Table) -> pa.Table:
-    """The same rows with each campaign's name once, for the way; by key, so that a shard reads few row groups."""
+    """Dictionary-encode the campaign ids for sending; sort by key, so that a shard reads few row groups of a file."""
     rows = rows.set_column(0, "campaign", rows["campaign"].dictionary_encode())
     return rows.sort_by([("key", "ascending"), ("slot", "ascending")])
 
 
 def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
-    """The combined result of all parts."""
+    """Return the sum of outcomes."""
     whole = ValidationOutcome(sum(part.read for part in parts), Counter(), Counter(), Counter())
     for part in parts:
         whole.accepted.update(part.accepted)

@@ -3,7 +3,7 @@
 All rows of a device are in one part, and tallies are integers that add. So each part is computed by the study's own
 queries on the rows of its keys, and the sum equals the tally of all rows exactly.
 
-What is done with a tally: estimate.
+From a tally to an estimate: aggregator.estimate.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from protocol.campaign import SignedCampaign
 
 
 class _Part(Study):
-    """A study of which only the reports of some keys are seen."""
+    """A study limited to the reports of some keys."""
 
     def __init__(self, whole: Pinned, reports: Slice) -> None:
         super().__init__(whole.path)
         self._whole, self._slice = whole, reports
 
     def listed(self) -> list[Listed]:
-        """All campaigns."""
+        """Return all campaigns."""
         return self._whole.listed()
 
     def known(self, campaign: str) -> Known:
-        """A campaign."""
+        """Return a campaign."""
         return self._whole.known(campaign)
 
     def registry(self, campaign: str) -> Registry:
-        """All keys of a campaign."""
+        """Return all keys of a campaign."""
         return self._whole.registry(campaign)
 
     def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
-        """Nothing: refusals have no key."""
+        """Return no refusals: they have no key, so they belong to no part."""
         return {}
 
     def _reports(self) -> DeltaTable:
@@ -58,26 +58,28 @@ class _Part(Study):
 
 
 Chosen: TypeAlias = int | tuple[int, int] | None
-"""What a tally is of: a period; a span of periods, by groups of devices; everybody's latest answer."""
+"""The reports of a tally: of a period; of a span of periods, by groups of devices; or (None) each device's latest."""
 
 
-def part(standing: StudyVersion, version: int, shard: int, number: int, campaign: str, chosen: Chosen) -> Tally:
-    """The tally of one of ``number`` shards, as ``Study.tally`` or ``Study.spans`` gives it.
+def part(
+    study_version: StudyVersion, table_version: int, shard: int, number: int, campaign: str, chosen: Chosen
+) -> Tally:
+    """Return the tally of one of ``number`` shards, computed by ``Study.tally`` or ``Study.spans``.
 
     Args:
-        version: of the table of reports.
+        table_version: of the table of reports.
         campaign: id in hex.
     Raises:
         StudyError
     """
-    study = _Part(pinned(standing), Slice(standing.path / REPORTS, version, condition(shard, number)))
+    study = _Part(pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number)))
     signed = study.known(campaign).campaign
     found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
     return replace(found, rejected={})
 
 
 def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
-    """The tally whose parts, one at least, these are.
+    """Return the sum of at least one part.
 
     Args:
         rejected: envelopes refused, by reject class.
@@ -111,14 +113,14 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
 
 
 def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:
-    """The counts of parts one after the other, each added where ``places`` says."""
+    """Add each count of the parts, in their order, at its place in ``places``; return ``size`` counts."""
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, places, np.concatenate([one.counts for one in parts]))
     return counts
 
 
 def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
-    """The distinct declarations of parts in the order of their encodings, and for each of each part its place there."""
+    """Return the distinct declarations in order of their encodings, and the index there of each part's declarations."""
     every = [tuple(row) for one in parts for row in one.declared.tolist()]
     distinct = sorted(set(every), key=lambda row: codec.encode(list(row)))
     place = {row: number for number, row in enumerate(distinct)}
@@ -127,7 +129,11 @@ def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
 
 
 def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:
-    """The groups of parts, whose features one after the other are at ``places``; or where they are, if None."""
+    """Return the sum of the parts' groups; None if one part has no groups.
+
+    Args:
+        places: new place of each feature of the parts, in their order; None if features keep their places.
+    """
     found: list[Groups] = []
     before = 0
     for one in parts:

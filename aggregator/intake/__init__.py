@@ -1,9 +1,17 @@
 """From upload files to verified, deduplicated rows.
 
-In reading order: ``rejects`` (what can be wrong), ``files`` (what is read), ``framing`` (where envelopes begin and
-end), ``chunk`` (what is worked on together), ``columns`` (what payloads say), ``signatures`` (who said it) and
-``verified`` (what is known of that), ``tables`` (how rows are committed), ``registry`` (which keys may speak),
-``enrolments`` (how keys come in), ``slots`` and ``deduplicate`` (which slots are free), ``judge`` (the checks, in
-order) and ``ingest``, which runs them. ``ranges`` and ``shards`` cut the bytes and the rows for many workers; what runs
-there: aggregator.engines.
+``ingest`` runs these modules, in this order:
+
+    files        lists the files and reads them
+    framing      finds the envelopes in their bytes
+    chunk        joins envelopes that are committed together
+    columns      decodes payloads
+    enrolments   registers the keys that enrolments introduce, in ``registry``
+    validate     makes the checks, whose classes are in ``rejects``
+    signatures   verifies signatures; ``verified`` stores the digests of those that verified
+    views        finds the view of each report
+    deduplicate  finds the reports whose slots are free; ``slots`` keeps the filled ones in memory
+
+``ranges`` and ``shards`` divide bytes and rows among workers: see aggregator.engines. ``compact`` and ``rebuild``
+maintain the tables.
 """

@@ -24,9 +24,9 @@ class Chunk:
     """Whole envelopes, in the order in which they were read.
 
     Attributes:
-        data: their bytes, and perhaps others between them.
+        data: the bytes that contain them; other bytes may lie between them.
         frames: (4, n) offsets of envelope, payload and end, and the kind.
-        garbage: runs of bytes that are no envelope.
+        garbage: number of runs of bytes that are no envelope.
     """
 
     data: bytes
@@ -39,22 +39,22 @@ class Chunk:
         return np.frombuffer(self.data, dtype=np.uint8)
 
     def of(self, kind: Kind) -> Sealed:
-        """The envelopes of one kind."""
+        """Return the envelopes of one kind."""
         begin, payload, end = self.frames[:3, self.frames[3] == kind]
         return Sealed(kind, self.data, begin, payload, end)
 
     def key_ids(self, sealed: Sealed) -> Bytes:
-        """(n, 8) key ids that envelopes name."""
+        """Return the (n, 8) key ids that envelopes name."""
         return octets(self.octets, sealed.begin + KEY_AT, KEY_ID_BYTES)
 
     def keys(self, sealed: Sealed) -> Integers:
-        """The same as one integer each."""
+        """Return the (n,) key ids that envelopes name, as one integer each."""
         return key_column(self.key_ids(sealed))
 
 
 @dataclass
 class Gathering:
-    """A chunk in the making."""
+    """A chunk being built."""
 
     parts: list[bytes] = field(default_factory=list)
     frames: list[Integers] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Gathering:
     garbage: int = 0
 
     def add(self, data: bytes, found: Frames) -> None:
-        """Add a piece and what was found in it."""
+        """Add a piece and the envelopes found in it."""
         columns = found.columns
         if self.size:
             columns = columns + np.array([[self.size]] * 3 + [[0]])
@@ -74,14 +74,14 @@ class Gathering:
         self.garbage += found.garbage
 
     def done(self) -> Chunk:
-        """The chunk."""
+        """Return the chunk."""
         frames = np.concatenate(self.frames, axis=1) if self.frames else np.zeros((4, 0), dtype=np.int64)
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         return Chunk(data, frames, self.garbage)
 
 
 def by_campaign(campaign: Integers, names: Sequence[str]) -> Integers:
-    """For each row the number of its campaign in ``names``, or -1.
+    """Return for each row the index of its campaign in ``names``, or -1.
 
     Args:
         campaign: (n, 2) ids, as ``columns.Reports`` holds them.

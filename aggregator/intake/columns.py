@@ -1,10 +1,10 @@
-"""What report and enrolment payloads say, a column at a time.
+"""Decodes report and enrolment payloads, one column at a time.
 
-Canonical msgpack has one form for each value, so a field's first byte gives its width, and whole columns
-are read with a handful of gathers, whatever mix of campaigns, periods and lengths a batch is. The results are those
-of ``protocol.report.Report.decode`` and ``Report.outputs``, and a payload either one refuses is refused here.
+Canonical msgpack has one form for each value, so the first byte of a field gives its width. So whole columns are read
+with a few gathers, for any mix of campaigns, periods and lengths. The results equal those of
+``protocol.report.Report.decode`` and ``Report.outputs``; a payload that either one refuses is refused here.
 
-Whether a report fits its campaign's schedule and quota: ingest.
+The checks against a campaign's schedule and quota: validate.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 Words: TypeAlias = NDArray[np.object_]
-"""Bytes or None."""
+"""Each element is bytes or None."""
 
 _ID_AT = 3
 """Offset of the campaign id in a payload, after the array's and the byte string's head."""
@@ -38,13 +38,13 @@ _ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
 _PLAIN, _DECLARING = 0x92, 0x93
 """First byte of an enrolment: with two fields, and with the third, which declares a prior."""
 _ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95, _PLAIN, _DECLARING))
-"""What a payload begins with in which a campaign id comes next."""
+"""The first bytes of payloads in which a campaign id comes next."""
 _WORD = 8
-"""Bytes in which an output of a number is looked for."""
+"""Bytes that are read for one output that is a number."""
 _MOST_BITS = 57
-"""Of an output that is within eight bytes wherever in a byte it begins."""
+"""Maximum bits of an output that fits in eight bytes wherever in a byte it begins."""
 _UNPACKED_AT_ONCE = 2**21
-"""Bits that are unpacked at once; each takes a byte for a moment, and eight for another."""
+"""Bits unpacked at once; each takes one byte of memory for a time, and eight for another."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Reports:
     """The fields of report payloads, one row each.
 
     Attributes:
-        valid: whether the payload is a report at all; the other columns mean nothing where it is not.
+        valid: whether the payload is a report; the other columns have no meaning where it is not.
         campaign: (n, 2) the two halves of the campaign id.
         period, slot, count: as in ``protocol.report.Report``.
         packed: offset of the packed outputs.
-        packed_length: bytes of them.
+        packed_length: number of bytes of the packed outputs.
     """
 
     valid: Mask
@@ -69,10 +69,10 @@ class Reports:
 
 
 def campaign_named(data: bytes, start: int, end: int) -> str:
-    """The id, in hex, of the campaign that a payload names; "" where it names none.
+    """Return the id in hex of the campaign that a payload names, or "" if it names no campaign.
 
     Args:
-        start, end: offsets of the payload. Nothing after the id is looked at.
+        start, end: offsets of the payload. Bytes after the id are not read.
     """
     names = end - start >= _ID_END and data[start : start + _ID_AT] in _ID_HEADS
     return data[start + _ID_AT : start + _ID_END].hex() if names else ""
@@ -83,10 +83,10 @@ class Enrolments:
     """The fields of enrolment payloads, one row each.
 
     Attributes:
-        valid: whether the payload is an enrolment, and names the key id that its envelope does.
+        valid: whether the payload is an enrolment of the key id that its envelope names.
         campaign: (n, 2) the two halves of the campaign id.
         public: (n, 32) public keys.
-        prior: (n,) the prior that is declared, as it is written; None where none is.
+        prior: (n,) encoded declared priors; None for an enrolment that declares no prior.
     """
 
     valid: Mask
@@ -96,7 +96,7 @@ class Enrolments:
 
 
 def octets(data: Bytes, at: Integers, length: int) -> Bytes:
-    """(n, length): the bytes from each offset."""
+    """Return the (n, length) bytes from each offset on."""
     if not len(at) or not length:
         return np.zeros((len(at), length), dtype=np.uint8)
     gathered: Bytes = np.ascontiguousarray(sliding_window_view(data, length)[at])
@@ -104,12 +104,12 @@ def octets(data: Bytes, at: Integers, length: int) -> Bytes:
 
 
 def key_column(key_ids: Bytes) -> Integers:
-    """(n, 8) key ids as one integer each, big-endian and signed: how tables and registries hold them."""
+    """Return (n, 8) key ids as (n,) big-endian signed integers, as tables and registries store them."""
     return key_ids.view(">i8").astype(np.int64).reshape(-1)
 
 
 def halves(campaign_id: bytes) -> tuple[int, int]:
-    """A campaign id as ``Reports.campaign`` holds it."""
+    """Return a campaign id as the two integers of ``Reports.campaign``."""
     first, second = np.frombuffer(campaign_id, dtype="<i8").tolist()
     return first, second
 
@@ -117,8 +117,8 @@ def halves(campaign_id: bytes) -> tuple[int, int]:
 def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
     """Decode the report payloads ``data[payload[i]:end[i]]``.
 
-    Every payload is followed by at least as many bytes as an envelope's signature takes, so fields of payloads that
-    end too early are read from there, and the row is invalid for its length.
+    Every payload is followed by at least the bytes of a signature. So reading the fields of a payload that is too short
+    stays within ``data``; such a row is invalid because of its length.
     """
     valid = end - payload >= _SHORTEST_REPORT
     start = np.where(valid, payload, 0)
@@ -140,9 +140,9 @@ def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
 
 
 def _integers(data: Bytes, at: Integers, valid: Mask, high: int) -> tuple[Integers, Integers]:
-    """The shortest-form integers in 0 .. high that begin at each offset, and the offsets after them.
+    """Decode the shortest-form integers in 0 .. high at each offset; return them and the offsets after them.
 
-    Clears ``valid`` where there is none.
+    Clears ``valid`` where no such integer begins.
     """
     raw = octets(data, at, 5).astype(np.int64)
     marker = raw[:, 0]
@@ -162,10 +162,10 @@ def outputs(
     """Unpack the outputs of reports that carry ``count`` of ``bits`` bits each.
 
     Args:
-        bits: of each output on the wire; of several views those of the widest.
+        bits: of each output on the wire; with several views, those of the widest.
         limit: number of outputs of the channel, at most 2^57.
     Returns:
-        (n, count) outputs, and whether each report's are packed rightly and all below ``limit``.
+        (n, count) outputs, and (n,) whether a report's outputs are packed correctly and all below ``limit``.
     """
     if bits > _MOST_BITS:
         return _wide_outputs(data, packed, length, count, bits, limit)
@@ -176,7 +176,7 @@ def outputs(
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):
         some = rows[first : first + step]
-        raw = octets(data, packed[some], width + _WORD)  # a signature follows, so there are bytes enough
+        raw = octets(data, packed[some], width + _WORD)  # a signature follows, so these bytes exist
         values = _numbers(raw, count, bits)
         unpacked[some] = values
         padding = raw[:, width - 1] & np.uint8((1 << (8 * width - count * bits)) - 1)
@@ -185,13 +185,13 @@ def outputs(
 
 
 def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
-    """(n, count) integers of ``bits`` bits each, from the first of each row on; ``_WORD`` more bytes follow them.
+    """Unpack (n, count) integers of ``bits`` bits each, from the first bit of each row on.
 
     Args:
-        raw: contiguous.
+        raw: contiguous, with ``_WORD`` more bytes after the integers of a row.
     """
     values = np.empty((len(raw), count), dtype=np.int64)
-    for place in range(min(8, count)):  # every eighth begins at the same bit of a byte
+    for place in range(min(8, count)):  # every eighth integer begins at the same bit of a byte
         begin, shift = divmod(place * bits, 8)
         each = len(raw), len(range(place, count, 8))
         number: NDArray[np.uint64] = np.ndarray(each, ">u8", raw, begin, (raw.strides[0], bits)).astype(np.uint64)
@@ -204,7 +204,7 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
 def _wide_outputs(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
 ) -> tuple[Integers, Mask]:
-    """The same of outputs that are written in more bits than eight bytes hold, the first of them zero."""
+    """Unpack outputs as ``outputs`` does if they have more than ``_MOST_BITS`` bits, the first of which are zero."""
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     valid = length == packed_bytes(count, bits)
     spare, worth = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)
@@ -221,25 +221,30 @@ def words(
     """Unpack the outputs of reports that carry ``count`` words of ``bits`` bits each.
 
     Args:
-        width: bits of each output on the wire; of several views those of the widest, the first of them zero.
-        ones: number of ones that every word of the channel has; None where it may be any.
+        ones: number of ones in every word of the channel; None if it varies.
+        width: bits of each output on the wire; with several views, those of the widest. The first ``width - bits`` bits
+            are zero.
     Returns:
-        (n, count) words, each zero-padded to whole bytes, and whether each report's are right.
+        (n, count) words, each zero-padded to whole bytes, and (n,) whether a report's words are valid.
     """
     unpacked = np.full((len(packed), count), None, dtype=np.object_)
     valid = length == packed_bytes(count, width)
     for some, places, padded in _places(data, packed, np.flatnonzero(valid), count, width):
-        said = places[:, :, width - bits :]
-        octets_each = np.packbits(said, axis=2)
+        word = places[:, :, width - bits :]
+        octets_each = np.packbits(word, axis=2)
         unpacked[some] = octets_each.view(f"V{octets_each.shape[2]}")[..., 0].astype(np.object_)
         valid[some] = padded & ~places[:, :, : width - bits].any(axis=(1, 2))
         if ones is not None:
-            valid[some] &= (said.sum(axis=2) == ones).all(axis=1)
+            valid[some] &= (word.sum(axis=2) == ones).all(axis=1)
     return unpacked, valid
 
 
 def ones(words: pa.Array, bits: int) -> Integers:
-    """(bits,) how many of ``words``, as ``words`` unpacks them, have each bit set."""
+    """Return for each of the ``bits`` places the number of words that have this bit set.
+
+    Args:
+        words: as the function ``words`` unpacks them.
+    """
     counts = np.zeros(bits, dtype=np.int64)
     width = packed_bytes(1, bits)
     octets = np.frombuffer(b"".join(words.to_pylist()), dtype=np.uint8).reshape(-1, width)
@@ -252,7 +257,7 @@ def ones(words: pa.Array, bits: int) -> Integers:
 def _places(
     data: Bytes, packed: Integers, rows: Integers, count: int, bits: int
 ) -> Iterator[tuple[Integers, Bytes, Mask]]:
-    """The bits of some rows after others: the rows, their (r, count, bits) bits, and whether their padding is zero."""
+    """Yield the bits of rows, r at a time: the rows, their (r, count, bits) bits, and whether the padding is zero."""
     width = packed_bytes(count, bits)
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):
@@ -263,13 +268,13 @@ def _places(
 
 
 def enrolments(data: Bytes, key_ids: Bytes, payload: Integers, end: Integers) -> Enrolments:
-    """Decode the enrolment payloads ``data[payload[i]:end[i]]`` of envelopes with those key ids."""
+    """Decode the enrolment payloads ``data[payload[i]:end[i]]`` of envelopes with these key ids."""
     valid = end - payload >= _ENROLMENT_BYTES
     raw = np.zeros((len(payload), _ENROLMENT_BYTES), dtype=np.uint8)
     raw[valid] = octets(data, payload[valid], _ENROLMENT_BYTES)
     prior = np.full(len(payload), None, dtype=np.object_)
     declares = valid & (raw[:, 0] == _DECLARING)
-    for row in np.flatnonzero(declares).tolist():  # each of another length and form
+    for row in np.flatnonzero(declares).tolist():  # declared priors differ in length and form
         written = data[payload[row] : end[row]].tobytes()
         try:
             Enrolment.decode(written)

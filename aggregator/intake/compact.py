@@ -1,12 +1,12 @@
 """Compaction: rewrites tables into fewer files, and deletes unused files.
 
-Many small commits leave many small files, and lost races and killed processes leave files without a commit.
-A partition is rewritten as everything is written, by compare-and-swap on the table's version; so ingest and estimate
-go on meanwhile, and a crash leaves the old files or the new. A file that no snapshot names is deleted after the
+Many small commits leave many small files; lost races and killed processes leave files without a commit. A partition
+is rewritten by compare-and-swap on the table's version, as every write is. So ingest and estimate can run at the same
+time, and a crash leaves either the old files or the new ones. A file that no snapshot names is deleted after the
 retention time: until then, readers of an older snapshot may need a replaced file, and a writer may be about to commit a
 new one.
 
-How a table that lost files is made anew: rebuild.
+Repairing a table that lost files: rebuild.
 """
 
 from __future__ import annotations
@@ -41,21 +41,22 @@ __all__ = ["Compacted", "Size", "clock_of", "compact"]
 
 HOUR = 3600
 RETENTION = 168 * HOUR
-"""Seconds; as long as the table format's own default."""
+"""Retention time in seconds: the table format's default."""
 SHORTEST = 24 * HOUR
-"""A process needs its files for minutes; but a computer may be put to sleep in the middle of an ingest."""
+"""Shortest retention time in seconds while others work: an ingest takes minutes, but a computer may sleep during it."""
 FILE_BYTES = 100 * 2**20
+"""Size of a full file."""
 _ATTEMPTS = 8
-"""Commits of others that a partition's rewriting loses to before it is left for the next time."""
+"""Commits of others after which a partition is left for the next compaction."""
 
-# What the engine writes: data, and whatever is half-written, which it marks by a number after a hash.
+# Names of files that the storage engine writes: data files, and partial files, which end in # and a number.
 _DATA = re.compile(r"part-.*\.parquet(#\d+)?")
 _HALF_WRITTEN = re.compile(r".*#\d+")
 
 
 @dataclass(frozen=True)
 class Size:
-    """Files and the bytes in them."""
+    """A number of files and of bytes."""
 
     files: int
     bytes: int
@@ -76,10 +77,10 @@ class Compacted:
     """The result of compacting one table.
 
     Attributes:
-        before, after: what is read, before and after.
-        removed: what nobody read any more, and is gone.
-        kept: what nobody reads from now on, and is removed once it is old enough.
-        left: partitions that others kept committing to; nothing changed in them.
+        before, after: the files of the current snapshot, before and after.
+        removed: unused files that were deleted.
+        kept: unused files that are not old enough to be deleted.
+        left: number of partitions left unchanged because others kept committing to them.
     """
 
     table: str
@@ -101,10 +102,10 @@ class Compacted:
 
 
 def clock_of(study: Study) -> float:
-    """UTC seconds, by the clock that dates the study's files.
+    """Return the time in UTC seconds by the clock that dates the study's files.
 
-    The files may be on a file server, and this computer's clock may be weeks ahead; then a file that an ingest is about
-    to commit would look old.
+    The files may be on a file server, and this computer's clock may be wrong: if it were weeks ahead, a file that an
+    ingest is about to commit would look old.
 
     Raises:
         StudyError
@@ -131,17 +132,18 @@ def compact(
 
     Args:
         now: UTC seconds, by the clock that dates the files (``clock_of``).
-        retention: seconds for which unread files are kept.
-        alone: no other process has the study open, so that none needs them.
-        file_bytes: what a file should hold.
-        progress: told 1 after each table.
+        retention: seconds for which unused files are kept.
+        alone: whether no other process has the study open, so that no process needs unused files.
+        file_bytes: bytes of a full file.
+        progress: called with 1 after each table.
     Raises:
-        StudyError: the retention is short and others may be at work; or the study is damaged, or cannot be written.
+        StudyError: the retention time is too short while others may be at work; or the study is damaged, or cannot be
+            written.
     """
     if retention < SHORTEST and not alone:
         raise StudyError(
-            f"unread files are kept {SHORTEST // HOUR} hours at least, because an ingest or an estimate at work may "
-            "need them; when none is at work, say so with --alone"
+            f"the retention time must be at least {SHORTEST // HOUR} hours, because a running ingest or estimate may "
+            "need unused files; if no other command uses the study, add --alone"
         )
     done = []
     for name in SCHEMAS:
@@ -171,17 +173,17 @@ def _partitions(files: Iterable[DataFile]) -> dict[tuple[str | int, ...], Mappin
 
 
 def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int) -> bool:
-    """Whether a partition is in as few files as it should be, rewritten or not."""
+    """Rewrite a partition if it has too many files; return False if others committed to it every time."""
     for attempt in range(1, _ATTEMPTS + 1):
         table = snapshot(path)
         files = [file for file in data_files(path, table) if file.partition == partition]
         needed = -(-sum(file.size for file in files) // file_bytes)
-        # Twice as many at least, so that a row is not rewritten each time that one file is added to large ones.
+        # At least twice as many, so that large files are not rewritten each time that a small file is added.
         if len(files) < 2 * max(needed, 1):
             return True
         with storage(path):
             for file in files:
-                touch(file.path)  # gets a new time, so that readers have the whole retention time
+                touch(file.path)  # dated anew, so that readers have the whole retention time
         if rewrite(path, table, partition, file_bytes):
             return True
         pause(attempt)
@@ -189,17 +191,17 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
 
 
 def _sweep(path: Place, before: float) -> tuple[Size, Size]:
-    """Remove unread files that have not changed since ``before``.
+    """Delete unused files that have not changed since ``before``.
 
     Returns:
-        What was removed, and what is unread and stays.
+        The deleted files, and the unused files that stay.
     Raises:
         StudyError
         OSError
     """
     log = path / "_delta_log"
     # Files are listed first: a file written later may be in no snapshot yet.
-    there = [file.place for file in below(path) if _is_engines(file.place, log)]
+    there = [file.place for file in below(path) if _written_by_storage(file.place, log)]
     live = {file.path for file in data_files(path, require_whole(path))}
     removed, kept = [], []
     synced = False
@@ -207,19 +209,19 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
         if file in live:
             continue
         with suppress(FileNotFoundError):  # another process deleted it
-            found = file.stat()
-            if found.st_mtime >= before:
-                kept.append(found.st_size)
+            status = file.stat()
+            if status.st_mtime >= before:
+                kept.append(status.st_size)
                 continue
             if not synced:
-                # A power failure must not take both what is read and what it came from.
+                # A power failure must not destroy both the new files and the files they were made from.
                 bring_all(path)
                 synced = True
             file.unlink()
-            removed.append(found.st_size)
+            removed.append(status.st_size)
     return Size.of(removed), Size.of(kept)
 
 
-def _is_engines(file: Place, log: Place) -> bool:
+def _written_by_storage(file: Place, log: Place) -> bool:
     pattern = _HALF_WRITTEN if file.parent == log else _DATA
     return pattern.fullmatch(file.name) is not None

@@ -1,10 +1,11 @@
 """Deduplication: finds the reports whose slots are still free.
 
-A slot of a device in a period is filled once. A report is accepted as a whole if all its slots are free in a snapshot
-of the study and in the earlier reports of the batch; else it is refused. It is committed against the same snapshot, so
-it counts exactly once. The slots of a report follow one another, so reports are looked up and not their outputs.
+Each slot of a device in a period is filled at most once. A report is accepted as a whole if all its slots are free in a
+snapshot of the study and in the earlier reports of the batch; else it is refused. It is committed against the same
+snapshot, so it counts exactly once. The slots of a report are consecutive, so whole reports are looked up, not their
+outputs.
 
-How the snapshot's slots are kept from commit to commit: slots.
+Keeping the filled slots in memory between commits: slots.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from aggregator.storage.tables import REPORTS, SCHEMAS, storage
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 
 _FILTER_BITS = 22
-"""The study's rows are first looked up in a table of 2^22 flags, by the low bits of their key, which are a hash's."""
+"""The study's rows are first looked up in 2^22 flags, by the low bits of their keys, which are hashes."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Candidates:
         campaigns: ids, in hex.
         report: number of the report the output came in, 0 .. reports - 1.
         campaign: index into ``campaigns``.
-        period, key, slot, view, output, word: as in the ``reports`` table. Words are bytes or None, and None altogether
-            if no row has one; in a row with a word, ``output`` has no meaning.
+        period, key, slot, view, output, word: as in the ``reports`` table. ``word`` is None if no row has a word; in a
+            row that has one, ``output`` has no meaning.
     """
 
     campaigns: tuple[str, ...]
@@ -49,7 +50,7 @@ class Candidates:
     word: Words | None
 
     def rows(self, free: Mask) -> pa.Table:
-        """Rows of the ``reports`` table, of the reports that are ``free``."""
+        """Return the rows of the ``reports`` table for the reports that are ``free``."""
         chosen = slice(None) if free.all() else np.flatnonzero(free[self.report])
         columns = [
             self._names(self.campaign[chosen]),
@@ -57,19 +58,19 @@ class Candidates:
             pa.array(self.key[chosen]),
             pa.array(self.slot[chosen].astype(np.int32)),
             pa.array(self.view[chosen].astype(np.int16)),
-            *self._said(self.output[chosen], None if self.word is None else self.word[chosen]),
+            *self._outputs(self.output[chosen], None if self.word is None else self.word[chosen]),
         ]
         return pa.table(columns, schema=SCHEMAS[REPORTS])
 
     def _names(self, campaign: Integers) -> pa.Array:
-        """Column ``campaign`` of some rows."""
+        """Return column ``campaign`` of some rows."""
         if len(campaign) and (campaign == campaign[0]).all():
             return pa.repeat(self.campaigns[int(campaign[0])], len(campaign))
         return pa.array(self.campaigns, pa.string()).take(pa.array(campaign))
 
     @staticmethod
-    def _said(output: Integers, words: Words | None) -> tuple[pa.Array, pa.Array]:
-        """Columns ``output`` and ``word`` of some rows: one of the two is null."""
+    def _outputs(output: Integers, words: Words | None) -> tuple[pa.Array, pa.Array]:
+        """Return columns ``output`` and ``word`` of some rows; one of the two is null in each row."""
         if words is None:
             return pa.array(output), pa.nulls(len(output), pa.binary())
         word = pa.array(words, pa.binary())
@@ -93,11 +94,11 @@ class Candidates:
         return keys, which
 
     def _places(self, partition: Integers, key: Integers, slot: Integers) -> Integers:
-        """One integer for a slot of a key in a partition; given indices of the latter two."""
+        """Encode slots as one integer each, from the indices of their partitions and keys."""
         return (key * len(self._partitions[0]) + partition) * MAX_ANSWERS_PER_PERIOD + slot
 
     def places(self, rows: Integers) -> Integers:
-        """The place that each of some rows would fill: rows fill the same slot where these are equal."""
+        """Return one integer for each row, equal for rows that fill the same slot."""
         report = self.report[rows]
         return self._places(self._partitions[1][report], self._keys[1][report], self.slot[rows])
 
@@ -105,15 +106,15 @@ class Candidates:
         """Return, for each report, whether all its slots are free in the snapshot and in the earlier candidates.
 
         Args:
-            only: a condition, in the query engine's words, that rows of the offer's keys fulfil; others are not read.
-            slots: what is known of earlier snapshots.
+            only: an SQL condition that holds for all rows of the candidates' keys; other rows are not read.
+            slots: the filled slots of earlier snapshots.
         Raises:
             StudyError
         """
         free = ~self._taken(table, only, slots)
         device = self._keys[1] * len(self._partitions[0]) + self._partitions[1]
         _, which, times = np.unique(device, return_inverse=True, return_counts=True)
-        # Two reports can only compete for a slot if a device sent several for one period.
+        # Two reports can fill the same slot only if a device sent several reports for one period.
         rows = np.flatnonzero((free & (times[which] > 1))[self.report])
         _, which, times = np.unique(self.places(rows), return_inverse=True, return_counts=True)
         contested = times[which] > 1
@@ -121,7 +122,7 @@ class Candidates:
         return free
 
     def _taken(self, table: DeltaTable, only: str, slots: Slots | None) -> Mask:
-        """Return which reports fill a slot that is filled in the snapshot already."""
+        """Return, for each report, whether it fills a slot that is already filled in the snapshot."""
         if slots is not None:
             start = self.slot[self._first]
             stop = start + np.bincount(self.report, minlength=self.reports)
@@ -150,7 +151,7 @@ class Candidates:
             start = stop
 
     def _filled(self, table: DeltaTable, places: Integers, only: str) -> Mask:
-        """Which places the snapshot has rows for."""
+        """Return, for each of some places in ascending order, whether the snapshot has a row for it."""
         filled = np.zeros(len(places), dtype=np.bool_)
         partitions, _ = self._partitions
         keys, _ = self._keys

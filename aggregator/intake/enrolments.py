@@ -1,10 +1,9 @@
-"""Registers device keys from enrolments, which are signed with the key that they introduce; and revokes keys.
+"""Registers device keys from enrolments, and revokes keys. An enrolment is signed with the key that it introduces.
 
-A key id belongs to the first public key registered under it, in each campaign apart; keys that no signature should be
-trusted under are refused here, so that verification need not look at keys again.
+In each campaign, a key id belongs to the first public key registered under it. Weak keys are refused here, so
+verification need not check keys again. Enrolments in uploads count only if the campaign's terms say so.
 
-Whether a batch may contain enrolments is a setting of the campaign, which ingest checks. Which reports of a revoked key
-still count: registry.
+The reports of a revoked key that still count: registry.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Enrolled:
         added: keys newly registered.
         known: enrolments of keys registered before, or twice in the chunk.
         ignored: enrolments in uploads for campaigns that take enrolled keys only.
-        refused: by campaign ("" where none is known) and class.
+        refused: number of refused enrolments by campaign ("" if it is unknown) and class.
     """
 
     added: int = 0
@@ -52,7 +51,7 @@ class Enrolled:
     refused: Counter[tuple[str, Reject]] = field(default_factory=Counter)
 
     def add(self, other: Enrolled) -> None:
-        """Count another chunk's as well."""
+        """Add the result of another chunk."""
         self.added += other.added
         self.known += other.known
         self.ignored += other.ignored
@@ -61,13 +60,13 @@ class Enrolled:
 
 @dataclass(frozen=True)
 class Introduction:
-    """Keys whose enrolments verify, of one campaign, in the order in which they came.
+    """Keys of one campaign whose enrolments verified, in the order in which they were read.
 
     Attributes:
         campaign: id in hex.
         ids: (n,) key ids.
-        public: (n, 32)
-        prior: (n,) what each declares, as its enrolment wrote it.
+        public: (n, 32) public keys.
+        prior: (n,) encoded declared priors.
     """
 
     campaign: str
@@ -77,7 +76,7 @@ class Introduction:
 
     @classmethod
     def joined(cls, parts: Sequence[Introduction]) -> Introduction:
-        """Introductions to the same campaign, one after the other."""
+        """Concatenate introductions to the same campaign."""
         columns = ([getattr(part, name) for part in parts] for name in ("ids", "public", "prior"))
         ids, public, prior = (np.concatenate(column) for column in columns)
         return cls(parts[0].campaign, ids, public, prior)
@@ -86,11 +85,11 @@ class Introduction:
 def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
     """Register the keys that a chunk's enrolments introduce.
 
-    Enrolments of registered keys are verified all the same: a verdict does not depend on what came before.
+    Enrolments of registered keys are verified too, so a verdict does not depend on earlier enrolments.
 
     Args:
-        uploaded: the enrolments came with reports, not from the analyst: those for campaigns that take enrolled keys
-            only are ignored, whatever their signature.
+        uploaded: whether the enrolments came in uploads, not from the analyst. Then those for campaigns that accept
+            no enrolments in uploads are ignored.
     Raises:
         StudyError
     """
@@ -103,10 +102,10 @@ def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) 
 def introduced(
     study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool
 ) -> tuple[Enrolled, list[Introduction]]:
-    """Check a chunk's enrolments as ``enrol`` does, and register nothing.
+    """Verify a chunk's enrolments as ``enrol`` does, and register nothing.
 
     Returns:
-        What was refused or ignored, and the keys to ``admit``.
+        The refused and ignored enrolments, and the keys to ``admit``.
     Raises:
         StudyError
     """
@@ -125,7 +124,7 @@ def introduced(
         if uploaded and study.known(campaign).campaign.terms.enrolment != "open":
             result.ignored += len(rows)
             continue
-        fitting = _fitting(fields.prior[rows], study.known(campaign).campaign.terms)
+        fitting = _declares_as_asked(fields.prior[rows], study.known(campaign).campaign.terms)
         result.refused[campaign, Reject.MALFORMED] += int((~fitting).sum())
         rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
@@ -136,7 +135,7 @@ def introduced(
 
 
 def admit(study: Holdings, one: Introduction) -> Enrolled:
-    """Register keys that were introduced; those with the key id of another are refused.
+    """Register introduced keys; refuse those with the key id of another public key.
 
     Raises:
         StudyError
@@ -152,7 +151,7 @@ class Named:
 
     Attributes:
         ids: (n,) key ids.
-        public: (n, 32)
+        public: (n, 32) public keys.
     """
 
     ids: Integers
@@ -160,7 +159,7 @@ class Named:
 
 
 def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
-    """The keys that the enrolments of some chunks name, by campaign of the study, its id in hex."""
+    """Return the keys that the enrolments of some chunks name, by campaign id in hex; campaigns of the study only."""
     names = study.ids()
     found: dict[str, list[Named]] = {}
     for chunk in chunks:
@@ -181,23 +180,25 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     An unknown key is revoked too. This does not enrol it; it may be enrolled later.
 
     Args:
-        keys: by campaign.
-        since: a period that all these campaigns have.
+        keys: by campaign id in hex.
+        since: a period of all these campaigns.
     Returns:
-        Keys that were not revoked before, or only from a later period on.
+        The number of keys that were not revoked before, or only from a later period on.
     Raises:
-        StudyError: a campaign has no such period, and nothing was revoked; or the study cannot be written.
+        StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
     """
     for campaign in keys:
         known = study.known(campaign)
         last = known.campaign.terms.periods - 1
         if not 0 <= since <= last:
-            raise StudyError(f"{known.name!r} has periods 0 to {last}, and not {since}: no key was revoked")
+            raise StudyError(
+                f"campaign {known.name!r} has no period {since}: give a period from 0 to {last}; no key was revoked"
+            )
     return sum(register(study, campaign, one.ids, one.public, since=since)[0] for campaign, one in keys.items())
 
 
 def revoked_ids(study: Holdings, campaign: str, keys: Named) -> Integers:
-    """The sorted ids of those keys that are revoked in a campaign: all but those whose id is another key's."""
+    """Return the sorted ids of the keys that are revoked in a campaign; ids of another public key are left out."""
     there = study.registry(campaign)
     at, found = there.find(keys.ids)
     at = at[found]
@@ -217,11 +218,11 @@ def register(
     """Enrol keys in a campaign, or revoke them.
 
     Args:
-        prior: what each declares, as its enrolment wrote it; None where nobody declares anything.
-        since: the period from which on they are revoked; None to enrol them.
+        prior: (n,) encoded declared priors; None if no key declares one.
+        since: the first period whose reports are refused; None to enrol the keys.
     Returns:
-        How many were new and how many were so before, revoked keys from that period on or an earlier one; the rest
-        have the key id of another public key.
+        The numbers of keys that are newly enrolled or revoked, and of those that already were (revoked from this or
+        an earlier period on). The other keys have the key id of another public key.
     """
     added = known = 0
 
@@ -260,8 +261,8 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
     return fields, columns.key_column(key_ids)
 
 
-def _fitting(prior: Words, terms: Campaign) -> Mask:
-    """Which enrolments declare what their campaign asks for (``protocol.report.Enrolment.require_fit``)."""
+def _declares_as_asked(prior: Words, terms: Campaign) -> Mask:
+    """Return whether each declaration fits the campaign, as ``protocol.report.Enrolment.require_fit`` does."""
     asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
     found = [((), 0) if written is None else declaration_of(written) for written in prior]
     fitting: Mask = np.array([len(one) == asked and level < terms.notion.level for one, level in found], np.bool_)
@@ -269,12 +270,12 @@ def _fitting(prior: Words, terms: Campaign) -> Mask:
 
 
 def declaration_of(written: bytes) -> tuple[tuple[int, ...], int]:
-    """A declared prior and the level declared with it, 0 for the campaign's, from the bytes of an enrolment."""
+    """Decode a declared prior and the level declared with it (0 for the campaign's level)."""
     return personal.declaration_of(codec.decode(written, limit=MAX_PAYLOAD[Kind.ENROLMENT]))
 
 
 def _usable(public: Bytes) -> Mask:
-    """Which keys ``protocol.keys.require_public`` lets pass."""
+    """Return, for each key, whether ``protocol.keys.require_public`` accepts it."""
     passed = np.ones(len(public), dtype=np.bool_)
     for row, key in enumerate(public):
         try:

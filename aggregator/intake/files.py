@@ -1,9 +1,9 @@
 """Lists the files to read, and reads them in pieces of bounded size.
 
-A missing path is the caller's mistake and stops everything before anything is read; a file that turns out
-to be unreadable or empty is named, and the rest goes on.
+A missing path is an error, raised before anything is read. A file that turns out to be unreadable or empty only causes
+a warning, and the other files are read.
 
-What the bytes mean: framing.
+Finding the envelopes in the bytes: framing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aggregator.storage.places import Place, Remote
 from protocol.errors import HalftruthError
 
 UNFINISHED = ".part"
-"""Ending of the names of files still being written; such files are passed over in folders."""
+"""Ending of the names of files still being written; such files in folders are skipped."""
 
 _READ_BYTES = 2**20
 _EARLY_BYTES = 2**16
@@ -28,16 +28,15 @@ class IntakeError(HalftruthError):
 
 
 def batch_files(paths: Iterable[str | Place]) -> list[Place]:
-    """The files to read: files as given, folders as all regular files below them, in order of their path.
+    """Return the files to read: files as given, and all regular files below folders, in order of their paths.
 
-    So objects and prefixes of buckets, s3://BUCKET/FOLDER.
-
-    In folders, names that begin with a dot or end in ``.part`` are passed over.
+    Objects and prefixes in buckets (s3://BUCKET/FOLDER) are listed in the same way. In folders, names that begin with
+    a dot or end in ``.part`` are skipped.
 
     Raises:
-        IntakeError: a path that is not there, or a pipe or device: files are read twice.
-        PlaceError: a name that begins like a place elsewhere, but is malformed.
-        OSError: a bucket that does not answer.
+        IntakeError: a path does not exist, or is a pipe or a device, which cannot be read twice.
+        PlaceError: a malformed address of an object or prefix.
+        OSError: a bucket does not answer.
     """
     files: list[Place] = []
     missing: list[str] = []
@@ -49,7 +48,7 @@ def batch_files(paths: Iterable[str | Place]) -> list[Place]:
         else:
             missing.append(str(path))
     if missing:
-        raise IntakeError(f"no such file or folder: {', '.join(missing)}; nothing was read")
+        raise IntakeError(f"no such file or folder: {', '.join(missing)}. Check the path; nothing was read")
     return files
 
 
@@ -63,7 +62,7 @@ def _in_order(file: Place) -> tuple[str, ...]:
 
 
 def pieces(path: Place, size: int) -> Iterator[bytes]:
-    """The bytes of a file, ``size`` at a time.
+    """Yield the bytes of a file, ``size`` at a time.
 
     Raises:
         OSError
@@ -74,7 +73,7 @@ def pieces(path: Place, size: int) -> Iterator[bytes]:
 
 
 def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterator[bytes]]]:
-    """Each file with its bytes, ``size`` at a time; small objects are asked for ahead.
+    """Yield each file with its bytes, ``size`` at a time; small objects are requested ahead.
 
     Raises:
         OSError: while the bytes are iterated over.
@@ -102,10 +101,10 @@ def _given(got: bytes | OSError) -> Iterator[bytes]:
 
 
 def may_hold(path: Place, mark: bytes, size: int) -> bool:
-    """Whether a file holds some bytes, read ``size`` at a time; True of what cannot be read, or only at a distance."""
+    """Return whether a file contains ``mark``, read ``size`` bytes at a time; True for unreadable and remote files."""
     if isinstance(path, Remote):
         return True
-    rest, over = b"", len(mark) - 1  # they may begin in one piece and end in the next
+    rest, over = b"", len(mark) - 1  # the mark may begin in one piece and end in the next
     try:
         for piece in pieces(path, size):
             if mark in piece or mark in rest + piece[:over]:
@@ -117,7 +116,7 @@ def may_hold(path: Place, mark: bytes, size: int) -> bool:
 
 
 def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
-    """``size`` bytes of a file from ``begin`` on; whether it ends before that; and what stopped reading."""
+    """Return ``size`` bytes of a file from ``begin`` on, whether it ends before that, and the error, if any."""
     read: list[bytes] = []
     try:
         with path.open("rb", buffering=0) as file:
@@ -131,10 +130,10 @@ def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | Non
 
 
 def size_of(paths: Iterable[str | Place]) -> int:
-    """Return the total size of the files to read, as far as it is known.
+    """Return the total size of the files to read in bytes; files whose size is unknown are left out.
 
     Raises:
-        IntakeError: a path that is not there.
+        IntakeError: a path does not exist.
     """
     size = 0
     for path in batch_files(paths):

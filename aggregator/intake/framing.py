@@ -1,11 +1,11 @@
 """Finds the envelopes in a stream of bytes.
 
-An envelope has exactly one encoding, so its head says where it must end, and looking at both ends decides
-whether it is one; payloads are not touched. All places that look like one are found at once, and runs of them that
-touch are taken whole; where a run breaks, the reader goes on a step at a time until it meets the next. The result is
-that of ``protocol.envelope.read_batch``, however the stream is cut into pieces, in time linear in the bytes.
+An envelope has exactly one encoding, so its head says where it must end. Both ends together decide whether the bytes
+are an envelope; payloads are not read. All places that look like an envelope are found at once, and runs of adjacent
+envelopes are taken whole. Where a run ends, the reader goes on one envelope at a time until it reaches the next run.
+The result equals that of ``protocol.envelope.read_batch`` for every division of the stream into pieces, in linear time.
 
-What payloads say: columns.
+Decoding payloads: columns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TRAILER = 2 + SIGNATURE_BYTES
 
 _PREFIX = bytes([0x95, VERSION])
 HEADS = {kind: bytes([0x95, VERSION, kind, 0xC4, KEY_ID_BYTES]) for kind in Kind}
-"""The bytes that an envelope of a kind begins with."""
+"""The first bytes of an envelope, by kind."""
 _KINDS = {head: kind for kind, head in HEADS.items()}
 _PAYLOAD_AT = KEY_AT + KEY_ID_BYTES
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
@@ -39,9 +39,9 @@ class Frames:
     """Whole envelopes found in one piece of a stream.
 
     Attributes:
-        columns: (4, n) offsets into the piece of each envelope, of its payload, and just after it; and its kind.
+        columns: (4, n) for each envelope the offsets in the piece of its begin, its payload and its end; and its kind.
         garbage: number of runs of bytes that are no envelope and began in this piece.
-        rest: offset from which on bytes have to wait for the next piece.
+        rest: offset of the first byte that must be read again with the next piece.
         inside_garbage: whether the last byte before ``rest`` was part of such a run.
     """
 
@@ -52,22 +52,22 @@ class Frames:
 
     @property
     def begin(self) -> list[int]:
-        """Offsets of the envelopes."""
+        """Offsets of the envelopes in the piece."""
         return self._listed(0)
 
     @property
     def payload(self) -> list[int]:
-        """Offsets of their payloads."""
+        """Offsets of the payloads in the piece."""
         return self._listed(1)
 
     @property
     def end(self) -> list[int]:
-        """Offsets just after them."""
+        """Offsets just after the envelopes."""
         return self._listed(2)
 
     @property
     def kind(self) -> list[int]:
-        """Their kinds."""
+        """Kinds of the envelopes."""
         return self._listed(3)
 
     def _listed(self, row: int) -> list[int]:
@@ -78,20 +78,20 @@ class Frames:
 def frames(
     data: bytes, *, final: bool, inside_garbage: bool = False, stop: int | None = None, whole: bool = False
 ) -> Frames:
-    """The envelopes of one piece of a stream.
+    """Find the envelopes in one piece of a stream.
 
     Args:
-        data: what the previous piece left from ``rest`` on, and the new bytes.
-        final: no bytes follow; then ``rest`` is the length of ``data``.
-        inside_garbage: as the previous piece left it.
-        stop: offset at and after which envelopes belong to somebody else; then ``rest`` is where the next may begin.
-        whole: give up at the first bytes that are no envelope; then ``rest`` is where they begin.
+        data: the bytes of the previous piece from its ``rest`` on, and the new bytes.
+        final: whether no bytes follow; then ``rest`` is the length of ``data``.
+        inside_garbage: of the previous piece.
+        stop: offset from which on envelopes are not returned; then ``rest`` is where the next one may begin.
+        whole: stop at the first bytes that are no envelope; then ``rest`` is their offset.
     """
     at, size, garbage = 0, len(data), 0
     stop = size if stop is None else stop
     likely = _likely(data)
     begins, ends = likely[0], likely[2]
-    # The last of each run of envelopes that touch: what follows is read a step at a time.
+    # The last envelope of each run of adjacent ones; the bytes after it are read one envelope at a time.
     lasts = np.flatnonzero(np.append(ends[:-1] != begins[1:], True)) if len(begins) else begins
     beyond = int(np.searchsorted(begins, stop))
     first, upcoming = 0, -1
@@ -129,16 +129,16 @@ def frames(
 
 
 def _likely(data: bytes) -> NDArray[np.int64]:
-    """(4, n) columns of all that look like whole envelopes of less than 64 KiB, whether or not one begins there.
+    """Return the (4, n) columns of all places that look like a whole envelope of less than 64 KiB.
 
-    They are envelopes where a reader arrives at them: bytes inside a payload may look like one as well.
+    Only those that a reader arrives at are envelopes: bytes inside a payload may look like one too.
     """
     octets = np.frombuffer(data, dtype=np.uint8)
     at = np.flatnonzero(octets[: max(0, len(data) - _LONGEST_HEAD + 1)] == _PREFIX[0])
     for place, value in ((1, VERSION), (3, 0xC4), (4, KEY_ID_BYTES)):
         at = at[octets[at + place] == value]
     kind, marker = octets[at + 2], octets[at + _PAYLOAD_AT]
-    long = marker == 0xC5  # the codec's head of two bytes of length
+    long = marker == 0xC5  # msgpack: a byte string with two bytes of length
     first, second = (octets[at + _PAYLOAD_AT + place].astype(np.int64) for place in (1, 2))
     length = np.where(long, first << 8 | second, first)
     payload = at + _PAYLOAD_AT + np.where(long, 3, 2)
@@ -152,7 +152,7 @@ def _likely(data: bytes) -> NDArray[np.int64]:
 
 
 def _extent(data: bytes, at: int, kind: int) -> tuple[int, int]:
-    """Offsets of the payload and of the end, as the head claims them; zeros where no envelope claims that."""
+    """Return the offsets of the payload and of the end that a head claims; zeros if no envelope has such a head."""
     width, smallest = _LENGTHS.get(data[at + _PAYLOAD_AT], (0, 0))
     payload = at + _PAYLOAD_AT + 1 + width
     length = int.from_bytes(data[payload - width : payload], "big")
@@ -162,7 +162,7 @@ def _extent(data: bytes, at: int, kind: int) -> tuple[int, int]:
 
 
 def _next_candidate(data: bytes, start: int) -> int:
-    """The first offset from ``start`` where an envelope, or the end of this piece's last one, could begin."""
+    """Return the first offset from ``start`` on where an envelope could begin, if only with its first byte."""
     at = data.find(_PREFIX, start)
     if at >= 0:
         return at

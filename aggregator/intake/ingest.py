@@ -1,9 +1,9 @@
 """Ingest: verifies the reports in upload files and adds each one to the study at most once.
 
-Files are read twice, for the keys they bring and then for their reports, a chunk at a time; a chunk is
-committed in one piece, and running it all again changes nothing. A bad report is a count, never an exception.
+Files are read twice, first for their keys and then for their reports, one chunk at a time. A chunk is committed as a
+whole, and running an ingest again changes nothing. A bad report is counted and never raises an exception.
 
-How each step works: the other files of this package, in the order its docstring gives.
+The steps: the other modules of this package, in the order of its docstring.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = ["CampaignCounts", "IngestResult", "IntakeError", "ingest", "size_of"]
 
 PIECE_BYTES = 2**22
 ALONE_BYTES = 2**20
-"""A file of so many bytes is worth a commit of its own."""
+"""A file with at least this size gets commits of its own."""
 CHUNK_REPORTS = 200_000
 CHUNK_OUTPUTS = 2**18
-"""A commit carries at most about ``CHUNK_REPORTS`` reports, and ``CHUNK_OUTPUTS`` outputs and the last report's."""
+"""Approximate maximum number of reports, and of outputs, in a commit."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class CampaignCounts:
     """The numbers of one campaign's accepted and refused envelopes.
 
     Attributes:
-        accepted: reports counted.
-        outputs: outputs in them.
-        rejected: envelopes refused, by reject class; classes without any are left out.
+        accepted: number of counted reports.
+        outputs: number of their outputs.
+        rejected: number of refused envelopes by reject class; empty classes are left out.
     """
 
     accepted: int
@@ -64,16 +64,16 @@ class IngestResult:
     """The result of an ingest.
 
     Attributes:
-        read: reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals
-            ``accepted`` and all of ``rejected`` together.
-        accepted: reports counted.
-        outputs: outputs in them.
-        rejected: envelopes refused, by reject class; classes without any are left out.
-        enrolments: enrolments that verify, of new keys and of known ones.
-        enrolments_ignored: enrolments for campaigns that take enrolled keys only.
-        keys_added: keys newly registered.
-        files: files read.
-        warnings: what the person should know, a sentence each.
+        read: number of reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals
+            the sum of ``accepted`` and ``rejected``.
+        accepted: number of counted reports.
+        outputs: number of their outputs.
+        rejected: number of refused envelopes by reject class; empty classes are left out.
+        enrolments: number of enrolments that verified, of new and of known keys.
+        enrolments_ignored: number of enrolments for campaigns that accept no enrolments in uploads.
+        keys_added: number of newly registered keys.
+        files: number of files read.
+        warnings: one sentence for each problem with a file.
         by_campaign: by name of the campaign; "" for envelopes of no known campaign.
     """
 
@@ -92,7 +92,7 @@ class IngestResult:
         """The machine-readable form.
 
         Returns:
-            A mapping for ``json.dumps``; counts by class of report.
+            A mapping for ``json.dumps``.
         """
         return {
             "read": self.read,
@@ -126,55 +126,55 @@ def ingest(
 
     Args:
         now: UTC seconds; decides which reports are early.
-        threads: that verify signatures; as many as there are processors if not given.
-        progress: told the number of bytes done since the last time, after each chunk committed.
+        threads: number of threads that verify signatures; one for each processor if None.
+        progress: called after each commit with the number of bytes since the last call.
         piece_bytes: bytes read at a time.
-        chunk_reports: the most reports that are committed at a time.
-        chunk_outputs: the most outputs that are committed at a time.
+        chunk_reports: approximate maximum number of reports in a commit.
+        chunk_outputs: approximate maximum number of outputs in a commit.
     Returns:
-        How many reports were counted, and how many refused by class; the same files again count nothing.
+        Counts of accepted and refused reports. Ingesting the same files again accepts nothing.
     Raises:
-        IntakeError: a path that is not there.
-        StudyError: the study cannot be read or written; what was committed until then stays, and counts once.
+        IntakeError: a path does not exist.
+        StudyError: the study cannot be read or written. Earlier commits stay, and their reports count once.
     """
     files = batch_files(paths)
     warnings: list[str] = []
-    desk = IngestTotals(study, now)
+    totals = IngestTotals(study, now)
     with verifier(threads, Verified.of(study.path)) as threads_verifying:
-        # All keys come before all reports, so neither order nor the size of chunks decides who is known.
+        # All keys are read before all reports, so the order of files and the size of chunks do not matter.
         introducing = [path for path in files if may_hold(path, HEADS[Kind.ENROLMENT], piece_bytes)]
         for chunk in _chunks(introducing, [], piece_bytes, chunk_reports):
-            desk.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
+            totals.take_keys(enrol(study, chunk, threads_verifying, uploaded=True), len(chunk.of(Kind.ENROLMENT)))
         slots = Slots(study.path / REPORTS)
         chunks = _chunks(files, warnings, piece_bytes, chunk_reports)
-        hearings = (validate.begin(study, chunk, threads_verifying, now) for chunk in chunks)
-        for judged, size in _finished(hearings, slots, chunk_outputs):
-            desk.take_reports(judged)
-            pa.default_memory_pool().release_unused()  # what a commit took, Arrow would keep
+        pending = (validate.begin(study, chunk, threads_verifying, now) for chunk in chunks)
+        for outcome, size in _finished(pending, slots, chunk_outputs):
+            totals.take_reports(outcome)
+            pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the commit
             if progress is not None:
                 progress(size)
-    return desk.result(len(files), tuple(warnings))
+    return totals.result(len(files), tuple(warnings))
 
 
 def _finished(
-    hearings: Iterator[PendingChunk], slots: Slots, most_outputs: int
+    pending: Iterator[PendingChunk], slots: Slots, most_outputs: int
 ) -> Iterator[tuple[ValidationOutcome, int]]:
-    """The result of each chunk, and its number of bytes.
+    """Finish each chunk; yield its outcome and its number of bytes.
 
-    While a chunk is committed, the signatures of the next are verified: there are two in memory, and no more.
+    While a chunk is committed, the signatures of the next are verified. So at most two chunks are in memory.
     """
-    before = next(hearings, None)
+    before = next(pending, None)
     while before is not None:
-        following = next(hearings, None)
+        following = next(pending, None)
         yield before.finish(slots, most_outputs), len(before.chunk.data)
         before = following
 
 
 def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
-    """The files' envelopes, many small files or a part of a large one at a time."""
+    """Yield the envelopes of files in chunks: each of many small files, or of a part of a large one."""
     gathering = Gathering()
     for path, read in contents(files, piece_bytes):
-        # A large file shares no chunk with others: then it makes the same chunks in any company, and is known again.
+        # A large file shares no chunk with other files. So its chunks, and their digests, are the same in every ingest.
         alone = _size(path) >= min(ALONE_BYTES, piece_bytes)
         if alone and gathering.parts:
             yield gathering.done()
@@ -194,14 +194,14 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
 
 
 def _size(path: Place) -> int:
-    """Bytes of a file; 0 where that cannot be known, as reading it will say."""
+    """Return the size of a file in bytes, or 0 if it is unknown; reading the file will then report the error."""
     with suppress(OSError):
         return places.size_of(path)
     return 0
 
 
 def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
-    """The pieces of a file, each with whether it is the last; what is wrong with the file goes to ``warnings``."""
+    """Yield the pieces of a file, and whether each is the last; add problems with the file to ``warnings``."""
     piece, before = b"", False
     try:
         for following in read:
@@ -218,7 +218,7 @@ def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Itera
 
 @dataclass
 class IngestTotals:
-    """Counts accepted and refused envelopes, and records refusals."""
+    """Counts accepted and refused envelopes, and stores the refusals in the study."""
 
     study: Study
     now: int
@@ -229,26 +229,26 @@ class IngestTotals:
     enrolled: Enrolled = field(default_factory=Enrolled)
 
     def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
-        """Add a number of enrolments."""
+        """Add the result of a number of enrolments."""
         self.enrolled.add(enrolled)
         self.read += envelopes - enrolled.added - enrolled.known - enrolled.ignored
-        self._write_down(enrolled.refused)
+        self._store(enrolled.refused)
 
-    def take_reports(self, judged: ValidationOutcome) -> None:
-        """Count reports and strays."""
-        self.accepted.update(judged.accepted)
-        self.outputs.update(judged.outputs)
-        self.read += judged.read
-        self._write_down(judged.rejected)
+    def take_reports(self, outcome: ValidationOutcome) -> None:
+        """Add the outcome of a chunk."""
+        self.accepted.update(outcome.accepted)
+        self.outputs.update(outcome.outputs)
+        self.read += outcome.read
+        self._store(outcome.rejected)
 
-    def _write_down(self, rejected: Counter[tuple[str, Reject]]) -> None:
+    def _store(self, rejected: Counter[tuple[str, Reject]]) -> None:
         self.rejected.update(rejected)
         rows = _reject_rows(rejected, self.now)
         if rows.num_rows:
             add(self.study.path / REJECTS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
-        """All that was counted, once it is on the disk, with what others counted before and made it a replay."""
+        """Return the totals, after making all tables durable: also commits of others that made reports replays."""
         for name in SCHEMAS:
             bring_all(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}
@@ -276,7 +276,7 @@ class IngestTotals:
 
 
 def _reject_rows(rejected: Mapping[tuple[str, Reject], int], now: int) -> pa.Table:
-    """Rows of the ``rejects`` table."""
+    """Return rows of the ``rejects`` table."""
     rows = [(campaign, str(reject), count, now) for (campaign, reject), count in sorted(rejected.items()) if count]
     columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REJECTS])
     return pa.table([list(column) for column in columns], schema=SCHEMAS[REJECTS])

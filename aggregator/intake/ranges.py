@@ -1,12 +1,12 @@
 """Divides large files at the ends of envelopes, with many parallel readers.
 
-Framing is an automaton whose whole state is an offset and whether the bytes before it are garbage. A reader
-of the middle of a file guesses, and finds the same envelopes as one who read from the beginning as soon as both stand
-at the same offset; honest files bring them together at the first envelope. Where the guess was wrong, which only
-malformed bytes can bring about, the range is read again from where it truly begins. So the cuts, and the runs of
-garbage, are those of a reader of the whole file, whatever the bytes.
+Framing is an automaton whose state is an offset, and whether the bytes before it are garbage. A reader that starts in
+the middle of a file guesses this state. It finds the same envelopes as a reader from the beginning as soon as both are
+at the same offset; in a valid file this is the first envelope. If the guess was wrong, which only malformed bytes can
+cause, the range is read again from its true beginning. So the cuts and the runs of garbage equal those of a reader of
+the whole file, for any bytes.
 
-What an envelope is: framing.
+Finding envelopes: framing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from aggregator.storage.places import Answer, Place, Remote, ahead
 from protocol.envelope import MAX_PAYLOAD, Kind
 
 _LOOKAHEAD = 2**16 + 2**8
-"""Bytes read beyond a range, for the end of its last envelope; more where that is not enough."""
+"""Bytes read beyond a range for the end of its last envelope; more if these are too few."""
 _LONGEST = max(MAX_PAYLOAD.values()) + 2**8
 _WITNESSES = 16
-"""Envelopes at the beginning of a range, at one of which a guess must meet the truth."""
+"""First envelopes of a range; the true beginning of the range must be that of one of them, or it is read again."""
 _NOTHING = frames(b"", final=True)
 
 
@@ -51,16 +51,16 @@ class Range:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """What is known of a range without its payloads.
+    """The framing of a range.
 
     Attributes:
-        begins: where its first envelopes begin, offsets into the file.
-        rest: where the next range begins.
+        begins: offsets in the file of its first envelopes.
+        rest: offset in the file at which the next range begins.
         inside_garbage: whether the byte before ``rest`` is part of a run of garbage.
-        enrolments: whether there are any.
-        ends: whether the file does.
-        trouble: what stopped reading.
-        absent: whether that is because there is no such file.
+        enrolments: whether the range contains enrolments.
+        ends: whether the file ends with the range.
+        trouble: why reading stopped; None if it did not.
+        absent: whether reading stopped because the file does not exist.
     """
 
     begins: tuple[int, ...]
@@ -73,12 +73,12 @@ class Surveyed:
 
 
 def nominal(path: Place, size: int, most: int) -> list[Range]:
-    """A file of ``size`` bytes in ranges of ``most`` bytes, wherever that cuts it; a guess, but for the first."""
+    """Cut a file of ``size`` bytes into ranges of ``most`` bytes; the state before all but the first is a guess."""
     return [Range(path, begin, min(begin + most, size), begin > 0) for begin in range(0, size, most)]
 
 
 def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
-    """The bytes of a range, its envelopes, whether the file ends with it, and what stopped reading."""
+    """Return the bytes of a range, its envelopes, whether the file ends with it, and the error of reading, if any."""
     beyond = _LOOKAHEAD
     while True:
         data, ends, error = part(where.path, where.begin, where.size + beyond)
@@ -88,13 +88,14 @@ def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
         beyond = _LONGEST
 
 
-def each(ask: Callable[[Range], Answer], ranges: Sequence[Range]) -> Iterator[Answer]:
-    """What is found in each range, in order; of objects, several are read at once."""
+def each(function: Callable[[Range], Answer], ranges: Sequence[Range]) -> Iterator[Answer]:
+    """Apply a function to each range, in order; several objects of a bucket are read at once."""
     remote = any(isinstance(where.path, Remote) for where in ranges)
-    return ahead(ask, ranges) if remote else map(ask, ranges)
+    return ahead(function, ranges) if remote else map(function, ranges)
 
 
 def survey(where: Range) -> Surveyed:
+    """Read a range and return its framing."""
     _, found, ends, error = read(where)
     return Surveyed(
         tuple((where.begin + found.columns[0, :_WITNESSES]).tolist()),
@@ -110,7 +111,7 @@ def survey(where: Range) -> Surveyed:
 def stitched(
     guesses: Iterable[tuple[Range, Surveyed]], again: Callable[[Range], Surveyed]
 ) -> Iterator[tuple[Range, Surveyed]]:
-    """The true ranges of files, from guesses in order; together they are the files.
+    """Yield the true ranges of files from guesses in order; together they cover the files.
 
     Args:
         guesses: all ranges of a file, one file after the other.
@@ -131,10 +132,10 @@ def stitched(
 
 
 def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterator[tuple[Range, ...]]:
-    """Ranges after one another in groups of about ``size`` bytes, and of ``most`` ranges at most.
+    """Group consecutive ranges into about ``size`` bytes, and at most ``most`` ranges.
 
     Args:
-        alone: bytes of a file whose ranges are groups by themselves, and so the same in any company.
+        alone: a file with at least this size shares no group, so that its groups are the same in every ingest.
     """
     group: list[Range] = []
     held = 0
@@ -155,15 +156,15 @@ def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterat
 
 
 def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
-    """The envelopes of ranges as one chunk, and what stopped reading, by file."""
+    """Return the envelopes of ranges as one chunk, and why reading stopped, by file."""
     gathering = Gathering()
     troubles: dict[Place, str] = {}
     for where, (data, found, _, error) in zip(ranges, each(read, ranges), strict=True):
         if error is not None:
             troubles[where.path] = error.strerror or str(error)
         if not gathering.size:
-            # Verified signatures are stored by their offset in the chunk, so this offset must be the one in the file
-            # for every division.
+            # The blocks of verified signatures are cut by offsets in the chunk. These must equal the offsets in the
+            # file, so that the blocks are the same for every division.
             gathering.add(bytes(where.begin % signatures.BLOCK_BYTES), _NOTHING)
         gathering.add(data[: found.rest], found)
     return gathering.done(), troubles

@@ -4,7 +4,7 @@ Readable rows of a table are copied, because only they record what was counted, 
 refused. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
 whole or not at all, and the old one is only read.
 
-How damage is noticed: tables. How batches are counted: ingest.
+Detecting damage: tables. Counting batches: ingest.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Sources:
     """The files from which unreadable tables are rebuilt.
 
     Attributes:
-        batches: files and folders of reports; None for those that the damaged study kept.
-        campaigns: signed campaigns, each to be named for its file.
+        batches: files and folders of reports; None for the batches that the damaged study kept.
+        campaigns: files of signed campaigns; each campaign gets the name of its file.
         trusted: public keys of their authors.
-        keys: enrolments, registered by the analyst's hand.
+        keys: files of enrolments that the analyst registered.
     """
 
     batches: Sequence[Place] | None = None
@@ -57,13 +57,13 @@ class Sources:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """The result of a rebuild: where the rows came from.
+    """The result of a rebuild.
 
     Attributes:
-        anew: tables that were not taken over, or not as a whole.
-        read: outputs taken over from the old study.
-        counted: outputs counted anew from batches.
-        warnings: what the person should know, a sentence each.
+        anew: tables of which not all rows were copied.
+        read: number of outputs copied from the old study.
+        counted: number of outputs counted again from batches.
+        warnings: one sentence for each loss that the analyst should know of.
     """
 
     path: Path
@@ -98,46 +98,46 @@ def rebuild(
 
     Args:
         now: UTC seconds.
-        afresh: take nothing over from the tables of reports and refusals, whether they can be read or not. So what
-            was counted before its key was revoked is not there any more, unless with count_revoked.
-        count_revoked: count also those reports that are in batches only and of a key that is revoked in their
-            period; when they came is not kept.
-        threads, progress: as of ``ingest``.
+        afresh: copy nothing from the tables of reports and refusals, even if they can be read. Then reports that were
+            counted before their key was revoked are lost, unless ``count_revoked`` is set.
+        count_revoked: also count reports from batches whose key is revoked in their period. The batches do not show
+            whether such a report came before the revocation.
+        threads, progress: see ``ingest``.
     Raises:
-        StudyError: there is something at ``new``, or no campaign; or the new study cannot be written.
-        BadData: a campaign named in ``sources`` is malformed, or no trusted author signed it.
-        IntakeError: a path that is not there.
+        StudyError: ``new`` exists, no campaign was found, or the new study cannot be written.
+        BadData: a campaign in ``sources`` is malformed, or signed by no trusted author.
+        IntakeError: a path does not exist.
     """
     if new.exists():
-        raise StudyError(f"{new} exists: name a new directory for the study")
+        raise StudyError(f"{new} already exists: give the path of a new folder")
     batches = batch_files(inbox.kept(old) if sources.batches is None else sources.batches)
     with tables.storage(new):
         work = new.with_name(f".{new.name}.{secrets.token_hex(8)}.part")
         work.mkdir(parents=True)
         try:
             path = work / "study"
-            bench = _Bench(old, path, Study.create(path), batches, now, threads, progress)
-            bench.take_campaigns(sources)
-            bench.take_reports(afresh=afresh)
-            bench.take_keys([*inbox.kept_enrolments(old), *sources.keys], revoked_too=not count_revoked)
-            bench.take_refusals(afresh=afresh)
-            bench.count()
+            rebuilding = _Rebuilding(old, path, Study.create(path), batches, now, threads, progress)
+            rebuilding.take_campaigns(sources)
+            rebuilding.take_reports(afresh=afresh)
+            rebuilding.take_keys([*inbox.kept_enrolments(old), *sources.keys], revoked_too=not count_revoked)
+            rebuilding.take_refusals(afresh=afresh)
+            rebuilding.count()
             if count_revoked:
-                bench.revoke()
-            bench.require_priors()
-            bench.tell_silent()
-            bench.take_inbox()
+                rebuilding.revoke()
+            rebuilding.require_priors()
+            rebuilding.warn_of_empty()
+            rebuilding.take_inbox()
             sync(work.rglob("*"))
             path.rename(new)
             sync([new])
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Rebuilt(new, tuple(bench.anew), bench.read, bench.counted, tuple(bench.warnings))
+    return Rebuilt(new, tuple(rebuilding.anew), rebuilding.read, rebuilding.counted, tuple(rebuilding.warnings))
 
 
 @dataclass
-class _Bench:
-    """The new study in the making, at ``path``."""
+class _Rebuilding:
+    """A rebuild under way; the new study is at ``path``."""
 
     old: Place
     path: Path
@@ -154,7 +154,7 @@ class _Bench:
     refusals: list[pa.Table] = field(default_factory=list)
 
     def take_campaigns(self, sources: Sources) -> None:
-        """Campaigns, from the table and from files; each is verified and audited again."""
+        """Import campaigns from the old table and from files; each is verified and audited again."""
         held = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
         for row in sorted(held, key=lambda row: is_closing(row["data"])):  # a campaign must come before its notices
             try:
@@ -164,21 +164,21 @@ class _Bench:
                     self.study.import_campaign(row["data"], [row["author"]], row["name"])
             except (BadData, StudyError) as error:
                 self._make_anew(CAMPAIGNS)
-                what = "notice that closes" if is_closing(row["data"]) else "campaign"
+                what = "closing notice of" if is_closing(row["data"]) else "campaign"
                 self._warn(f"the old study's {what} {row['name']!r} is left out: {error}")
         for file in sources.campaigns:
             self.study.import_campaign(file.read_bytes(), sources.trusted, file.stem)
         if not self.study.listed():
             raise StudyError(
-                f"no campaign can be read from {self.old}: name the signed campaigns with --campaign, "
-                "and their author's public key with --trust"
+                f"no campaign can be read from {self.old}: give the signed campaigns with --campaign, and their "
+                "author's public key with --trust"
             )
         if CAMPAIGNS in self.anew:
             names = ", ".join(one.name for one in self.study.listed())
-            self._warn(f"campaigns that are not among these are lost: {names}; name them with --campaign")
+            self._warn(f"the new study has only these campaigns: {names}; give missing ones with --campaign")
 
     def take_reports(self, *, afresh: bool) -> None:
-        """Copy counted reports."""
+        """Copy the counted reports."""
         if afresh:
             self.anew.append(REPORTS)
             return
@@ -197,7 +197,7 @@ class _Bench:
             self.read += rows.num_rows
 
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
-        """Keys, from the table and from enrolments."""
+        """Take keys from the old table and from enrolments."""
         found = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
         if found:
             rows = pa.concat_tables(found)
@@ -208,24 +208,24 @@ class _Bench:
         for file in files:
             self.study.enrol(file.read_bytes(), threads=self.threads)
         if KEYS in self.anew:
-            self._warn("revocations that could not be read are lost: revoke those keys again")
+            self._warn("unreadable revocations are lost: revoke those keys again")
 
     def revoke(self) -> None:
-        """Revoke the keys that were, from the periods from which on they were."""
+        """Revoke the keys that were revoked in the old study, from the same periods on."""
         tables.add(self.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
-        """Copy recorded refusals."""
+        """Keep the recorded refusals for the new study."""
         if afresh:
             self.anew.append(REJECTS)
         else:
             self.refusals = list(self._rows(REJECTS))
 
     def count(self) -> None:
-        """Count reports from batches that are missing in the tables."""
+        """Count the reports of the batches that are missing in the tables."""
         anew = set(self.anew)
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
-            self._warn("no batches were kept or named: what could not be read from the tables is lost")
+            self._warn("the study kept no batches, and none was given: unreadable rows of the tables are lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
         everything = REPORTS in anew and not self.read  # counting then produces all rows
         if self.batches and anew & {KEYS, REJECTS} and not everything:
@@ -235,14 +235,14 @@ class _Bench:
             self.counted = result.outputs
             if revoked := result.rejected.get("revoked-key"):
                 self._warn(
-                    f"{revoked} reports of revoked keys, of the periods from which on they are revoked, are not "
-                    "counted: whether they came before is not known; --count-revoked counts them"
+                    f"{revoked} reports of revoked keys are not counted, because they may have arrived after the "
+                    "revocation; --count-revoked counts them"
                 )
         if REJECTS in anew and self.batches:
-            self._warn("refusals are counted anew from the batches, in which no report is twice")
+            self._warn("refusals are counted again from the batches, in which each report occurs only once")
             if everything:
                 return
-        shutil.rmtree(self.path / REJECTS)  # copied rows are not replays
+        shutil.rmtree(self.path / REJECTS)  # the ingest took copied rows for replays
         empty.rename(self.path / REJECTS)
         if self.refusals:
             tables.add(self.path / REJECTS, pa.concat_tables(self.refusals))
@@ -254,7 +254,7 @@ class _Bench:
         return result
 
     def _count_apart(self) -> None:
-        """Count the batches in a study without reports, for the keys they bring and for what is refused in them."""
+        """Count the batches in a study without reports, to find their keys and refusals."""
         path = self.path.with_name("apart")
         apart = Study.create(path)
         for name in (CAMPAIGNS, KEYS):
@@ -269,8 +269,8 @@ class _Bench:
         if REJECTS in self.anew:
             self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
 
-    def tell_silent(self) -> None:
-        """Name the campaigns that have keys and, now that reports were counted anew, not one report."""
+    def warn_of_empty(self) -> None:
+        """Warn of campaigns that have keys but no reports, if reports were counted again."""
         if REPORTS not in self.anew:
             return
         table = tables.snapshot(self.path / REPORTS)
@@ -279,12 +279,11 @@ class _Bench:
             keys = int(self.study.registry(name).enrolled.sum())
             if keys and not periods(table, name):
                 self._warn(
-                    f"{known.name!r} has {keys:,} keys and no reports: if it had some, name the files they came in "
-                    "with --from"
+                    f"{known.name!r} has {keys:,} keys but no reports: if it had reports, give their files with --from"
                 )
 
     def require_priors(self) -> None:
-        """Return if each counted report whose channel depends on its key's prior has a key.
+        """Check that each counted report whose channel depends on a declared prior has its key.
 
         Raises:
             StudyError
@@ -297,12 +296,12 @@ class _Bench:
                 _, found = self.study.registry(name).find(keys)
                 if not found.all():
                     raise StudyError(
-                        f"the priors that {(~found).sum()} devices declared are lost, and without them "
-                        f"{known.name!r} cannot be estimated: name their enrolments with --keys"
+                        f"the declared priors of {(~found).sum()} devices are lost, and {known.name!r} cannot be "
+                        "estimated without them: give their enrolments with --keys"
                     )
 
     def take_inbox(self) -> None:
-        """Copies of the uploads that wait, of the batches that were kept, and of the codes."""
+        """Copy the waiting uploads, the kept batches, and the codes."""
         inbox.prepare(self.path)
         if isinstance(self.old, Path):
             inbox.copy(self.old, self.path)
@@ -312,7 +311,7 @@ class _Bench:
         known = pc.is_in(rows["campaign"], pa.array(self.study.ids(), pa.string()))
         if not pc.all(known).as_py():
             lost = ", ".join(sorted(set(rows.filter(pc.invert(known))["campaign"].to_pylist())))
-            self._warn(f"{what} of these campaigns are left out, name their files with --campaign: {lost}")
+            self._warn(f"{what} of these campaigns are left out: {lost}; give the campaigns' files with --campaign")
         return rows.filter(known)
 
     def _warn(self, text: str) -> None:
@@ -324,7 +323,7 @@ class _Bench:
             self.anew.append(name)
 
     def _rows(self, name: str) -> Iterator[pa.Table]:
-        """What can be read of one of the old study's tables, a file at a time."""
+        """Yield the readable rows of one of the old study's tables, one file at a time."""
         path = self.old / name
         try:
             whole = tables.exists(path)
@@ -344,15 +343,15 @@ class _Bench:
 
 
 def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
-    """The rows of one file.
+    """Read the rows of one file.
 
     Raises:
-        OSError, pa.ArrowException: it is not what was written.
+        OSError, pa.ArrowException: the file is damaged.
     """
     with file.path.open("rb") as opened:
         found = pq.ParquetFile(opened).read()
     if found.num_rows != file.rows:
-        raise pa.ArrowInvalid(f"{file.path} holds {found.num_rows} rows, not {file.rows}")
+        raise pa.ArrowInvalid(f"{file.path} has {found.num_rows} rows, expected {file.rows}")
     for column, value in file.partition.items():
         found = found.append_column(column, pa.repeat(value, found.num_rows))
     return found.select(schema.names).cast(schema)

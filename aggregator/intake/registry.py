@@ -1,10 +1,10 @@
 """The registered keys of a campaign, and the period from which each revoked key is refused.
 
-The registered keys of a campaign are sorted columns in memory, so a whole batch of key ids is looked up at
-once. A key is never taken out: a row that revokes it from a period on is added. Of several such rows the earliest
-period holds, and whether a key was enrolled before or after it was revoked makes no difference.
+The registered keys of a campaign are sorted columns in memory, so many key ids are looked up at once. A key is never
+removed: revoking it adds a row with the first refused period. Of several such rows the earliest period holds. The order
+of enrolment and revocation does not matter.
 
-How keys come in: enrolments.
+Registering and revoking keys: enrolments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aggregator.storage.tables import KEYS, SCHEMAS, storage
 from protocol.keys import PUBLIC_BYTES
 
 NEVER = 2**63 - 1
-"""In place of the period from which on a key is revoked: it is not. No report is of such a period."""
+"""First refused period of a key that is not revoked; later than any period of a report."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,9 @@ class Registry:
     Attributes:
         ids: (n,) key ids.
         public: (n, 32) public keys.
-        enrolled: (n,) whether the key was enrolled; the others were revoked, and may be enrolled yet.
-        since: (n,) the first period whose reports are refused, for the key is revoked; ``NEVER`` where it is not.
-        prior: (n,) the prior that each declared, as its enrolment wrote it; None where it declared none, and None
-            altogether where nobody did.
+        enrolled: (n,) whether the key was enrolled; a key that was only revoked may be enrolled later.
+        since: (n,) the first period whose reports are refused; ``NEVER`` if the key is not revoked.
+        prior: (n,) encoded declared priors, None for a key without one; None if no key declared a prior.
     """
 
     ids: Integers
@@ -44,7 +43,7 @@ class Registry:
 
     @property
     def revoked(self) -> Mask:
-        """(n,) Which keys are revoked, from whatever period on."""
+        """(n,) Whether each key is revoked, from any period on."""
         revoked: Mask = self.since != NEVER
         return revoked
 
@@ -58,7 +57,7 @@ class Registry:
 
 
 def load(table: DeltaTable, campaign: str) -> Registry:
-    """The keys that a snapshot of the ``keys`` table holds for a campaign.
+    """Return the keys of a campaign in a snapshot of the ``keys`` table.
 
     Raises:
         StudyError
@@ -66,18 +65,18 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
     enrols: list[Mask] = [np.zeros(0, dtype=np.bool_)]
-    barred: list[Integers] = [np.zeros(0, dtype=np.int64)]  # of rows that revoke: the key, and since when
+    barred: list[Integers] = [np.zeros(0, dtype=np.int64)]  # of rows that revoke: the key, and the first refused period
     since: list[Integers] = [np.zeros(0, dtype=np.int64)]
     declared: Words | None = None
     declarations: dict[bytes, bytes] = {}
-    # Batch by batch, because a table of all rows takes several times the memory of its numbers.
+    # One batch at a time, because a table of all rows takes several times the memory of its numbers.
     names = [name for name in SCHEMAS[KEYS].names if name != "campaign"]
     with storage(table):
         for batch in table.scan(columns=names, predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
             raw = np.frombuffer(fixed.buffers()[1], dtype=np.uint8).reshape(-1, PUBLIC_BYTES)
-            # Copied, so that Arrow has its memory back before the next batch.
+            # Copied, so that Arrow can free its memory before the next batch.
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revokes = columns["revoked"].to_numpy(zero_copy_only=False)
@@ -100,10 +99,10 @@ def load(table: DeltaTable, campaign: str) -> Registry:
 
 
 def rows(campaign: str, ids: Integers, public: Bytes, prior: Words | None, *, since: int | None) -> pa.Table:
-    """Rows of the ``keys`` table.
+    """Return rows of the ``keys`` table.
 
     Args:
-        since: the period from which on they revoke the keys; None where they enrol them.
+        since: the first period whose reports are refused; None for rows that enrol the keys.
     """
     blob = np.ascontiguousarray(public).tobytes()
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(PUBLIC_BYTES), len(ids), [None, pa.py_buffer(blob)])

@@ -1,7 +1,7 @@
 """The classes of refused envelopes; an envelope's class is the first check that it fails.
 
-Every envelope read is accepted or falls into exactly one of these classes, so accepted and refused envelopes add up to
-all that were read.
+Every envelope is accepted or belongs to exactly one of these classes, so the numbers of accepted and refused envelopes
+add up to the number of envelopes read.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Reject(StrEnum):
     UNKNOWN_KEY = "unknown-key"
     """The key is not enrolled in the campaign."""
     REVOKED_KEY = "revoked-key"
-    """The key was revoked before the report arrived, from the report's period on or from an earlier one."""
+    """The key was revoked before the ingest, from the report's period on or from an earlier one."""
     BAD_SIGNATURE = "bad-signature"
     """The signature does not verify under the key that the envelope names, or that key must not be used."""
     EARLY = "early"
-    """The report's period is further ahead than the next one: no honest clock runs that far ahead."""
+    """The report's period lies after the next one, further ahead than an honest clock can be."""
     LATE = "late"
     """The report's period begins after the campaign closed."""
     OVER_QUOTA = "over-quota"
-    """A slot beyond the answers a device has in a period."""
+    """A slot number beyond the quota: the answers that a device may give in a period."""
     BAD_OUTPUT = "bad-output"
-    """The outputs are packed wrongly, or are not outputs of the campaign's channel."""
+    """The outputs are packed incorrectly, or are not outputs of the campaign's channel."""
     REPLAYED = "replayed"
-    """One of its slots was filled before, in this batch or in the study."""
+    """One of the report's slots was already filled, by the study or by this ingest."""

@@ -1,9 +1,9 @@
 """Verifies Ed25519 signatures on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
 
-Signatures on which libraries disagree are refused by their bytes, many at once. The others are verified by libsodium,
-which releases the interpreter's lock, so threads verify side by side.
+Signatures on which libraries disagree are refused by their bytes, many at once. libsodium verifies the others; it
+releases the interpreter's lock, so threads run in parallel.
 
-Public keys are looked at once, when they are registered: see enrolments.
+Public keys are checked once, when they are registered: see enrolments.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from protocol.envelope import Kind, signed_message
 from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BYTES, SMALL_ORDER_Y
 
 SLICE = 2048
-"""Signatures a thread verifies at a time."""
+"""Signatures that a thread verifies at a time."""
 BLOCK_BYTES = 2**20
-"""Bytes of a chunk whose signatures are remembered as one."""
+"""Bytes of a chunk whose signatures have one digest among the verified ones."""
 LEAST = 256
-"""Signatures that are worth remembering."""
+"""Least number of signatures for which a digest is stored."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Sealed:
         return len(self.begin)
 
     def rows(self, rows: Integers) -> Sealed:
-        """Some of the envelopes."""
+        """Return some of the envelopes."""
         return Sealed(self.kind, self.data, self.begin[rows], self.payload[rows], self.end[rows])
 
     @property
@@ -64,11 +64,12 @@ class Sealed:
 
 @dataclass(frozen=True)
 class SignatureBlock:
-    """Envelopes ``start`` to ``stop`` of those asked about, which are remembered as one.
+    """Consecutive envelopes whose signatures have one digest.
 
     Attributes:
-        digest: what is remembered; None if they are too few.
-        futures: the verdicts that threads work at, a slice each.
+        start, stop: of the envelopes, among those being verified.
+        digest: stored once all signatures verified; None if they are too few.
+        futures: the verdicts of each slice.
     """
 
     start: int
@@ -83,8 +84,8 @@ class PendingVerdicts:
 
     Attributes:
         number: of envelopes.
-        blocks: those of them that were not verified before.
-        verified: takes down the digests of blocks of which all verify.
+        blocks: of the envelopes that were not verified before.
+        verified: stores the digests of blocks in which all signatures verify; None to store nothing.
     """
 
     number: int
@@ -92,7 +93,7 @@ class PendingVerdicts:
     verified: Verified | None
 
     def verdicts(self, start: int = 0, stop: int | None = None) -> Mask:
-        """Whether each envelope from ``start`` up to ``stop``, or up to the last, verifies; waits for their blocks."""
+        """Wait for the envelopes from ``start`` up to ``stop``, or to the last; return whether each verifies."""
         stop = self.number if stop is None else stop
         verdicts = np.ones(self.number, dtype=np.bool_)
         sound: list[bytes] = []
@@ -112,21 +113,21 @@ class Verifier:
     """Threads that verify signatures.
 
     Attributes:
-        verified: what was verified before; None to verify everything.
+        verified: the digests of signatures verified before; None to verify all signatures.
     """
 
     pool: ThreadPoolExecutor
     verified: Verified | None = None
 
-    def ask(self, sealed: Sealed, publics: Bytes) -> PendingVerdicts:
-        """Have envelopes verified under their keys.
+    def start(self, sealed: Sealed, publics: Bytes) -> PendingVerdicts:
+        """Start to verify envelopes under their keys.
 
         Args:
-            publics: (n, 32) keys that ``protocol.keys.require_public`` lets pass.
+            publics: (n, 32) keys that ``protocol.keys.require_public`` accepts.
         """
         blocks = []
-        # By place in the chunk and not by number, so that a report that is looked at now and was not before spoils
-        # what is known of its own block only.
+        # Cut by offset and not by number, so that a report that was refused before its signature in an earlier ingest,
+        # and is not now, changes only the digest of its own block.
         cuts = np.flatnonzero(np.diff(sealed.begin // BLOCK_BYTES)) + 1
         bounds = [0, *cuts.tolist(), len(sealed)]
         for start, stop in pairwise(bounds):
@@ -142,30 +143,30 @@ class Verifier:
         return PendingVerdicts(len(sealed), blocks, self.verified)
 
     def verify(self, sealed: Sealed, publics: Bytes) -> Mask:
-        """Whether each envelope verifies under its key; ``publics`` as of ``ask``."""
-        return self.ask(sealed, publics).verdicts()
+        """Return whether each envelope verifies under its key; see ``start``."""
+        return self.start(sealed, publics).verdicts()
 
 
 @contextmanager
 def verifier(threads: int | None = None, verified: Verified | None = None) -> Iterator[Verifier]:
-    """A verifier on ``threads`` threads, or on as many as there are processors."""
+    """Context manager: a verifier on ``threads`` threads, or on one for each processor."""
     with ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="verify") as pool:
         try:
             yield Verifier(pool, verified)
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # nobody waits for an answer any more
+            pool.shutdown(wait=False, cancel_futures=True)  # the remaining verdicts are not needed
 
 
 def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
     """Return the digest of all bytes that determine the verdicts on some envelopes."""
     first, last = int(sealed.begin[start]), int(sealed.end[stop - 1])
     where = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
-    told = hashlib.sha256(b"verified 1")
-    told.update(np.array([sealed.kind, stop - start, last - first], dtype="<i8").tobytes())
-    told.update(where.astype("<i8").tobytes())
-    told.update(memoryview(sealed.data)[first:last])
-    told.update(publics[start:stop].tobytes())
-    return told.digest()
+    digest = hashlib.sha256(b"verified 1")
+    digest.update(np.array([sealed.kind, stop - start, last - first], dtype="<i8").tobytes())
+    digest.update(where.astype("<i8").tobytes())
+    digest.update(memoryview(sealed.data)[first:last])
+    digest.update(publics[start:stop].tobytes())
+    return digest.digest()
 
 
 def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask:
@@ -200,7 +201,7 @@ def _words(number: int) -> list[int]:
 
 
 def _below(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], bound: int) -> Mask:
-    """Whether each row of four little-endian words is a number below ``bound``."""
+    """Return whether each row of four little-endian words is a number below ``bound``."""
     below = np.zeros(len(words), dtype=np.bool_)
     for place, limit in enumerate(_words(bound)):  # the most significant word comes last and decides
         word = words[:, place]
@@ -209,10 +210,10 @@ def _below(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], bound: int) 
 
 
 def sound(signatures: Bytes) -> Mask:
-    """Whether signatures pass the checks before verification: S < L; R canonical, and not of small order (SPEC 2).
+    """Return whether signatures pass the checks before verification: S < L; R canonical, not of small order (SPEC 2).
 
     Args:
-        signatures: (n, 64)
+        signatures: (n, 64) bytes.
     """
     words = np.ascontiguousarray(signatures).view("<u8").astype(np.uint64)
     y = words[:, :4].copy()

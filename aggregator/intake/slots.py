@@ -1,11 +1,11 @@
-"""The filled slots of a study, kept in memory between commits; on a worker, those of some keys.
+"""The filled slots of a study, kept in memory between commits; on a worker, those of the keys of its shards.
 
-Counted rows are never deleted, so each data file is read once. A look at a newer snapshot reads
-only the files that came since, whoever wrote them, and the cost of deduplication grows with the rows and not with their
-square. What is kept are sorted runs of spans of slots, merged as soon as one is not much longer than the next: 8 bytes
-a report, 16 where devices have several slots.
+Counted rows are never deleted, so each data file is read once. For a newer snapshot only the new files are read, so the
+cost of deduplication grows linearly with the number of rows. The filled slots are kept as sorted runs of spans, which
+are merged as soon as one is not much longer than the next. They take 8 bytes a report, or 16 if devices have several
+slots.
 
-A period with too many rows to keep is queried again by every commit: deduplicate.
+If a period has too many rows to keep, every commit queries the table instead: deduplicate.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from aggregator.storage.places import Place
 from aggregator.storage.tables import Damaged, DataFile, data_files, storage
 
 MOST_ROWS = 2**24
-"""Rows of the periods at hand for which slots are kept."""
+"""Maximum number of rows, in the periods of the present reports, whose slots are kept."""
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Slots of devices in a partition, in ascending order of key, then of slot; no two overlap.
+    """Spans of consecutive slots of devices in a partition, in order of key, then of slot; no two overlap.
 
     Attributes:
         key: (n,) key ids.
-        start, stop: (n,) first slot, and just after the last; None altogether where all are slot 0 alone.
+        start, stop: (n,) the first slot, and the one after the last; None if every span is slot 0 alone.
     """
 
     key: Integers
@@ -41,7 +41,7 @@ class Spans:
 
     @classmethod
     def of(cls, key: Integers, start: Integers, stop: Integers) -> Spans:
-        """Spans in any order, those that touch in it as one."""
+        """Sort spans; neighbours in the given order that touch become one span."""
         if not len(key) or (not start.any() and (stop == 1).all()):
             return cls(np.sort(key, kind="stable"), None, None)
         begins = np.append(True, (key[1:] != key[:-1]) | (start[1:] != stop[:-1]))
@@ -54,18 +54,18 @@ class Spans:
         return len(self.key)
 
     def bounds(self) -> tuple[Integers, Integers]:
-        """``start`` and ``stop``."""
+        """Return (n,) ``start`` and (n,) ``stop``."""
         if self.start is None or self.stop is None:
             return np.zeros(len(self), dtype=np.int32), np.ones(len(self), dtype=np.int32)
         return self.start, self.stop
 
     def disjoint(self) -> bool:
-        """Whether no two overlap, as no two of a study do."""
+        """Return whether no two spans overlap; in an undamaged study, none do."""
         start, stop = self.bounds()
         return not bool(((self.key[1:] == self.key[:-1]) & (start[1:] < stop[:-1])).any())
 
     def joined(self, other: Spans) -> Spans:
-        """Both."""
+        """Return the spans of both."""
         if self.start is None and other.start is None:
             return Spans(np.sort(np.concatenate([self.key, other.key]), kind="stable"), None, None)
         pairs = zip(self.bounds(), other.bounds(), strict=True)
@@ -83,7 +83,7 @@ class Spans:
             return met
         after = np.searchsorted(self.key, key, side="right")
         first = low.copy()
-        # The last span of the key that begins before ``stop`` ends last.
+        # Of the key's spans that begin before ``stop``, the last one ends last.
         while (open_ := low < after).any():
             middle = (low + after) // 2
             before = open_ & (self.start[np.minimum(middle, len(self) - 1)] < stop)
@@ -95,12 +95,12 @@ class Spans:
 
 @dataclass
 class _Partition:
-    """What was read of a campaign's period.
+    """The filled slots of a period of a campaign.
 
     Attributes:
-        files: that were read.
-        runs: their spans; each run more than twice as long as the next.
-        sound: whether no slot was found twice in a run.
+        files: the data files that were read.
+        runs: their spans; each run is more than twice as long as the next.
+        sound: whether no slot occurred twice in a run.
     """
 
     files: set[Place] = field(default_factory=set)
@@ -108,7 +108,7 @@ class _Partition:
     sound: bool = True
 
     def add(self, spans: Spans) -> None:
-        """Take in what was read."""
+        """Add the spans of a file."""
         while self.runs and len(self.runs[-1]) <= 2 * len(spans):
             spans = self.runs.pop().joined(spans)
         self.runs.append(spans)
@@ -117,12 +117,12 @@ class _Partition:
 
 @dataclass
 class Slots:
-    """The filled slots of the periods that an ingest meets.
+    """The filled slots of the periods of an ingest's reports.
 
     Attributes:
         path: of the table of reports.
         most: see ``MOST_ROWS``.
-        low, high: the least and the greatest key that is looked for; rows of others are not kept.
+        low, high: the least and the greatest key; rows of other keys are not kept.
     """
 
     path: Place
@@ -140,7 +140,7 @@ class Slots:
         start: Integers,
         stop: Integers,
     ) -> Mask | None:
-        """Which spans of slots the snapshot has rows in; None where it has too many rows to keep.
+        """Return whether each span has a filled slot in the snapshot; None if the snapshot has too many rows to keep.
 
         Args:
             campaigns: ids in hex.
@@ -156,7 +156,7 @@ class Slots:
             if at in wanted:
                 files.setdefault(at, []).append(file)
         number = sum(file.rows for some in files.values() for file in some)
-        # Keys are hashes, so ranges of equal width have about equally many.
+        # Keys are hashes, so ranges of equal width have about equally many rows.
         if number * (self.high - self.low + 1) >> 64 > self.most:
             self._partitions.clear()
             return None
@@ -168,7 +168,7 @@ class Slots:
             if not there.sound:
                 return None
             rows = np.flatnonzero(which == wanted[at])
-            rows = rows[np.argsort(key[rows])]  # neighbours are looked up in the same places of memory
+            rows = rows[np.argsort(key[rows])]  # sorted lookups use the cache better
             for run in there.runs:
                 met[rows] |= run.meet(key[rows], start[rows], stop[rows])
         return met
@@ -177,10 +177,10 @@ class Slots:
         return sum(len(run) for one in self._partitions.values() for run in one.runs)
 
     def _read(self, at: tuple[str, int], files: Sequence[DataFile]) -> _Partition:
-        """A partition, which these files are."""
+        """Return the filled slots of a partition, which consists of these files."""
         paths = {file.path for file in files}
         there = self._partitions.get(at)
-        if there is None or not there.files <= paths:  # after compaction the same rows are in other files
+        if there is None or not there.files <= paths:  # a compaction moved the rows to other files
             there = self._partitions[at] = _Partition()
         for path in sorted(paths - there.files, key=str):
             with storage(self.path):
@@ -193,18 +193,20 @@ class Slots:
         return there
 
     def _rows(self, path: Place) -> tuple[Integers, Integers]:
-        """Keys and slots of a data file's rows; in a file that is sorted by key, other keys' rows are not read."""
+        """Return the keys and slots of a file's rows; row groups without keys from ``low`` to ``high`` are not read."""
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:
-            groups = [number for number in range(file.num_row_groups) if self._near(file.metadata.row_group(number))]
+            groups = [
+                number for number in range(file.num_row_groups) if self._may_hold(file.metadata.row_group(number))
+            ]
             read = file.read_row_groups(groups, columns=["key", "slot"], use_threads=False)
         key, slot = read["key"].to_numpy(), read["slot"].to_numpy().astype(np.int32)
         mine = (self.low <= key) & (key <= self.high)
         return (key, slot) if mine.all() else (key[mine], slot[mine])
 
-    def _near(self, group: pq.RowGroupMetaData) -> bool:
-        """Whether a row group may hold a key that is looked for."""
+    def _may_hold(self, group: pq.RowGroupMetaData) -> bool:
+        """Return whether a row group may hold a key from ``low`` to ``high``."""
         columns = (group.column(number) for number in range(group.num_columns))
-        told = next(column.statistics for column in columns if column.path_in_schema == "key")
-        if told is None or not told.has_min_max:
+        statistics = next(column.statistics for column in columns if column.path_in_schema == "key")
+        if statistics is None or not statistics.has_min_max:
             return True
-        return bool(told.min <= self.high and told.max >= self.low)
+        return bool(statistics.min <= self.high and statistics.max >= self.low)

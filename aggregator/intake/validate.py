@@ -1,10 +1,10 @@
 """Validates the reports of a chunk, one column at a time, and commits those that pass.
 
-Every report has one verdict, and a check only gives verdicts to reports that have none yet; so the first
-failing check wins, in the order in which the code reads. All checks except the last are independent of the counted
-rows, so they can run anywhere; the check for a free slot runs with the commit.
+Every report gets one verdict, and a check gives verdicts only to reports without one. So the first failing check
+decides, in the order of the code. All checks except the last are independent of the counted rows, so they can run
+anywhere; the check for free slots runs with the commit.
 
-The classes: rejects. Which slots are free: deduplicate.
+The classes of refused reports: rejects. Finding the free slots: deduplicate.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class ValidationOutcome:
     """The result of validation: accepted and refused reports.
 
     Attributes:
-        read: reports, runs of garbage and stray campaigns.
-        accepted, outputs: reports counted, and outputs in them, by campaign.
-        rejected: by campaign ("" where none is known) and class.
+        read: number of reports, runs of garbage and stray campaigns.
+        accepted, outputs: numbers of counted reports and of their outputs, by campaign.
+        rejected: number of refused reports by campaign ("" if it is unknown) and class.
     """
 
     read: int = 0
@@ -63,76 +63,77 @@ class PendingChunk:
     """A chunk whose signatures are being verified."""
 
     chunk: Chunk
-    docket: _VerdictQueue | None
+    verdicts: _Verdicts | None
 
     def finish(self, slots: Slots, most_outputs: int) -> ValidationOutcome:
         """Commit the valid reports.
 
         Args:
-            slots: those that the study has filled.
-            most_outputs: that one commit carries, give or take a report's.
+            slots: the filled slots of the study.
+            most_outputs: approximate maximum number of outputs in a commit.
         Raises:
             StudyError
         """
-        if self.docket is not None:
-            for part in self.docket.parts(most_outputs):
-                self.docket.commit(part, slots)
-        return _judged(self.docket, self.chunk)
+        if self.verdicts is not None:
+            for part in self.verdicts.parts(most_outputs):
+                self.verdicts.commit(part, slots)
+        return _outcome(self.verdicts, self.chunk)
 
 
 def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingChunk:
-    """Start to check the reports of a chunk; other chunks can be committed at the same time.
+    """Start to validate the reports of a chunk; other chunks can be committed at the same time.
 
     Args:
         now: UTC seconds.
     Raises:
         StudyError
     """
-    return PendingChunk(chunk, _VerdictQueue.asked(study, chunk, verifier, now))
+    return PendingChunk(chunk, _Verdicts.of(study, chunk, verifier, now))
 
 
 def examine(
     study: Study, chunk: Chunk, verifier: Verifier, now: int, most_outputs: int
 ) -> tuple[ValidationOutcome, list[Candidates]]:
-    """Check the reports of a chunk, and hand out those that pass; nothing is committed.
+    """Validate the reports of a chunk, and return the valid ones; nothing is committed.
 
     Args:
         now: UTC seconds.
-        most_outputs: in one offer, give or take a report's.
+        most_outputs: approximate maximum number of outputs in one ``Candidates``.
     Returns:
-        What was refused, and the rest in order.
+        Counts of the refused reports, and the valid reports in order.
     Raises:
         StudyError
     """
-    docket = _VerdictQueue.asked(study, chunk, verifier, now)
-    offers: list[Candidates] = []
-    if docket is not None:
-        offers = [docket.offered(part)[1] for part in docket.parts(most_outputs)]
-    return _judged(docket, chunk), offers
+    verdicts = _Verdicts.of(study, chunk, verifier, now)
+    candidates: list[Candidates] = []
+    if verdicts is not None:
+        candidates = [verdicts.candidates(part)[1] for part in verdicts.parts(most_outputs)]
+    return _outcome(verdicts, chunk), candidates
 
 
-def _judged(docket: _VerdictQueue | None, chunk: Chunk) -> ValidationOutcome:
-    judged = ValidationOutcome() if docket is None else docket.judged()
+def _outcome(verdicts: _Verdicts | None, chunk: Chunk) -> ValidationOutcome:
+    """Return the outcome of a chunk, with the envelopes that are no reports."""
+    outcome = ValidationOutcome() if verdicts is None else verdicts.outcome()
     strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
-    judged.rejected["", Reject.MALFORMED] += strays
-    judged.read = strays + len(chunk.of(Kind.REPORT))
-    return judged
+    outcome.rejected["", Reject.MALFORMED] += strays
+    outcome.read = strays + len(chunk.of(Kind.REPORT))
+    return outcome
 
 
 @dataclass(frozen=True)
-class _VerdictQueue:
+class _Verdicts:
     """The reports of a chunk, one row each, and their verdicts.
 
     Attributes:
         names: ids of the study's campaigns, in hex.
-        closes: since when each is closed early; None where it is not.
-        campaign: (n,) index into ``names``, -1 for none.
+        closes: time of each campaign's early closing in UTC seconds; None if it was not closed early.
+        campaign: (n,) index into ``names``, or -1 for an unknown campaign.
         key: (n,) key ids.
-        view: (n,) the place of each device's view, once its key is found.
-        laws: the channels of each campaign that reports are of, by its number.
-        verdict: (n,) the only column that changes.
+        view: (n,) index of each device's view, set when its key is found.
+        channels: the channels of each campaign that has reports here, by its index.
+        verdict: (n,) an index into ``_CLASSES``, ``_NONE`` or ``_ACCEPTED``.
         now: UTC seconds.
-        under_way: the signatures of those without a verdict, until they are known.
+        pending: signatures being verified.
     """
 
     study: Study
@@ -144,14 +145,14 @@ class _VerdictQueue:
     campaign: Integers
     key: Integers
     view: Integers
-    laws: dict[int, ViewChannels]
+    channels: dict[int, ViewChannels]
     verdict: Integers
     now: int
-    under_way: list[PendingVerdicts]
+    pending: list[PendingVerdicts]
 
     @classmethod
-    def of(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _VerdictQueue:
-        """Decode: malformed, and unknown campaigns."""
+    def decoded(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _Verdicts:
+        """Decode the reports; refuse malformed ones and those of unknown campaigns."""
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
         names = tuple(one.id for one in listed)
@@ -159,37 +160,37 @@ class _VerdictQueue:
         campaign = by_campaign(reports.campaign, names)
         verdict = np.full(len(sealed), _NONE, dtype=np.int64)
         view = np.zeros(len(sealed), dtype=np.int64)
-        docket = cls(
+        verdicts = cls(
             study, chunk.octets, sealed, reports, names, closes, campaign, chunk.keys(sealed), view, {}, verdict, now,
             [],
         )  # fmt: skip
         everyone = np.arange(len(sealed))
-        docket.refuse(everyone, ~reports.valid, Reject.MALFORMED)
-        docket.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
-        return docket
+        verdicts.refuse(everyone, ~reports.valid, Reject.MALFORMED)
+        verdicts.refuse(everyone, campaign < 0, Reject.UNKNOWN_CAMPAIGN)
+        return verdicts
 
     @classmethod
-    def asked(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _VerdictQueue | None:
-        """The reports, their signatures on the way to be verified; None where there are no reports."""
+    def of(cls, study: Study, chunk: Chunk, verifier: Verifier, now: int) -> _Verdicts | None:
+        """Decode the reports of a chunk and start to verify their signatures; None if it has no reports."""
         sealed = chunk.of(Kind.REPORT)
         if not len(sealed):
             return None
-        docket = cls.of(study, chunk, sealed, now)
-        docket.check_keys(verifier)
-        return docket
+        verdicts = cls.decoded(study, chunk, sealed, now)
+        verdicts.check_keys(verifier)
+        return verdicts
 
     def undecided(self, campaign: int | None = None) -> Integers:
-        """Rows without a verdict, of one campaign or of all."""
+        """Return the rows without a verdict, of one campaign or of all."""
         undecided = self.verdict == _NONE
         return np.flatnonzero(undecided if campaign is None else undecided & (self.campaign == campaign))
 
     def refuse(self, rows: Integers, failed: Mask, reject: Reject) -> None:
-        """Give a verdict to those of ``rows`` that ``failed`` marks, unless they have one."""
+        """Give a verdict to the failed ones of ``rows`` that have no verdict yet."""
         failing = rows[failed]
         self.verdict[failing[self.verdict[failing] == _NONE]] = _NUMBER[reject]
 
     def present(self) -> list[int]:
-        """Campaigns of rows without a verdict."""
+        """Return the campaigns of rows without a verdict."""
         present: list[int] = np.unique(self.campaign[self.undecided()]).tolist()
         return present
 
@@ -207,21 +208,21 @@ class _VerdictQueue:
             self.refuse(rows, revoked, Reject.REVOKED_KEY)
             public[rows] = np.take(registry.public, at, axis=0)
             self.view[rows] = views_of(self.study.known(self.names[campaign]).campaign, public[rows])
-            self.laws[campaign] = ViewChannels.of(self.terms(campaign))
+            self.channels[campaign] = ViewChannels.of(self.terms(campaign))
         rows = self.undecided()
-        self.under_way.append(verifier.ask(self.sealed.rows(rows), np.take(public, rows, axis=0)))
+        self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
     def parts(self, most_outputs: int) -> Iterator[Integers]:
-        """The rows asked about, of about ``most_outputs`` outputs at a time: bad signatures, and their schedule.
+        """Refuse bad signatures and wrong periods; yield the remaining rows, about ``most_outputs`` outputs at a time.
 
         While one part is unpacked and committed, threads verify the next.
         """
-        asked, everyone = self.under_way.pop(), self.undecided()
+        signatures, everyone = self.pending.pop(), self.undecided()
         upto = np.cumsum(self.reports.count[everyone])
         cuts = np.flatnonzero(np.diff(upto // most_outputs)) + 1
         for start, stop in pairwise([0, *cuts.tolist(), len(everyone)]):
             rows = everyone[start:stop]
-            self.refuse(rows, ~asked.verdicts(start, stop), Reject.BAD_SIGNATURE)
+            self.refuse(rows, ~signatures.verdicts(start, stop), Reject.BAD_SIGNATURE)
             self.check_schedule(rows)
             yield rows[self.verdict[rows] == _NONE]
 
@@ -243,18 +244,18 @@ class _VerdictQueue:
             self.refuse(rows, over, Reject.OVER_QUOTA)
 
     def terms(self, campaign: int) -> Campaign:
-        """The terms of a campaign by its number."""
+        """Return the terms of a campaign by its index."""
         return self.study.known(self.names[campaign]).campaign.terms
 
-    def offered(self, part: Integers) -> tuple[Integers, Candidates]:
+    def candidates(self, part: Integers) -> tuple[Integers, Candidates]:
         """Refuse bad outputs; return the remaining rows with their outputs."""
-        said = list(self._unpacked(part))
+        unpacked = list(self._unpacked(part))
         reports = part[self.verdict[part] == _NONE]
         count = self.reports.count[reports]
         begin = np.cumsum(count) - count
         output = np.zeros(count.sum(), dtype=np.int64)
-        word = None if all(words is None for _, _, words in said) else np.full(len(output), None, dtype=np.object_)
-        for rows, numbers, words in said:
+        word = None if all(words is None for _, _, words in unpacked) else np.full(len(output), None, dtype=np.object_)
+        for rows, numbers, words in unpacked:
             at = begin[np.searchsorted(reports, rows)][:, np.newaxis] + np.arange(numbers.shape[1])
             output[at] = numbers
             if word is not None and words is not None:
@@ -267,13 +268,13 @@ class _VerdictQueue:
 
     def commit(self, part: Integers, slots: Slots) -> None:
         """Refuse bad outputs and replays; accept and commit the rest."""
-        reports, offer = self.offered(part)
+        reports, candidates = self.candidates(part)
         free: Mask = np.zeros(0, dtype=np.bool_)
 
         def rows_for(table: DeltaTable) -> pa.Table:
             nonlocal free
-            free = offer.free(table, slots=slots)
-            return offer.rows(free)
+            free = candidates.free(table, slots=slots)
+            return candidates.rows(free)
 
         if len(reports):
             append(self.study.path / REPORTS, rows_for)
@@ -281,25 +282,26 @@ class _VerdictQueue:
             self.verdict[reports[free]] = _ACCEPTED
 
     def _unpacked(self, rows: Integers) -> Iterator[tuple[Integers, Integers, Words | None]]:
-        """Those of ``rows`` whose outputs are right, their numbers and their words, a shape of reports at a time.
+        """Unpack outputs, and refuse reports with bad outputs.
 
-        Refuses the others.
+        Yields:
+            Rows of one channel and number of outputs, and their outputs as numbers and as words.
         """
-        law = np.zeros(len(rows), dtype=np.int64)
-        for campaign, laws in self.laws.items():
+        channel = np.zeros(len(rows), dtype=np.int64)
+        for campaign, channels in self.channels.items():
             mine = self.campaign[rows] == campaign
-            law[mine] = laws.of_view[self.view[rows[mine]]]
-        alike = (self.campaign[rows] * MAX_VIEWS + law) * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
+            channel[mine] = channels.of_view[self.view[rows[mine]]]
+        alike = (self.campaign[rows] * MAX_VIEWS + channel) * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
-            laws, some = self.laws[place // MAX_VIEWS], rows[alike == shape]
+            channels, some = self.channels[place // MAX_VIEWS], rows[alike == shape]
             packed, length = self.reports.packed[some], self.reports.packed_length[some]
-            said = unpack(self.data, packed, length, count, laws.channels[place % MAX_VIEWS], laws.width)
-            self.refuse(some, ~said.good, Reject.BAD_OUTPUT)
-            words = None if said.words is None else said.words[said.good]
-            yield some[said.good], said.numbers[said.good], words
+            unpacked = unpack(self.data, packed, length, count, channels.channels[place % MAX_VIEWS], channels.width)
+            self.refuse(some, ~unpacked.good, Reject.BAD_OUTPUT)
+            words = None if unpacked.words is None else unpacked.words[unpacked.good]
+            yield some[unpacked.good], unpacked.numbers[unpacked.good], words
 
-    def judged(self) -> ValidationOutcome:
+    def outcome(self) -> ValidationOutcome:
         """Return the number of reports by verdict."""
         result = ValidationOutcome()
         accepted = self.verdict == _ACCEPTED

@@ -1,11 +1,11 @@
 """Stores digests of verified signatures, so that they are not verified again.
 
 Whether a signature verifies depends only on the bytes of the envelope and of the key. So the digest of such bytes,
-stored after all of them have verified, remains valid after any enrolment, revocation or import. It replaces only
-libsodium's verification; all other checks are made each time. Results are the same without this file, which may be
+stored after all their signatures have verified, remains valid after any enrolment, revocation or import. It replaces
+only libsodium's verification; all other checks are made each time. Results are the same without this file, which may be
 deleted at any time. Workers of a cluster read it and return new digests to the one process that writes.
 
-Which bytes go into a digest: signatures. Whether a report was counted before: deduplicate.
+The bytes of a digest: signatures.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from aggregator.storage.places import Place, Remote, below
 NAME = "verified"
 """The file in a study: a line of 64 hex digits for each digest. In a bucket, a prefix of such objects."""
 OBJECT_BYTES = 2**16
-"""Nothing can be appended to an object: a process writes its own one anew until it has so many bytes, then another."""
+"""Size at which a process begins another object. An object cannot be appended to, so it is written again each time."""
 
 
 @dataclass
 class Verified:
-    """Digests of bytes whose signatures all verified.
+    """Digests of envelopes whose signatures all verified.
 
     Attributes:
-        path: of the file, which need not be there.
+        path: of the file, which need not exist.
     """
 
     path: Place
@@ -42,21 +42,21 @@ class Verified:
         """Return the stored digests of a study; none if they cannot be read, since they only save time.
 
         Args:
-            size: of so many bytes at the beginning of the file; of all if not given, and of all in a bucket.
+            size: bytes to read from the beginning of the file; -1 to read all. In a bucket everything is read.
         """
         path = study / NAME
         known: set[bytes] = set()
         for line in _read(path, size).split(b"\n"):
-            with suppress(ValueError):  # a line that a crash cut off
+            with suppress(ValueError):  # a crash can leave a partial line
                 known.add(bytes.fromhex(line.decode("ascii", "replace")))
         return cls(path, known)
 
     def __contains__(self, digest: bytes) -> bool:
         return digest in self._known
 
-    def noting(self) -> Noting:
-        """The same, for a process that writes nothing."""
-        return Noting(self.path, self._known)
+    def collector(self) -> DigestCollector:
+        """Return the same digests for a process that writes nothing."""
+        return DigestCollector(self.path, self._known)
 
     def add(self, digests: Sequence[bytes]) -> None:
         """Store digests; a failure costs only time."""
@@ -64,13 +64,13 @@ class Verified:
         self._known.update(new)
         if not new:
             return
-        # The first byte ends a line that a crash cut off.
+        # The first byte ends a partial line that a crash left.
         lines = b"".join(b"\n" + digest.hex().encode() for digest in new) + b"\n"
         with suppress(OSError):
             if isinstance(self.path, Remote):
                 self._put(self.path, lines)
                 return
-            # One write at the end of the file: what several processes write does not mix.
+            # One write at the end of the file, so that lines of several processes do not mix.
             opened = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
                 os.write(opened, lines)
@@ -85,22 +85,22 @@ class Verified:
 
 
 @dataclass
-class Noting(Verified):
-    """What was verified before, and what is now, for another process to write down.
+class DigestCollector(Verified):
+    """The digests verified before, and new ones for another process to store.
 
     Attributes:
-        noted: digests that were added.
+        collected: the new digests.
     """
 
-    noted: list[bytes] = field(default_factory=list)
+    collected: list[bytes] = field(default_factory=list)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Note digests."""
-        self.noted += [digest for digest in digests if digest not in self]
+        """Collect new digests."""
+        self.collected += [digest for digest in digests if digest not in self]
 
 
 def size_of(study: Place) -> int:
-    """Bytes written down in a study."""
+    """Return the bytes that a study's digests take."""
     path = study / NAME
     with suppress(OSError):
         return sum(file.size for file in below(path)) if isinstance(path, Remote) else path.stat().st_size

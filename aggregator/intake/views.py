@@ -18,7 +18,7 @@ from protocol.views.view import channel_places
 
 
 def views_of(campaign: SignedCampaign, public: Bytes) -> Integers:
-    """(n,) The place of the view that the holder of each of (n, 32) public keys has in a campaign."""
+    """Return (n,) indices of the campaign's views that the holders of (n, 32) public keys have."""
     if len(campaign.terms.views) == 1:
         return np.zeros(len(public), dtype=np.int64)
     return np.array([campaign.view_of(key.tobytes()) for key in public], dtype=np.int64)
@@ -29,8 +29,8 @@ class ViewChannels:
     """The different channels of a campaign's views.
 
     Attributes:
-        of_view: (J,) the place in ``channels`` of the channel of each view.
-        width: bits of one output on the wire, the same whatever the view.
+        of_view: (J,) index into ``channels`` of each view's channel.
+        width: bits of one output on the wire, the same for every view.
     """
 
     channels: tuple[Channel, ...]
@@ -47,12 +47,12 @@ class ViewChannels:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """What reports of one channel, with as many outputs each, say.
+    """The outputs of reports of one channel that have equally many outputs each.
 
     Attributes:
-        numbers: (n, count) outputs; zeros where they are words.
-        words: (n, count) outputs of a unary channel, zero-padded to bytes; None of other channels.
-        good: (n,) whether all outputs of the report are packed rightly, and outputs of the channel.
+        numbers: (n, count) outputs; zeros for a unary channel.
+        words: (n, count) outputs of a unary channel, zero-padded to bytes; None for other channels.
+        good: (n,) whether all outputs of the report are packed correctly and are outputs of the channel.
     """
 
     numbers: Integers
@@ -64,7 +64,7 @@ def unpack(data: Bytes, packed: Integers, length: Integers, count: int, channel:
     """Unpack the outputs of reports of one channel.
 
     Args:
-        packed, length: (n,) offset of the outputs of each report, and the bytes they take.
+        packed, length: (n,) offset of each report's packed outputs, and their length in bytes.
         count: the number of outputs in each report.
         width: bits of one output on the wire, at least those of the channel.
     """

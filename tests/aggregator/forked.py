@@ -15,7 +15,7 @@ from typing import Any
 
 PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload([
-    "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.cluster", "aggregator.estimate.result",
+    "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.connection", "aggregator.estimate.result",
     "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.present.plot",
     "aggregator.receive.inbox", "hypothesis", "pytest", "tests.aggregator.crowd",
 ])  # fmt: skip
@@ -43,15 +43,15 @@ def dask_processes(workers: int, **options: Any) -> Iterator[Any]:
     """A Dask scheduler with worker processes that are such copies, which whoever knows the address can speak to.
 
     Args:
-        options: of ``aggregator.engines.cluster.processes``.
+        options: of ``aggregator.engines.connection.local_cluster``.
     """
     import dask
 
-    from aggregator.engines import cluster
+    from aggregator.engines import connection
 
     forkserver.ensure_running()  # before Dask says what is to be loaded
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        cluster.processes(workers, security=None, protocol="tcp", **options) as started,
+        connection.local_cluster(workers, security=None, protocol="tcp", **options) as started,
     ):
         yield started

@@ -174,7 +174,11 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
     assert (row["reports"], row["rejected"]) == (0, {"revoked-key": 400})
-    for period, code, words in ((9999, 1, "has periods 0 to 5217"), (-1, 2, "not in the range"), ("x", 2, "not a")):
+    for period, code, words in (
+        (9999, 1, "give a period from 0 to 5217"),
+        (-1, 2, "not in the range"),
+        ("x", 2, "not a"),
+    ):
         assert words in run(*study, "revoke", keys, "--from-period", period, code=code).stderr
 
 

@@ -25,8 +25,10 @@ from hypothesis import strategies as st
 
 from aggregator import engines
 from aggregator.cli.shell import halftruth
-from aggregator.engines import EngineError, cluster, engine_of, steps, tallies
+from aggregator.engines import EngineError, connection, engine_of, pieces, steps, tallies, workers
 from aggregator.engines.cluster import Cluster
+from aggregator.engines.steps import StudyVersion
+from aggregator.engines.workers import Workers
 from aggregator.estimate.result import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
@@ -66,8 +68,8 @@ def address():
 @pytest.fixture
 def dask(address):
     """The engine on them, with small pieces and rounds, and both workers there."""
-    with cluster.connected(address.replace("tcp", "dask"), None) as engine:
-        engine.client.wait_for_workers(2, timeout=20)
+    with connection.connected(address.replace("tcp", "dask"), None) as engine:
+        engine.workers.client.wait_for_workers(2, timeout=20)
         yield replace(engine, piece_bytes=PIECE, round_outputs=150)
 
 
@@ -155,14 +157,14 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
     """A file that is gone when its turn comes is in the warnings, and the rest is counted."""
     (tmp_path / "good").write_bytes(report(0, PLAIN))
     (tmp_path / "gone").write_bytes(report(1, PLAIN))
-    real = cluster._guesses
+    real = pieces._guesses
 
     def guesses(*arguments):
         found = list(real(*arguments))
         (tmp_path / "gone").unlink(missing_ok=True)
         return iter(found)
 
-    monkeypatch.setattr(cluster, "_guesses", guesses)
+    monkeypatch.setattr(pieces, "_guesses", guesses)
     result = dask.ingest(study, [tmp_path / "gone", tmp_path / "good", tmp_path / "good"], now=NOW)
     assert (result.accepted, result.rejected, result.files) == (1, {"replayed": 1}, 3)
     assert result.warnings == (f"{tmp_path / 'gone'} could not be read: No such file or directory",)
@@ -226,9 +228,9 @@ def noted():
 def watched(dask):
     """The engine, and what its workers note, summed up and forgotten by every call."""
     usual = signatures.LEAST, signatures.BLOCK_BYTES
-    dask.client.run(watch, 1, 512)
-    yield dask, lambda: sum(dask.client.run(noted).values(), Counter())
-    dask.client.run(watch, *usual)
+    dask.workers.client.run(watch, 1, 512)
+    yield dask, lambda: sum(dask.workers.client.run(noted).values(), Counter())
+    dask.workers.client.run(watch, *usual)
 
 
 def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
@@ -489,11 +491,11 @@ def told(tally):
 def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
     """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate."""
     made, signed = counted(tmp_path, kind)
-    standing = cluster._standing(made)
+    study_version = StudyVersion.of(made)
     version = tables.snapshot(made.path / REPORTS).version()
     spans = [(1, 1)] if kind == "transcript" else [(1, 1), (0, 2)]
     for chosen, number in ((None, 4), (2, 2), (9, 1), *((span, 4) for span in spans)):
-        parts = [tallies.part(standing, version, one, number, signed.id.hex(), chosen) for one in range(number)]
+        parts = [tallies.part(study_version, version, one, number, signed.id.hex(), chosen) for one in range(number)]
         whole = tallies.whole(parts, made.rejected(signed))
         expected = next(made.spans(signed, [chosen])) if isinstance(chosen, tuple) else made.tally(signed, chosen)
         assert told(whole) == told(expected)
@@ -552,7 +554,7 @@ def spoil(flag, how):
 def struck(engine, study, tmp_path, how):
     """Ingest ``many`` while one worker comes to grief; every report is counted once."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
-    engine.client.run(spoil, str(flag), how)
+    engine.workers.client.run(spoil, str(flag), how)
     flag.touch()
     result = engine.ingest(study, [file], now=NOW)
     assert len(list(tmp_path.glob("flag.[0-9]*"))) == 1
@@ -569,7 +571,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
 def test_a_silent_worker_is_given_up(study, tmp_path):
     """A worker that is stopped, with results that others need: these are computed again; every report counts once. One
     that is stopped at the end is killed with the others."""
-    with dask_processes(2, silent=3) as started, Client(started) as client, (
+    with dask_processes(2, heartbeat=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
         struck(Cluster(client, piece_bytes=PIECE, round_outputs=150), study, tmp_path, "stop")
@@ -612,7 +614,7 @@ def drive(address, study, file, moment, die, told):
             os.kill(os.getpid(), signal.SIGKILL)
 
     tables.write_deltalake = write
-    with cluster.connected(address.replace("tcp", "dask"), None) as engine:
+    with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.piece_bytes, engine.round_outputs = PIECE, 50
         told.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
 
@@ -675,29 +677,29 @@ def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
     version = steps.probe(study.path, identity)[0]
     cases = [
         ((version, "there is no study"), "shared|storage"),
-        (("0.0", ""), "use one version"),
+        (("0.0", ""), "install the same version"),
         (ModuleNotFoundError("No module named 'aggregator'"), "cannot run halftruth"),
         (OSError("in <TCP>: Stream is closed"), "no worker answers"),
     ]
     for found, said in cases:
         client = SimpleNamespace(run=lambda *_, found=found, **__: {"tcp://there": found})
-        monkeypatch.setattr(cluster, "_REACH", 0.1)
+        monkeypatch.setattr(workers, "ANSWER_SECONDS", 0.1)
         with pytest.raises(EngineError, match=said):
-            Cluster(client).ingest(study, [study.path / "campaigns"], now=NOW)
+            Cluster(Workers(client)).ingest(study, [study.path / "campaigns"], now=NOW)
     assert rows(study) == {}
 
 
 def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeypatch):
     """Where every worker was lost and others start in their place, the first answer counts that somebody gives."""
     file, asked = many(study, tmp_path), []
-    real = dask.client.run
+    real = dask.workers.client.run
 
     def lost_twice(*arguments, **options):
         asked.append(arguments)
         lost = {f"tcp://lost:{n}": OSError("Stream is closed") for n in range(2)}
         return lost if len(asked) <= 2 else real(*arguments, **options)
 
-    monkeypatch.setattr(dask.client, "run", lost_twice)
+    monkeypatch.setattr(dask.workers.client, "run", lost_twice)
     assert dask.ingest(study, [file], now=NOW).accepted == len(rows(study)) > 0
     assert len(asked) == 3
 
@@ -705,7 +707,7 @@ def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeyp
 def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
     """A file that is here and not where the workers are stops the ingest with advice."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
-    dask.client.run(blind, str(flag))
+    dask.workers.client.run(blind, str(flag))
     flag.touch()
     try:
         with pytest.raises(EngineError, match=r"does not see .*many.htr"):
@@ -727,15 +729,15 @@ def blind(flag):
 
 def test_no_scheduler_is_an_error(monkeypatch):
     """Where nobody answers, one line says so and what to do."""
-    monkeypatch.setattr(cluster, "_REACH", 0.2)
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
     with pytest.raises(EngineError, match="no Dask scheduler"), engine_of("dask://127.0.0.1:9"):
         pass
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
     """Where Dask is not installed the error names what to install."""
-    monkeypatch.delitem(sys.modules, "aggregator.engines.cluster")
-    monkeypatch.delattr(engines, "cluster")
+    monkeypatch.delitem(sys.modules, "aggregator.engines.connection")
+    monkeypatch.delattr(engines, "connection")
     monkeypatch.setitem(sys.modules, "dask", None)
     with pytest.raises(EngineError, match=r"halftruth\[aggregator,dask\]"), engine_of("dask"):
         pass

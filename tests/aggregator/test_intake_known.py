@@ -253,13 +253,13 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
     table, asked = tables.snapshot(path), offer(rng, devices, 100)
     most = sum(file.rows for file in tables.data_files(path, table)) // 2
     looked = []
-    near = Slots._near
+    near = Slots._may_hold
 
     def noted(self, group):
         looked.append(near(self, group))
         return looked[-1]
 
-    monkeypatch.setattr(Slots, "_near", noted)
+    monkeypatch.setattr(Slots, "_may_hold", noted)
     for shard, parcel in enumerate(shards.split([asked], 4)):
         mine = shards.joined(asked.campaigns, [parcel])
         kept = Slots(path, most, *shards.bounds(shard, 4))

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from aggregator.engines import EngineError, cluster, engine_of
+from aggregator.engines import EngineError, connection, engine_of
 from aggregator.intake import signatures
 from aggregator.intake import verified as verification
 from aggregator.intake.compact import HOUR, RETENTION, clock_of, compact
@@ -285,7 +285,7 @@ def test_workers_must_reach_the_store(bucket, study, stores):
     with ExitStack() as stack:
         nowhere = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
         started = stack.enter_context(dask_processes(1, env=nowhere))
-        dask = stack.enter_context(cluster.connected(started.scheduler_address.replace("tcp", "dask"), None))
+        dask = stack.enter_context(connection.connected(started.scheduler_address.replace("tcp", "dask"), None))
         with pytest.raises(EngineError, match="cannot read s3://"):
             dask.ingest(study, [bucket / "one.htr"], now=NOW)
     assert rows(study) == {}

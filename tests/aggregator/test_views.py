@@ -16,7 +16,8 @@ from rich.console import Console
 from scipy import stats
 
 from aggregator.anonymity import judge_views
-from aggregator.engines import cluster, tallies
+from aggregator.engines import tallies
+from aggregator.engines.steps import StudyVersion
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
 from aggregator.estimate.result import estimate
@@ -149,9 +150,9 @@ def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
 def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
     """What workers count of some keys each adds up to what the study counts, view for view, groups too."""
     study, signed, _ = filled(tmp_path, answers)
-    standing, version = cluster._standing(study), tables.snapshot(study.path / REPORTS).version()
+    study_version, version = StudyVersion.of(study), tables.snapshot(study.path / REPORTS).version()
     for chosen in (None, 0, 9, (0, 1)):
-        parts = [tallies.part(standing, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
+        parts = [tallies.part(study_version, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
         whole = tallies.whole(parts, study.rejected(signed))
         expected = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
         assert [told(part) for part in whole.by_view] == [told(part) for part in expected.by_view]

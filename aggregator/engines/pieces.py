@@ -1,0 +1,131 @@
+"""Cuts the files of an ingest into pieces for the workers, between two envelopes each.
+
+A range of a file is first cut anywhere, surveyed by a worker, and then moved to where envelopes begin and end:
+see aggregator.intake.ranges.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from aggregator.engines import steps
+from aggregator.engines.engine import EngineError
+from aggregator.engines.workers import Workers
+from aggregator.intake import ranges
+from aggregator.intake.files import size_of
+from aggregator.intake.ingest import ALONE_BYTES
+from aggregator.intake.ranges import Range, Surveyed
+from aggregator.intake.signatures import BLOCK_BYTES
+from aggregator.storage import places
+from aggregator.storage.places import Place
+from aggregator.study import Study
+
+PIECE_BYTES = 2**22
+"""Maximum bytes of a piece."""
+PIECE_OUTPUTS = 2**22
+"""Maximum number of outputs that the envelopes of a piece can carry."""
+PIECES_PER_THREAD = 8
+"""Least number of pieces for each of the workers' threads, so that none waits long for the last piece. But no piece has
+fewer bytes than a block of verified signatures, so that these blocks are the same for any number of workers."""
+PIECE_FILES = 1000
+"""Maximum number of files in a piece."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The envelopes that one step works on.
+
+    Attributes:
+        ranges: of one large file, or of several small ones.
+        enrolments: whether it contains enrolments.
+    """
+
+    ranges: tuple[Range, ...]
+    enrolments: bool
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(where.size for where in self.ranges)
+
+
+def cut(
+    workers: Workers, study: Study, files: Sequence[Place], piece_bytes: int, warnings: dict[Place, str]
+) -> list[Piece]:
+    """Return the pieces of some files, in the order of the files.
+
+    Args:
+        piece_bytes: see ``PIECE_BYTES``.
+        warnings: what is wrong with a file is added here, by absolute path.
+    Raises:
+        EngineError: a worker does not see a file that is here.
+    """
+    share = max(size_of(files) // (PIECES_PER_THREAD * workers.threads()), BLOCK_BYTES)
+    # A power of two, so that every cut of one size is also a cut of the smaller sizes.
+    size = 1 << min(piece_bytes, share, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
+    groups = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
+
+    def guesses() -> Iterator[tuple[Range, Surveyed]]:
+        for item in workers.in_order(steps.survey, ((group,) for group in groups)):
+            yield from zip(item.arguments[0], item.future.result(), strict=True)
+
+    def again(where: Range) -> Surveyed:
+        found: list[Surveyed] = workers.one(steps.survey, (where,))
+        return found[0]
+
+    found = list(ranges.stitched(guesses(), again))
+    for where, surveyed in found:
+        if surveyed.trouble is None:
+            continue
+        if surveyed.absent and where.path.exists():
+            raise EngineError(
+                f"a worker does not see {where.path}: put the files on storage that every worker sees under the same "
+                "path, or use --engine dask on this machine"
+            )
+        warnings[where.path] = unread(surveyed.trouble, nothing=where.begin == surveyed.rest == 0)
+    with_enrolments = {where for where, surveyed in found if surveyed.enrolments}
+    pieces = ranges.grouped((where for where, _ in found), size, PIECE_FILES, ALONE_BYTES)
+    return [Piece(piece, not with_enrolments.isdisjoint(piece)) for piece in pieces]
+
+
+def _bytes_of(study: Study, outputs: int) -> int:
+    """Return the bytes of envelopes that carry at most about this many outputs, in any campaign."""
+    least = []
+    for known in study.campaigns():
+        answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.output_bits
+        least.append((100 + answers * bits // 8) * outputs // answers)
+    return max(2**16, min(least, default=PIECE_BYTES))
+
+
+def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> Iterator[Range]:
+    """Yield the ranges of files of ``most`` bytes each, cut anywhere."""
+    for path in files:
+        absolute = _absolute(path)
+        try:
+            size = places.size_of(path)
+        except OSError as error:
+            warnings[absolute] = unread(error.strerror or str(error), nothing=True)
+            continue
+        if not size:
+            warnings[absolute] = "is empty"
+        yield from ranges.nominal(absolute, size, most)
+
+
+def _absolute(path: Place) -> Place:
+    """Return the absolute path, which is the same on every machine; links are not resolved."""
+    return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
+
+
+def unread(trouble: str, *, nothing: bool) -> str:
+    """The end of a warning about a file: why it could not be read, and whether nothing of it was."""
+    return f"could not be read{'' if nothing else ' to its end'}: {trouble}"
+
+
+def sentences(files: Iterable[Place], warnings: Mapping[Place, str]) -> Iterator[str]:
+    """Yield a sentence for each file that has a warning, in the order of the files."""
+    for path in files:
+        if trouble := warnings.get(_absolute(path)):
+            yield f"{path} {trouble}"

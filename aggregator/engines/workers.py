@@ -1,0 +1,142 @@
+"""Runs steps on the workers of a Dask scheduler, and returns their results in order."""
+
+# mypy: untyped-calls-exclude=distributed
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import Client, Future, wait
+
+from aggregator.engines.engine import EngineError
+
+NO_HEARTBEAT = 60
+"""Seconds without a sign of life after which a worker's steps are given to other workers."""
+AHEAD = 4
+"""Steps for each of the workers' threads that run, or whose results wait for an earlier one."""
+URGENT = 10
+"""Priority of the steps that a commit waits for."""
+ANSWER_SECONDS = 15.0
+"""Time limit for an answer by at least one worker."""
+_RETRY_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """A step on a worker.
+
+    Attributes:
+        arguments: of the step.
+        future: its result, which stays on the worker until it is asked for.
+        summary: the small part of the result that this process needs; the same as ``future`` if none was asked for.
+    """
+
+    arguments: tuple[Any, ...]
+    future: Future[Any]
+    summary: Future[Any]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The workers of a Dask scheduler."""
+
+    client: Client
+
+    def threads(self) -> int:
+        """Number of threads of all workers, at least 1."""
+        threads: Mapping[str, int] = self.client.nthreads()
+        return max(1, sum(threads.values()))
+
+    def ask_each(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Return each worker's answer, or the exception that it raised; there is at least one answer.
+
+        Raises:
+            EngineError: no worker answers in time.
+        """
+        deadline = time.monotonic() + ANSWER_SECONDS
+        while True:
+            answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
+            # A worker that was lost meanwhile does not answer; other workers do its work.
+            found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
+            if found:
+                return found
+            if time.monotonic() > deadline:
+                raise EngineError("no worker answers: start workers, and run the command again")
+            time.sleep(_RETRY_SECONDS)  # all workers may have been lost while new ones are starting
+
+    def preferred(self, before: Sequence[str | None]) -> list[str | None]:
+        """Return the preferred worker of each shard: the same as before if it is still connected.
+
+        That worker has the shard's filled slots in memory; another one would have to read them again. It is only a
+        preference.
+        """
+        threads: Mapping[str, int] = self.client.nthreads()
+        places = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
+        if not places:
+            return [None] * len(before)
+        fresh = [places[shard * len(places) // len(before)] for shard in range(len(before))]
+        return [worker if worker in threads else other for worker, other in zip(before, fresh, strict=True)]
+
+    def one(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the result of one step."""
+        return next(self.in_order(step, iter([arguments]))).future.result()
+
+    def in_order(
+        self,
+        step: Callable[..., Any],
+        jobs: Iterator[tuple[Any, ...]],
+        *,
+        summarize: Callable[[Any], Any] | None = None,
+        priority: int = 0,
+        most: int | None = None,
+        at: Iterable[str | None] = (),
+    ) -> Iterator[WorkItem]:
+        """Run a step for each tuple of arguments; yield the finished work items in the order of ``jobs``.
+
+        Args:
+            summarize: returns the small part of a result; runs on the worker that has the result.
+            most: number of steps under way; ``AHEAD`` for each thread if None.
+            at: the preferred worker of each step; any worker for the steps after the last of these.
+        Raises:
+            EngineError: all workers are lost.
+        """
+        under_way: deque[WorkItem] = deque()
+        most = most or AHEAD * self.threads()
+        preferences = itertools.chain(at, itertools.repeat(None))
+        options = {"pure": False, "priority": priority}
+        while True:
+            for arguments in itertools.islice(jobs, most - len(under_way)):
+                worker = next(preferences)
+                # The preferred worker may be lost before it gets the step.
+                anywhere = {"workers": worker and [worker], "allow_other_workers": worker is not None}
+                future = self.client.submit(step, *arguments, **anywhere, **options)
+                summary = future if summarize is None else self.client.submit(summarize, future, **options)
+                under_way.append(WorkItem(arguments, future, summary))
+            if not under_way:
+                return
+            first = under_way.popleft()
+            self._finish(first.summary)
+            yield first
+
+    def _finish(self, future: Future[Any]) -> None:
+        """Wait until a step is done; the scheduler gives the steps of a lost worker to others.
+
+        Raises:
+            EngineError: all workers are lost.
+        """
+        while True:
+            try:
+                wait([future], timeout=NO_HEARTBEAT)
+            except TimeoutError:
+                if not self.client.nthreads():
+                    raise EngineError(
+                        "all workers were lost. Committed reports stay; start workers, and run the command again for "
+                        "the rest"
+                    ) from None
+            else:
+                return
