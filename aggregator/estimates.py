@@ -120,7 +120,7 @@ class Estimates(Holdings):
                 ``question`` and ``cross`` are used.
             BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
         """
-        from aggregator.estimate.result import estimate  # an ingest and a status need no estimators
+        from aggregator.estimate.estimator import estimate  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
 
         signed, tally = self._asked(campaign, period, where)

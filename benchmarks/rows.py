@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.slots import Slots
 from aggregator.storage import tables

@@ -33,7 +33,7 @@ from aggregator.engines.cluster import Cluster
 from aggregator.engines.local import Local
 from aggregator.engines.steps import StudyVersion
 from aggregator.engines.workers import Workers
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake import deduplicate, shards
 from aggregator.storage import tables
 from aggregator.storage.tables import KEYS, REPORTS, SCHEMAS

@@ -241,8 +241,8 @@ def estimate(
     from aggregator.cli.one_number import Wanted, one_number, print_answer
     from aggregator.cli.value_names import place_of
     from aggregator.estimate.classes import within
+    from aggregator.estimate.estimator import estimate as estimate_shares
     from aggregator.estimate.ordered import has_mean, has_summary
-    from aggregator.estimate.result import estimate as estimate_shares
     from aggregator.population import read_population
     from aggregator.study import Study
 

@@ -14,8 +14,7 @@ Which periods: trend. How it is printed: present.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -23,12 +22,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.estimate.estimator import estimate
+from aggregator.estimate.figures import Differences
 from aggregator.estimate.groups import spread
-from aggregator.estimate.interval import Interval
+from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import Linear, solve
+from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Place, TreeShares, name_of
-from aggregator.estimate.result import Estimate, estimate, reader_of, unbiased
+from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
@@ -75,68 +77,41 @@ class Side:
 
 
 @dataclass(frozen=True)
-class DistrictDifference:
-    """The difference at one of the coarser resolutions of a campaign with views.
-
-    All arrays are (k_j,), as of ``Difference``.
+class DistrictDifference(Differences):
+    """The differences at one of the coarser resolutions of a campaign with views.
 
     Attributes:
         resolution: its name, as of ``Resolution``.
         labels: of the districts.
-        before, after: unbiased shares.
+        before, after: (k_j,) unbiased shares.
     """
 
     resolution: str
     labels: tuple[str, ...]
     before: Floats
     after: Floats
-    raw: Floats
-    se: Floats
-    low: Floats
-    high: Floats
-    all_low: Floats
-    all_high: Floats
 
     @property
     def sure(self) -> list[int]:
-        """The districts that differ, whatever chance did, those that differ most first."""
-        found = np.flatnonzero((self.all_low > 0) | (self.all_high < 0))
-        return [int(z) for z in found[np.argsort(-np.abs(self.raw[found]), kind="stable")]]
-
-    @property
-    def evidence(self) -> Floats:
-        """(k_j,) as of ``Difference``."""
-        return _evidence(self.raw, self.all_low, self.all_high)
+        """The districts that differ significantly, the largest difference first."""
+        return sorted(super().sure, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
         """The machine-readable form; its keys are a contract. ``only`` as of ``Difference.as_json``."""
-        columns = (
-            self.before, self.after, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
-        )  # fmt: skip
-        rows = _rows(self.labels, columns)
-        return {
-            "resolution": self.resolution,
-            "values": [row for z, row in enumerate(rows) if only in (None, Place(self.resolution, z))],
-            "differ": [self.labels[z] for z in self.sure if only in (None, Place(self.resolution, z))],
-        }
+        return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Shares of the later side minus those of the earlier one.
+class Difference(Differences):
+    """The differences of the values: shares of the later side minus those of the earlier one.
 
-    All arrays are (k,), fractions of people.
+    Simultaneous intervals hold for all values and, of several differences that were made together, for all of them.
 
     Attributes:
         names: of both sides.
         before, after: their estimates.
         level: of the intervals, such as 0.95.
         paired: whether the sides share devices, which were compared with themselves.
-        raw: the difference of the unbiased estimates.
-        se: its standard error.
-        low, high: interval of each value's difference by itself, within -1 .. 1.
-        all_low, all_high: intervals that hold together, for all values and, of several differences that were made
-            together, for all of them.
         coarser: at each coarser resolution that views of both sides ask for, the coarsest first.
     """
 
@@ -145,31 +120,15 @@ class Difference:
     after: Estimate
     level: float
     paired: bool
-    raw: Floats
-    se: Floats
-    low: Floats
-    high: Floats
-    all_low: Floats
-    all_high: Floats
     coarser: tuple[DistrictDifference, ...] = ()
-
-    @property
-    def sure(self) -> list[int]:
-        """The values that surely differ: their simultaneous interval does not contain zero."""
-        return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
-
-    @property
-    def evidence(self) -> Floats:
-        """(k,) each difference over half its simultaneous interval: above 1 where it is sure, 0 where none is known."""
-        return _evidence(self.raw, self.all_low, self.all_high)
 
     @cached_property
     def finest(self) -> DistrictDifference:
         """The differences of the values, as those of the coarser resolutions are given."""
         labels = tuple(map(self.after.label, range(len(self.raw))))
-        sides = unbiased(self.before), unbiased(self.after)
         ends = self.low, self.high, self.all_low, self.all_high
-        return DistrictDifference(FINEST, labels, *sides, self.raw, self.se, *ends)
+        sides = self.before.unbiased(), self.after.unbiased()
+        return DistrictDifference(self.raw, self.se, *ends, FINEST, labels, *sides)
 
     @property
     def resolutions(self) -> tuple[DistrictDifference, ...]:
@@ -193,40 +152,28 @@ class Difference:
         Args:
             only: the value or district to tell of; all if not given.
         """
-        columns = (
-            self.before.raw, self.after.raw, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
-        )  # fmt: skip
-        rows = _rows(map(self.after.label, range(len(self.raw))), columns)
+        labels = tuple(map(self.after.label, range(len(self.raw))))
         return {
             "from": self.names[0],
             "to": self.names[1],
             "confidence": self.level,
             "paired": self.paired,
-            "values": [row for x, row in enumerate(rows) if only in (None, Place(FINEST, x))],
-            "differ": [self.after.label(x) for x in self.sure if only in (None, Place(FINEST, x))],
+            **_rows(self, labels, (self.before.raw, self.after.raw), only),
             "resolutions": [each.as_json(only) for each in self.coarser],
         }
 
 
-def _evidence(raw: Floats, all_low: Floats, all_high: Floats) -> Floats:
-    near = np.where(raw > 0, all_low, all_high)
-    half = np.abs(raw - near)
-    return np.nan_to_num(np.divide(np.abs(raw), half, out=np.zeros_like(half), where=half > 0))
-
-
-_NAMES = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
-
-
-def _rows(labels: Iterable[str], columns: Sequence[Floats]) -> list[dict[str, Any]]:
-    """A row for each value; columns in the order of ``_NAMES``."""
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [
-        {
-            "value": label,
-            **{name: None if math.isnan(number) else number for name, number in zip(_NAMES, row, strict=True)},
-        }
-        for label, row in zip(labels, rows, strict=True)
-    ]
+def _rows(
+    found: Differences, labels: Sequence[str], sides: tuple[Floats, Floats], only: Place | None
+) -> dict[str, Any]:
+    """Return a row for each value or district, and the labels of those that differ."""
+    resolution = found.resolution if isinstance(found, DistrictDifference) else FINEST
+    shown = [x for x in range(len(labels)) if only in (None, Place(resolution, x))]
+    rows = found.numbers(*sides)
+    return {
+        "values": [{"value": labels[x]} | rows[x] for x in shown],
+        "differ": [labels[x] for x in found.sure if x in shown],
+    }
 
 
 def difference(
@@ -261,11 +208,8 @@ def difference(
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
     reported = Reported.of(after.terms.domain)
-    alphas = 1 - level, (1 - level) / (steps * (1 if only else reported.count))
-    se, alone, together = same_devices(a, b, *alphas) if paired else apart(a, b, *alphas)
-    raw, se, *ends = map(reported.shares, [b.raw - a.raw, se, *alone, *together])
-    low, high, all_low, all_high = (np.clip(end, -1, 1) for end in ends)
-    names = (before.name, after.name)
+    se, ends = (same_devices if paired else apart)(a, b)
+    intervals = Intervals.of(ends, level, steps * (1 if only else reported.count)).each(reported.shares)
     coarser: list[DistrictDifference] = []
     for one in coarse_a:
         coarser += [
@@ -274,7 +218,8 @@ def difference(
             if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
         ]
     return Difference(
-        names, found[0], found[1], level, paired, raw, se, low, high, all_low, all_high, tuple(coarser)
+        reported.shares(b.raw - a.raw), reported.shares(se), *intervals.each(_within_one), (before.name, after.name),
+        found[0], found[1], level, paired, tuple(coarser),
     )  # fmt: skip
 
 
@@ -294,12 +239,15 @@ def _of_districts(
     a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, together: int
 ) -> DistrictDifference:
     """The difference at one resolution; ``together``: how many intervals hold together."""
-    size = len(a.raw)
-    alphas = 1 - level, (1 - level) / together
-    se, *intervals = same_devices(a, b, *alphas) if paired else apart(a, b, *alphas)
-    ends = (np.clip(end, -1, 1) for interval in intervals for end in interval)
-    labels = tuple(b.map.label(terms.domain, z) for z in range(size))
-    return DistrictDifference(name_of(b.map), labels, a.raw, b.raw, b.raw - a.raw, se, *ends)
+    se, ends = (same_devices if paired else apart)(a, b)
+    intervals = Intervals.of(ends, level, together).each(_within_one)
+    labels = tuple(b.map.label(terms.domain, z) for z in range(len(a.raw)))
+    return DistrictDifference(b.raw - a.raw, se, *intervals, name_of(b.map), labels, a.raw, b.raw)
+
+
+def _within_one(ends: Floats) -> Floats:
+    """Return ends of intervals clipped to possible differences of shares."""
+    return np.clip(ends, -1, 1)
 
 
 def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
@@ -335,36 +283,25 @@ class UnbiasedShares(Protocol):
         """(k,) for each group of devices, what its reports add to the shares, beyond their part of them."""
 
 
-def apart(a: UnbiasedShares, b: UnbiasedShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
-    """Return the standard errors and intervals of b - a where no device is in both.
-
-    Args:
-        alphas: with which a single interval misses its difference, for each of both intervals.
-    """
+def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
+    """Return the standard errors of b - a where no device is in both, and the intervals as a function of alpha."""
+    raw = b.raw - a.raw
 
     def ends(alpha: float) -> Interval:
         (a_low, a_high), (b_low, b_high) = a.intervals(alpha), b.intervals(alpha)
         return raw - np.hypot(b.raw - b_low, a_high - a.raw), raw + np.hypot(b_high - b.raw, a.raw - a_low)
 
-    raw = b.raw - a.raw
-    alone, together = map(ends, alphas)
-    return np.hypot(a.se, b.se), alone, together
+    return np.hypot(a.se, b.se), ends
 
 
-def same_devices(a: UnbiasedShares, b: UnbiasedShares, *alphas: float) -> tuple[Floats, Interval, Interval]:
-    """Return the standard errors and intervals of b - a, where devices may be in both and are compared with themselves.
-
-    Args:
-        alphas: as of ``apart``.
-    """
+def same_devices(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
+    """Return as ``apart`` where devices may be in both, each of which is compared with itself."""
     between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
-    furthest = np.maximum(a.furthest, b.furthest)
+    furthest, raw = np.maximum(a.furthest, b.furthest), b.raw - a.raw
 
     def ends(alpha: float) -> Interval:
         t = between.quantile(alpha)
         half = t * np.sqrt(between.variance + t**2 / 2 * furthest**2) if between.freedom else between.variance
         return raw - half, raw + half
 
-    raw = b.raw - a.raw
-    alone, together = map(ends, alphas)
-    return np.sqrt(between.variance), alone, together
+    return np.sqrt(between.variance), ends

@@ -22,14 +22,14 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.estimate import interval
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
+from aggregator.estimate.figures import Shares
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_view import FormView, covariances, views_with
-from aggregator.estimate.interval import Interval
+from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.method import CROWD, NOISY
-from aggregator.families.decoder import Floats, Integers
+from aggregator.families.decoder import Floats
 from protocol.errors import HalftruthError
 
 
@@ -86,7 +86,7 @@ class SharesEstimate(ABC):
 
     def intervals(self, alpha: float) -> Interval:
         """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
-        return self.among(np.ones(len(self.raw))).intervals(interval.quantile(alpha))
+        return self.among(np.ones(len(self.raw))).intervals(alpha)
 
     def among(self, kept: Floats) -> Ratio:
         """Return the shares among the people who have one of some values.
@@ -182,31 +182,6 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
     return Margin(question, tuple(holding), precision / precision.sum())
 
 
-@dataclass(frozen=True)
-class Shares:
-    """Shares among those who answered, with intervals.
-
-    Attributes:
-        share: (k,) the consistent distribution.
-        raw: (k,) the estimate that the intervals are of.
-        se: (k,) standard error of ``raw``.
-        low, high: (k,) interval of each value by itself.
-        all_low, all_high: (k,) intervals that hold for all values together.
-    """
-
-    share: Floats
-    raw: Floats
-    se: Floats
-    low: Floats
-    high: Floats
-    all_low: Floats
-    all_high: Floats
-
-    def of(self, order: Integers) -> Shares:
-        """Return the shares of some values, in this order."""
-        return Shares(*(numbers[order] for numbers in vars(self).values()))
-
-
 def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
     """Return quotients with their intervals.
 
@@ -215,11 +190,8 @@ def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
         share: (k,) the consistent shares of the same people.
         level: of the intervals, such as 0.95.
     """
-    ends = [
-        interval.possible(*ratio.intervals(interval.quantile(alpha)), np.nan_to_num(ratio.se, nan=1.0), share)
-        for alpha in (1 - level, (1 - level) / len(share))
-    ]
-    return Shares(share, ratio.raw, ratio.se, *ends[0], *ends[1])
+    intervals = Intervals.of(ratio.intervals, level, len(share))
+    return Shares(ratio.raw, ratio.se, *intervals.possible(np.nan_to_num(ratio.se, nan=1.0), share), share)
 
 
 def answered(size: int, skippable: bool) -> Floats:

@@ -13,7 +13,6 @@ Which sides there are: form_course.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,15 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimate import interval
 from aggregator.estimate.change import apart, same_devices
+from aggregator.estimate.figures import Differences
 from aggregator.estimate.form import SharesEstimate
 from aggregator.estimate.form_ratio import Ratio
-from aggregator.estimate.interval import Interval
+from aggregator.estimate.interval import Interval, Intervals
 from aggregator.families.decoder import Floats, Integers
-
-NAMES = ("from", "to", "difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
-"""The columns of a difference, as scripts read them."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ class AnsweredShares:
         if self.kept.all():
             low, high = self.found.intervals(alpha)
         else:
-            low, high = self._ratio.intervals(interval.quantile(alpha))
+            low, high = self._ratio.intervals(alpha)
         return low[self.order], high[self.order]
 
     def adds(self) -> Iterator[Floats]:
@@ -98,20 +94,17 @@ class AnsweredShares:
 
 
 @dataclass(frozen=True)
-class FormDifference:
-    """Shares of the second side minus those of the first.
+class FormDifference(Differences):
+    """Shares among those who answered on the second side, minus those of the first.
 
-    All arrays are (s,), fractions of the people who answered.
+    NaN where nobody may have answered. Simultaneous intervals hold for all differences that were made together.
 
     Attributes:
         names: of both sides.
         labels: the values of each row, one for each question.
         level: of the intervals.
         paired: whether the sides share devices, which were compared with themselves.
-        before, after: the unbiased shares of both sides.
-        raw, se: the difference and its standard error; NaN where nobody may have answered.
-        low, high: interval of each difference by itself, within -1 .. 1.
-        all_low, all_high: intervals that hold for all differences that were made together.
+        before, after: (s,) the unbiased shares of both sides.
     """
 
     names: tuple[str, str]
@@ -120,29 +113,11 @@ class FormDifference:
     paired: bool
     before: Floats
     after: Floats
-    raw: Floats
-    se: Floats
-    low: Floats
-    high: Floats
-    all_low: Floats
-    all_high: Floats
-
-    @property
-    def sure(self) -> list[int]:
-        """The rows that surely differ: their simultaneous interval does not contain zero."""
-        return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
 
     def rows(self) -> list[dict[str, Any]]:
-        """The machine-readable form of each value or cell."""
-        columns = (
-            self.before, self.after, self.raw, self.se, self.low, self.high, self.all_low, self.all_high,
-        )  # fmt: skip
+        """Return the machine-readable form of each value or cell."""
         names = [{"value": label[0]} if len(label) == 1 else {"values": list(label)} for label in self.labels]
-        numbers = zip(*(column.tolist() for column in columns), strict=True)
-        return [
-            name | {column: None if math.isnan(x) else x for column, x in zip(NAMES, row, strict=True)}
-            for name, row in zip(names, numbers, strict=True)
-        ]
+        return [name | row for name, row in zip(names, self.numbers(self.before, self.after), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; its keys are a contract."""
@@ -176,15 +151,13 @@ def form_difference(
         paired: both sides are by the same groups of devices, and may share devices; otherwise they share none.
         together: how many differences are made, for all of which simultaneous intervals hold together.
     """
-    compared = same_devices if paired else apart
-    se, *ends = compared(before, after, 1 - level, (1 - level) / (together * len(labels)))
+    se, ends = (same_devices if paired else apart)(before, after)
     raw = after.raw - before.raw
     known = ~np.isnan(raw)
-    low, high, all_low, all_high = (
-        np.where(known, np.clip(end, -1, 1), worst)
-        for interval_ in ends
-        for end, worst in zip(interval_, (-1.0, 1.0), strict=True)
-    )
-    return FormDifference(
-        names, tuple(labels), level, paired, before.raw, after.raw, raw, se, low, high, all_low, all_high
-    )
+
+    def possible(alpha: float) -> Interval:
+        low, high = ends(alpha)
+        return np.where(known, np.clip(low, -1, 1), -1.0), np.where(known, np.clip(high, -1, 1), 1.0)
+
+    intervals = Intervals.of(possible, level, together * len(labels))
+    return FormDifference(raw, se, *intervals, names, tuple(labels), level, paired, before.raw, after.raw)

@@ -48,7 +48,7 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
     """
     if not views:
         return []
-    if any(view.tally.groups is not None and view.tally.groups.dependent for view in views):
+    if any(view.tally.correlated is not None for view in views):
         raise MarginRefused(
             "weights by class take one report from each device, and devices have several here: name a --period"
         )

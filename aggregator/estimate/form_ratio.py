@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aggregator.estimate.interval import Interval, quantile
 from aggregator.families.decoder import Floats
 
 
@@ -48,14 +49,13 @@ class Ratio:
         variances = self.top_variances - 2 * raw * self.covariances + raw**2 * self.bottom_variance
         return np.sqrt(np.maximum(variances, 0)) / self.bottom if self.bottom > 0 else raw
 
-    def intervals(self, z: float) -> tuple[Floats, Floats]:
-        """Return the intervals of Fieller.
+    def intervals(self, alpha: float) -> Interval:
+        """Return the intervals of Fieller, each of which misses its quotient with probability ``alpha``.
 
-        Args:
-            z: quantile of the normal law.
         Returns:
-            (k,) lower and upper ends, not clipped; 0 and 1 where the denominator is not above zero at ``z``.
+            (k,) lower and upper ends, not clipped; 0 and 1 if the denominator is not significantly above zero.
         """
+        z = quantile(alpha)
         square = self.bottom**2 - z**2 * self.bottom_variance
         if not (square > 0 and self.bottom > 0):
             return np.zeros_like(self.top), np.ones_like(self.top)

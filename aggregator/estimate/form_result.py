@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.estimate.form import Shares, SharesEstimate, answered, margin, part_of, question_shares, shares_of
+from aggregator.estimate.figures import Shares
+from aggregator.estimate.form import SharesEstimate, answered, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, views_of, weighted_views
 from aggregator.estimate.form_table import Association, cross
@@ -27,7 +28,7 @@ from aggregator.estimate.form_weights import (
     weighted_table,
 )
 from aggregator.estimate.minimum import require_enough
-from aggregator.estimate.screen import screen
+from aggregator.estimate.screen import screen_tally
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Floats
@@ -35,8 +36,6 @@ from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 from protocol.errors import HalftruthError
-
-COLUMNS = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
 class NotOfForm(HalftruthError):
@@ -93,7 +92,7 @@ class FormEstimate:
         """The machine-readable form of each value or cell."""
         of_one = len(self.questions) == 1
         names = [{"value": label[0]} if of_one else {"values": list(label)} for label in self.labels]
-        return [name | row for name, row in zip(names, _numbers(self.shares), strict=True)]
+        return [name | row for name, row in zip(names, self.shares.numbers(), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form; its keys are a contract."""
@@ -124,18 +123,12 @@ class FormEstimate:
                     "value": self.labels[place * columns][0],
                     "values": [
                         {"value": label[1]} | row
-                        for label, row in zip(self.labels[:columns], _numbers(shares), strict=True)
+                        for label, row in zip(self.labels[:columns], shares.numbers(), strict=True)
                     ],
                 }
                 for place, shares in enumerate(self.within)
             ]
         return found | {"rejected": dict(self.rejected), "warnings": list(self.warnings)}
-
-
-def _numbers(shares: Shares) -> list[dict[str, float | None]]:
-    columns = (shares.share, shares.raw, shares.se, shares.low, shares.high, shares.all_low, shares.all_high)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [{name: None if math.isnan(x) else x for name, x in zip(COLUMNS, row, strict=True)} for row in rows]
 
 
 def estimate_form(
@@ -295,11 +288,8 @@ def _place(terms: Campaign, name: str) -> int:
 
 
 def _warnings(form: Form, views: Sequence[FormView]) -> tuple[str, ...]:
-    found = []
-    for view in views:
-        groups = view.tally.groups if view.tally.groups is not None and view.tally.groups.dependent else None
-        about = () if groups is None else (groups.devices, groups.most)
-        names = " and ".join(form.questions[place].name for place in view.questions)
-        for finding in screen(view.decoder, view.tally.counts, view.tally.reports, *about):
-            found.append(f"{names}: {finding}")
-    return tuple(found)
+    return tuple(
+        f"{' and '.join(form.questions[place].name for place in view.questions)}: {finding}"
+        for view in views
+        for finding in screen_tally(view.decoder, view.tally)
+    )

@@ -32,10 +32,10 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.estimate import interval
-from aggregator.estimate.form import Margin, NotAsked, Shares, SharesEstimate, answered, margin, part_of, shares_of
+from aggregator.estimate.figures import Shares
+from aggregator.estimate.form import Margin, NotAsked, SharesEstimate, answered, margin, part_of, shares_of
 from aggregator.estimate.form_view import FormView, covariances, views_with
-from aggregator.estimate.interval import Interval
+from aggregator.estimate.interval import Interval, Intervals
 from aggregator.families.decoder import Floats
 
 TABLES = 199
@@ -243,11 +243,8 @@ class CrossTable:
         if not kept.all():
             return shares_of(self.in_rows.among(kept), share, level)
         linear = self.view.linear
-        ends = [
-            interval.possible(*linear.intervals(alpha), linear.se, share)
-            for alpha in (1 - level, (1 - level) / len(share))
-        ]
-        return Shares(share, linear.raw, linear.se, *ends[0], *ends[1])
+        intervals = Intervals.of(linear.intervals, level, len(share)).possible(linear.se, share)
+        return Shares(linear.raw, linear.se, *intervals, share)
 
     def within(
         self, question: int, value: int, *, skippable: tuple[bool, bool] = (False, False), level: float = 0.95

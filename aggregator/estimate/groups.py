@@ -65,11 +65,6 @@ class Groups:
         return cls(group[first], feature[first], sums, reports, devices, most)
 
     @property
-    def dependent(self) -> bool:
-        """Whether any device has more than one output."""
-        return self.most > 1
-
-    @property
     def filled(self) -> NDArray[np.bool_]:
         """(GROUPS,) whether a group has a report."""
         filled: NDArray[np.bool_] = self.reports > 0

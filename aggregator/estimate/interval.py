@@ -11,7 +11,8 @@ that are not independent count for fewer: linear.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,48 @@ from scipy import special
 from aggregator.families.decoder import BinomialSteps, Decoder, Floats, WordIncrements
 
 Interval: TypeAlias = tuple[Floats, Floats]
+
+
+class Intervals(NamedTuple):
+    """The intervals of k figures. All arrays are (k,).
+
+    Attributes:
+        low, high: the interval of each figure by itself.
+        all_low, all_high: simultaneous intervals (Bonferroni): the level holds for all figures together.
+    """
+
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+
+    @classmethod
+    def of(cls, ends: Callable[[float], Interval], level: float, together: int) -> Intervals:
+        """Return the intervals at a level.
+
+        Args:
+            ends: the intervals that each miss their figure with probability ``alpha``.
+            level: such as 0.95.
+            together: the number of simultaneous intervals.
+        """
+        return cls(*ends(1 - level), *ends((1 - level) / together))
+
+    def each(self, change: Callable[[Floats], Floats]) -> Intervals:
+        """Return the intervals with every array changed."""
+        return Intervals(*map(change, self))
+
+    def possible(self, se: Floats, share: Floats) -> Intervals:
+        """Return the intervals clipped to possible shares and extended to the consistent shares.
+
+        About one value in forty has an interval entirely below zero, and clipping would reduce it to a point. So an
+        upper end is at least one standard error above 0, and a lower end at least one below 1. A consistent share uses
+        the other values or a prior and may lie outside the interval, which is then extended to it. Intervals only
+        become wider, so the coverage does not fall.
+        """
+        low, all_low = (np.minimum(np.clip(np.minimum(x, 1 - se), 0, 1), share) for x in (self.low, self.all_low))
+        high, all_high = (np.maximum(np.clip(np.maximum(x, se), 0, 1), share) for x in (self.high, self.all_high))
+        return Intervals(low, high, all_low, all_high)
+
 
 LEAST_COUNT = 50
 """The normal interval needs at least this many reports that bear on the value ..."""
@@ -128,15 +171,3 @@ def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Fl
 def _least_count(z: float) -> float:
     """Return how many reports must affect a value's estimate, so that its tails beyond ``z`` are nearly normal."""
     return max(LEAST_COUNT, z**6 / 3)
-
-
-def possible(low: Floats, high: Floats, se: Floats, share: Floats) -> tuple[Floats, Floats]:
-    """Return each interval clipped to possible shares and extended to the consistent share.
-
-    About one value in forty has an interval entirely below zero, and clipping would reduce it to a point. So an upper
-    end is at least one standard error above 0, and a lower end at least one below 1. A consistent share uses the other
-    values or a prior and may lie outside the interval, which is then extended to it. Intervals only become wider, so
-    the coverage does not fall.
-    """
-    least, most = np.clip(np.minimum(low, 1 - se), 0, 1), np.clip(np.maximum(high, se), 0, 1)
-    return np.minimum(least, share), np.maximum(most, share)

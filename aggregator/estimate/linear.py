@@ -101,9 +101,10 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
     share = tally.counts / tally.reports
     raw = decoder.invert(share)
     se = interval.standard_errors(decoder, share, tally.reports)
-    if tally.groups is None or not tally.groups.dependent:
+    groups = tally.correlated
+    if groups is None:
         return Linear(decoder, tally, raw, se, None, None)
-    between = spread(tally.groups.adds(decoder, raw), tally.groups.filled)
+    between = spread(groups.adds(decoder, raw), groups.filled)
     effect = design_effect(between.variance, se**2) if between.freedom else np.full_like(se, np.nan)
     return Linear(decoder, tally, raw, se * np.sqrt(effect), effect, between)
 

@@ -8,6 +8,10 @@ METHODS = ("projection", "empirical-bayes", "em", "smooth", "mmse", "map", "line
 "linear" leaves the raw estimate as it is.
 """
 
+VIEW_METHODS = ("projection", "linear")
+"""The methods of campaigns whose devices are asked for views, and of estimates weighted to known margins; the first is
+the default."""
+
 POOLS = ("heads", "precision")
 """How classes are put together: every report counts alike, which estimates the shares of everybody who reports; or each
 class by how sure it is, where all have the same shares."""

@@ -2,7 +2,7 @@
 
 Every number has an interval. That of a share in a range inverts the likelihood-ratio test of it (profile), and so does
 that of a quantile: v is refused as the p-quantile where the share at or below v is significantly less than p, or the
-share below v significantly more. Estimates are sums of the shares of ``result.estimate`` and lie within their
+share below v significantly more. Estimates are sums of the shares of ``estimator.estimate`` and lie within their
 intervals.
 
 Measured: docs/BENCHMARKS.md. How it is printed: present.ordered.
@@ -20,13 +20,16 @@ from typing import Any
 import numpy as np
 
 from aggregator.estimate import interval, query
+from aggregator.estimate.advice import WITHOUT_BARS
 from aggregator.estimate.bins import bin_starts, fewer_bins
 from aggregator.estimate.class_weights import raked
 from aggregator.estimate.classes import ClassesDecoder
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.profile import SHORTER, Profile
-from aggregator.estimate.result import WITHOUT_BARS, Estimate, estimate, reader_of
+from aggregator.estimate.reader import reader_of
+from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.weighting import KnownMargin
@@ -201,7 +204,7 @@ def ordered(
         above: a value; the share of people above it.
         between: two values; the share of people from one to the other, both included.
         mean: whether to return the mean.
-        method, level, where, margins: as of ``result.estimate``.
+        method, level, where, margins: as of ``estimator.estimate``.
     Raises:
         NotOrdered: the campaign's values have no order, its reports do not tell an order, or a range has no value.
         NotInDomain: an edge outside the campaign's range.
@@ -302,8 +305,7 @@ def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -
     else:
         merged = Merged.of(decoder, tally.counts, BLOCKS)
     # As if each device repeated itself as often as it could.
-    dependent = tally.groups is not None and tally.groups.dependent
-    return merged, Profile(merged, tally.groups.most if tally.groups is not None and dependent else 1.0)
+    return merged, Profile(merged, 1.0 if tally.correlated is None else tally.correlated.most)
 
 
 def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:

@@ -21,12 +21,13 @@ import numpy as np
 
 from aggregator.estimate import interval
 from aggregator.estimate.class_weights import weigh
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Views
-from aggregator.estimate.result import estimate, reader_of
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
@@ -132,8 +133,7 @@ def weighted(
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
     if margins:
-        dependent = tally.groups is not None and tally.groups.dependent
-        decoder, prior = weigh(decoder, share, margins, dependent=dependent)[0], None
+        decoder, prior = weigh(decoder, share, margins, dependent=tally.correlated is not None)[0], None
     mmse = None
     if prior is not None and decoder.one_hot:
         shares = consistent("mmse", decoder, share, tally.reports, None, prior, [], reported)
@@ -145,8 +145,8 @@ def weighted(
         raw = mean_of_reports + shift
         variance = max(decoder.variance(steady, share), 0.0) / tally.reports
         t = interval.quantile(1 - level)
-        if tally.groups is not None and tally.groups.dependent:
-            between = spread_of(tally.groups, decoder.adjoint(steady), decoder.intercept(steady), mean_of_reports)
+        if tally.correlated is not None:
+            between = spread_of(tally.correlated, decoder.adjoint(steady), decoder.intercept(steady), mean_of_reports)
             variance, t = float(np.maximum(between.variance[0], variance)), between.quantile(1 - level)
         se = math.sqrt(variance)
     except NotInvertible:
@@ -176,8 +176,8 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
         mean_of_reports = decoder.query(factor, share)
         centre += mean_of_reports
         own = max(decoder.variance(factor, share), 0.0) / part.reports
-        if part.groups is not None and part.groups.dependent:
-            between = spread_of(part.groups, decoder.adjoint(factor), decoder.intercept(factor), mean_of_reports)
+        if part.correlated is not None:
+            between = spread_of(part.correlated, decoder.adjoint(factor), decoder.intercept(factor), mean_of_reports)
             own, t = float(np.maximum(between.variance[0], own)), max(t, between.quantile(1 - level))
         variance += own
     se, centre = math.sqrt(variance), centre + offset

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import NamedTuple
 
@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from aggregator.estimate import interval, tree
 from aggregator.estimate.classes import view_decoder
+from aggregator.estimate.figures import Shares
 from aggregator.estimate.groups import GROUPS
+from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, parent_of
@@ -56,40 +58,22 @@ def name_of(map_: Map) -> str:
 
 
 @dataclass(frozen=True)
-class Resolution:
-    """The shares of the districts of one resolution.
-
-    All arrays are (k_j,), fractions; NaN where no unbiased estimate exists.
+class Resolution(Shares):
+    """The shares of the k_j districts of one resolution.
 
     Attributes:
         domain: of the answers.
         map: from an answer to its district.
         districts: (k,) the district of each answer.
         reports: of the view's own devices.
-        share: not negative, sums to one.
-        raw, se: unbiased, and its standard error.
-        low, high: interval of each district by itself.
-        all_low, all_high: intervals that hold for all districts of this resolution together.
-        rough: where few reports of the view's own weigh so much that ``se`` is no usual error.
+        rough: (k_j,) where few reports of the view's own weigh so much that ``se`` is no usual error.
     """
 
     domain: Domain
     map: Map
     districts: Integers
     reports: int
-    share: Floats
-    raw: Floats
-    se: Floats
-    low: Floats
-    high: Floats
-    all_low: Floats
-    all_high: Floats
     rough: NDArray[np.bool_]
-
-    @property
-    def size(self) -> int:
-        """k_j, the number of districts."""
-        return len(self.share)
 
     @property
     def name(self) -> str:
@@ -103,12 +87,6 @@ class Resolution:
             z: its number, 0 .. k_j - 1.
         """
         return self.map.label(self.domain, z)
-
-    @property
-    def above_zero(self) -> NDArray[np.bool_]:
-        """(k_j,) whether a district's simultaneous interval lies above zero: it surely has people."""
-        above: NDArray[np.bool_] = self.all_low > 0
-        return above
 
 
 @dataclass(frozen=True)
@@ -244,7 +222,7 @@ class TreeShares:
             for level, (one, each) in enumerate(zip(asked, found, strict=True))
         ]
 
-    def intervals(self, alpha: float) -> tuple[Floats, Floats]:
+    def intervals(self, alpha: float) -> Interval:
         """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
         return interval.normal(self.raw, self.se, alpha)
 
@@ -331,9 +309,6 @@ def _resolution(
 ) -> Resolution:
     nothing = np.full_like(share, np.nan)
     raw, se = (nothing, nothing) if combined is None else (combined.raw, combined.se)
-    ends = [
-        interval.possible(*interval.normal(raw, se, alpha), se, share)
-        for alpha in (1 - level, (1 - level) / len(share))
-    ]
+    intervals = Intervals.of(partial(interval.normal, raw, se), level, len(share)).possible(se, share)
     rough = np.zeros(len(share), dtype=np.bool_) if rough is None else rough
-    return Resolution(domain, map_, districts, reports, share, raw, se, *ends[0], *ends[1], rough)
+    return Resolution(raw, se, *intervals, share, domain, map_, districts, reports, rough)

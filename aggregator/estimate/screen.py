@@ -27,6 +27,7 @@ from scipy import special
 
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.residual_test import direction, scores
+from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 
 FALSE_ALARM = 1e-4
@@ -63,6 +64,12 @@ def screen(
         unbalanced = None
     findings = (frequent, unbalanced)
     return tuple(finding for finding in findings if finding)
+
+
+def screen_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
+    """Return the problems found in a tally, as ``screen``."""
+    groups = tally.correlated
+    return screen(decoder, tally.counts, tally.reports, *(() if groups is None else (groups.devices, groups.most)))
 
 
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int) -> str | None:

@@ -46,6 +46,11 @@ class Tally:
         """The tally of each view of the campaign, in their order; of a plain campaign this one."""
         return (self,)
 
+    @property
+    def correlated(self) -> Groups | None:
+        """The groups, if some device has several reports, which are then correlated; None if all are independent."""
+        return self.groups if self.groups is not None and self.groups.most > 1 else None
+
 
 @dataclass(frozen=True)
 class ViewsTally(Tally):

@@ -14,9 +14,10 @@ import numpy as np
 
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import within
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
 from aggregator.estimate.resolutions import FINEST, Place
-from aggregator.estimate.result import Estimate, estimate
+from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
+from aggregator.estimate.figures import SHARE_COLUMNS
 from aggregator.estimate.query import Answer
 from aggregator.estimate.resolutions import FINEST
 from aggregator.estimate.result import Estimate
@@ -33,7 +34,7 @@ LATEST = "latest"
 """The period of an estimate of everybody's latest answer, in a campaign of several periods."""
 
 TEXTS = ("campaign", "campaign_id", "class", "period", "value", "value_kind", "resolution", "method")
-NUMBERS = ("estimate", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high", "prior")
+NUMBERS = (*SHARE_COLUMNS, "prior")
 FLAGS = ("above_zero", "se_rough")
 
 COLUMNS = ("value", *NUMBERS[:-1], *FLAGS, "value_kind")

@@ -13,8 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from aggregator.estimate.classes import within
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, is_enough
-from aggregator.estimate.result import Estimate, estimate
+from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.present.document import estimates_arrow
 from protocol.campaign import SignedCampaign

@@ -10,9 +10,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.form_change import NAMES, FormDifference
+from aggregator.estimate.figures import DIFFERENCE_COLUMNS, SHARE_COLUMNS
+from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.form_course import FormSides
-from aggregator.estimate.form_result import COLUMNS, FormEstimate
+from aggregator.estimate.form_result import FormEstimate
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
@@ -130,10 +131,10 @@ def form_difference_csv(found: FormDifference, questions: Sequence[str]) -> str:
     """A header and a row for each value or cell."""
     names = [f"{question}_value" for question in questions]
     lines = [
-        dict(zip(names, label, strict=True)) | {name: row[name] for name in NAMES}
+        dict(zip(names, label, strict=True)) | {name: row[name] for name in DIFFERENCE_COLUMNS}
         for label, row in zip(found.labels, found.rows(), strict=True)
     ]
-    return csv_text([*names, *NAMES], lines)
+    return csv_text([*names, *DIFFERENCE_COLUMNS], lines)
 
 
 def _name(side: Span | str) -> str:
@@ -159,6 +160,6 @@ def form_lines(found: FormEstimate) -> list[dict[str, Any]]:
     names = [f"{question}_value" for question in found.questions]
     about = {"reports": found.reports, "weighted_by": "" if found.weighting is None else found.weighting.by}
     return [
-        dict(zip(names, label, strict=True)) | {column: row[column] for column in COLUMNS} | about
+        dict(zip(names, label, strict=True)) | {column: row[column] for column in SHARE_COLUMNS} | about
         for label, row in zip(found.labels, found.rows, strict=True)
     ]

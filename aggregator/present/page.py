@@ -163,8 +163,8 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
         inputs["declared"] = tally.declared.tolist()
     if where is not None:
         inputs["class"] = where
-    if tally.groups is not None and tally.groups.dependent:
-        rows = np.stack([tally.groups.group, tally.groups.feature, tally.groups.count], axis=1)
+    if (groups := tally.correlated) is not None:
+        rows = np.stack([groups.group, groups.feature, groups.count], axis=1)
         inputs["groups"] = rows.tolist()
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from aggregator.estimate.change import DistrictDifference
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.query import unit_of
-from aggregator.estimate.result import unbiased
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
 from aggregator.present.ordered_course import SHARED, number_name, shift_texts, side_cells
@@ -54,7 +53,7 @@ def course_section(trend: Trend) -> list[Html]:
                 [
                     (
                         change.after.label(x),
-                        *(percent(unbiased(side)[x], 1) for side in (change.before, change.after)),
+                        *(percent(side.unbiased()[x], 1) for side in (change.before, change.after)),
                         points(change.raw[x], places),
                         between(low[x], high[x], places),
                         "sure" if x in change.sure else "",

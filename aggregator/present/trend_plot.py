@@ -16,7 +16,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aggregator.estimate.change import Difference
 from aggregator.estimate.resolutions import FINEST, Place
-from aggregator.estimate.result import unbiased
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
@@ -87,7 +86,7 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
     known, x = trend.known, place.number
     at = np.array([(span.first + span.last) / 2 for span, _ in known])
     told = [one.at(place.resolution) for _, one in known]
-    share = np.array([unbiased(one)[x] for one in told])
+    share = np.array([one.unbiased()[x] for one in told])
     raw, low, high = (np.array([getattr(one, name)[x] for one in told]) for name in ("raw", "low", "high"))
     axes.plot(at, share, color=SHARE, lw=2, label="share")
     true = np.array([
@@ -142,7 +141,7 @@ def draw_difference(found: Difference, path: Path) -> None:
         (0.2, found.after, found.names[1], LATER),
     ):
         of_side = [(side.at(place.resolution), place.number) for place in shown]
-        lengths = [float(unbiased(one)[x]) for one, x in of_side]
+        lengths = [float(one.unbiased()[x]) for one, x in of_side]
         left.barh(places + shift, lengths, height=0.36, color=colour, label=plain(name, LABEL))
         low, high = (np.array([getattr(one, end)[x] for one, x in of_side]) for end in names)
         known = ~np.isnan(low)

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from aggregator.estimate.change import Difference, DistrictDifference
 from aggregator.estimate.resolutions import FINEST, Place
-from aggregator.estimate.result import Estimate, unbiased
+from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.families.decoder import Floats
@@ -93,8 +93,8 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     for x in shown:
         cells = [found.after.label(x)]
         if trend is not None:
-            cells.append(course([float(unbiased(known)[x]) for _, known in trend.known]))
-        cells += [percent(unbiased(side)[x], places) for side in (found.before, found.after)]
+            cells.append(course([float(known.unbiased()[x]) for _, known in trend.known]))
+        cells += [percent(side.unbiased()[x], places) for side in (found.before, found.after)]
         cells += [points(found.raw[x], places), between(low[x], high[x], places)]
         if truths is not None and truths[0] is not None and truths[1] is not None:
             cells.append(points(float(truths[1][x] - truths[0][x]), places))
@@ -166,7 +166,7 @@ def value_table(trend: Trend, place: Place) -> Table:
         else:
             known = point.estimate.at(place.resolution)
             ends = f"{percent(known.low[x], places)} to {percent(known.high[x], places)}"
-            cells += [percent(unbiased(known)[x], places), "-" if math.isnan(known.low[x]) else ends]
+            cells += [percent(known.unbiased()[x], places), "-" if math.isnan(known.low[x]) else ends]
         if point.truth is not None:
             cells.append(percent(float(true_shares(latest, place.resolution, point.truth)[x]), places))
         table.add_row(*cells)

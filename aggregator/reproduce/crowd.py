@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
 from aggregator.families.mechanism import Question
@@ -67,7 +67,7 @@ def variation(
     """Mean total variation between the shares of ``held`` and their estimates in simulated surveys.
 
     Args:
-        method: of ``estimate.result.METHODS``.
+        method: of ``estimate.names.METHODS``.
     """
     truth = np.asarray(held) / np.sum(held)
     found = (estimate(terms, tally(terms.channel, held, generator), method=method) for _ in range(surveys))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from ways import bytes_for
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard

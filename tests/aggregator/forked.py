@@ -15,7 +15,7 @@ from typing import Any
 
 PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload([
-    "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.connection", "aggregator.estimate.result",
+    "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.connection", "aggregator.estimate.estimator",
     "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.present.plot",
     "aggregator.receive.inbox", "hypothesis", "pytest", "tests.aggregator.crowd",
 ])  # fmt: skip

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from aggregator.author.value_table import SheetError
 from aggregator.estimate import interval
 from aggregator.estimate.classes import ClassesDecoder, _levels_of, pooled
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally
 from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.query import weighted
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import BinomialSteps
 from aggregator.families.hadamard.recipe import hadamard

@@ -14,7 +14,7 @@ import pytest
 
 from aggregator.estimate import query
 from aggregator.estimate.change import Side, difference
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.mechanism import Question

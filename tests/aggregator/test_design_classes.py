@@ -18,8 +18,8 @@ from aggregator.author.draft import campaign_of, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.toml_section import DraftError
 from aggregator.cli.shell import halftruth
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.query import expected_variance, mean
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of

@@ -23,9 +23,9 @@ from aggregator.cli.commands import COMMANDS
 from aggregator.cli.completion import SHELLS, VARIABLE
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.classes import within
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.query import weighted
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard

@@ -29,7 +29,7 @@ from aggregator.engines import EngineError, connection, engine_of, pieces, steps
 from aggregator.engines.cluster import Cluster
 from aggregator.engines.steps import StudyVersion
 from aggregator.engines.workers import Workers
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
@@ -751,7 +751,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
         import sys
         from aggregator.cli.shell import halftruth
         halftruth(["--study", {str(study.path)!r}, "ingest", {str(file)!r}], standalone_mode=False)
-        import aggregator.cli.desk, aggregator.cli.doctor, aggregator.estimate.result
+        import aggregator.cli.desk, aggregator.cli.doctor, aggregator.estimate.estimator
         print(sorted({{name.split(".")[0] for name in sys.modules}} & {{"dask", "distributed"}}))
     """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -6,8 +6,8 @@ from scipy.optimize import minimize
 
 from aggregator.estimate import interval
 from aggregator.estimate.distribution import project
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.linear import solve
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import idue
 from aggregator.families.bits import recipe as unary

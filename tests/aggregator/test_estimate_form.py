@@ -17,6 +17,7 @@ from aggregator.estimate.form import NotAsked, margin, question_shares
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_table import centred, cross, fitted, shrunk
 from aggregator.estimate.form_view import FormView, covariances
+from aggregator.estimate.interval import quantile
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.hadamard.recipe import hadamard
@@ -145,11 +146,11 @@ def test_errors_of_a_question_are_as_large_as_they_say() -> None:
 @pytest.mark.parametrize("bottom", [0.9, 0.2, 0.04])
 def test_intervals_of_a_ratio_hold_what_the_reports_do_not_contradict(bottom: float) -> None:
     ratio = Ratio(np.array([0.02, 0.01]), np.array([1e-4, 2e-4]), bottom, 3e-4, np.array([5e-5, -1e-5]))
-    low, high = ratio.intervals(1.96)
+    low, high = ratio.intervals(0.05)
     t = np.linspace(-3, 3, 600_001)
     for x in range(2):
         num, variance = ratio.top[x] - t * bottom, ratio.top_variances[x] - 2 * t * ratio.covariances[x] + t**2 * 3e-4
-        kept = t[num**2 <= 1.96**2 * variance]
+        kept = t[num**2 <= quantile(0.05) ** 2 * variance]
         assert low[x] == pytest.approx(kept.min(), abs=2e-5)
         assert high[x] == pytest.approx(kept.max(), abs=2e-5)
 
@@ -161,7 +162,7 @@ def test_the_error_of_a_ratio_is_that_of_its_gradient() -> None:
 
 
 def test_a_ratio_of_next_to_nobody_says_nothing() -> None:
-    low, high = Ratio(np.array([0.01]), np.array([1e-4]), 0.01, 1e-4, np.array([0.0])).intervals(1.96)
+    low, high = Ratio(np.array([0.01]), np.array([1e-4]), 0.01, 1e-4, np.array([0.0])).intervals(0.05)
     assert (low, high) == (0, 1)
 
 

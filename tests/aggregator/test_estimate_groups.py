@@ -13,11 +13,11 @@ import pytest
 
 from aggregator.estimate import query
 from aggregator.estimate.change import NotComparable, Side, difference
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups, Spread, spread, spread_of
 from aggregator.estimate.interval import clopper_pearson
 from aggregator.estimate.linear import design_effect, solve
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard

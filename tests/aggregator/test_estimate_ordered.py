@@ -11,8 +11,9 @@ from rich.console import Console
 from aggregator.estimate import query
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.linear import solve
-from aggregator.estimate.result import ROUNDED, estimate
+from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.mechanism import Question

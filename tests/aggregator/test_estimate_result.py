@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from aggregator.estimate import bayes, distribution, likelihood, query
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused, default_method, require_method
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.decoder import NotInvertible

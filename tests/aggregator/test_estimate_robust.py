@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggregator.estimate.distribution import project
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.robust import robust
 from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.classes import ClassesDecoder
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.shared import NotShared, SharedDecoder, expected_errors
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of

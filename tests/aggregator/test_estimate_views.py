@@ -13,12 +13,12 @@ from aggregator.author.audit import audit
 from aggregator.cli.shell import Failure
 from aggregator.cli.value_names import place_of
 from aggregator.estimate.change import Side, difference
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import survey, weighted
 from aggregator.estimate.resolutions import Place, TreeShares, Views
-from aggregator.estimate.result import estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.trend import trend

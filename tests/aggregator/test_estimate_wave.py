@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from aggregator.estimate import query
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import Question

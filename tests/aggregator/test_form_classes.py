@@ -17,10 +17,10 @@ from aggregator.author.draft import campaign_of, read_form
 from aggregator.author.value_table import SheetError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form_course import form_classes, form_course
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.groups import GROUPS, Groups
-from aggregator.estimate.result import estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
@@ -32,6 +32,7 @@ from aggregator.study import Study
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import BadData
 from protocol.notions.classes import class_channels
+from protocol.views import Questions
 from tests.aggregator.command import printed
 
 FORM = """
@@ -221,7 +222,8 @@ def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Ge
     """The counts of as many people of each class, whose answers are drawn from a law of age, vote and home."""
     parts = []
     for view in terms.views:
-        asked = view.map.places  # type: ignore[attr-defined]
+        assert isinstance(view.map, Questions)
+        asked = view.map.places
         table = law.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
         counts = []
         for place, n in enumerate(people):
@@ -355,7 +357,8 @@ def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.ran
     """The counts of two periods by groups of devices; an answer, and with it the output, changes now and then."""
     parts: list[list[Tally]] = [[], []]
     for view in terms.views:
-        asked = view.map.places  # type: ignore[attr-defined]
+        assert isinstance(view.map, Questions)
+        asked = view.map.places
         table, n = law.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
         chances = np.maximum(decoder_of(view.channel).forward(table), 0)
         first, second = rng.choice(len(chances), size=(2, n), p=chances / chances.sum())

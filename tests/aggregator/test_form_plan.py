@@ -19,6 +19,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.planner.form_plan import MEDIUM, FormPlan, plan_form
 from benchmarks.forms import drawn
 from protocol.exact import in_nats, nats
+from protocol.views import Questions
 from tests.aggregator.test_form_section import QUESTION, TAIL, drafted
 
 SIZES = {"a": 4, "b": 6, "c": 3}
@@ -74,9 +75,10 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
     found = plan_form(asked, 90_000, wanted=(0.01,))
     rng, views = np.random.default_rng(2), []
     for view in asked.views:
-        shape = tuple(question.size for question in view.map.asked(asked.form))  # type: ignore[attr-defined]
+        assert isinstance(view.map, Questions)
+        shape = tuple(question.size for question in view.map.asked(asked.form))
         decoder, even = decoder_of(view.channel), np.full(int(np.prod(shape)), 1 / np.prod(shape))
-        views.append(FormView(view.map.places, shape, decoder, drawn(view.channel, decoder, even, 30_000, rng)))  # type: ignore[attr-defined]
+        views.append(FormView(view.map.places, shape, decoder, drawn(view.channel, decoder, even, 30_000, rng)))
     for place, question in enumerate(found.questions):
         assert question.se == pytest.approx(float(np.sqrt(margin(views, place).variances.mean())), rel=0.03)
         assert question.people_for[0.01] == pytest.approx(90_000 * (question.se / 0.01) ** 2, rel=1e-4)

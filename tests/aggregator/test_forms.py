@@ -10,8 +10,9 @@ import pytest
 
 from aggregator.author.value_table import SheetError
 from aggregator.cli.commands import COMMANDS
+from aggregator.estimate.figures import SHARE_COLUMNS
 from aggregator.estimate.form import NotAsked
-from aggregator.estimate.form_result import COLUMNS, NotOfForm, estimate_form
+from aggregator.estimate.form_result import NotOfForm, estimate_form
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of
@@ -140,7 +141,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     words = ["--study", study.path, "estimate", signed.id.hex()]
     told = json.loads(printed(*words, "--cross", "town,vote", "--format", "json"))
     assert len(told["cells"]) == 6
-    assert {"values", *COLUMNS} == set(told["cells"][0])
+    assert {"values", *SHARE_COLUMNS} == set(told["cells"][0])
     assert {"statistic", "threshold", "significant"} <= set(told["association"])
     assert sum(cell["estimate"] for cell in told["cells"]) == pytest.approx(1)
     told = json.loads(printed(*words, "--question", "vote", "--format", "json"))

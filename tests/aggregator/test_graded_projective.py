@@ -11,8 +11,8 @@ from aggregator import simulation
 from aggregator.author.audit import ask, audit
 from aggregator.author.draft import campaign_of
 from aggregator.estimate.error import expected_mse
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.interval import intervals, standard_errors
-from aggregator.estimate.result import estimate
 from aggregator.families.bits.idue import idue
 from aggregator.families.graded import recipe
 from aggregator.families.mechanism import Question

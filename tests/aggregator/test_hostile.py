@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import IngestResult, ingest
 from aggregator.storage import tables
 from protocol.envelope import Kind

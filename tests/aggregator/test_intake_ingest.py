@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake import files, signatures
 from aggregator.intake import ingest as intake
 from aggregator.intake.files import IntakeError, batch_files

@@ -12,7 +12,7 @@ from aggregator import simulation
 from aggregator.author.draft import DraftError, campaign_of
 from aggregator.author.value_table import SheetError
 from aggregator.estimate import query
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
 from aggregator.planner.padding import read_sets
 from aggregator.study import Study

@@ -25,7 +25,7 @@ from types import FrameType
 import pytest
 
 from aggregator.cli.shell import halftruth
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.compact import compact
 from aggregator.intake.framing import frames
 from aggregator.intake.ingest import CHUNK_REPORTS, PIECE_BYTES, ingest

@@ -7,8 +7,8 @@ import pytest
 
 from aggregator import simulation
 from aggregator.estimate.classes import pooled
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally, takes_offered
-from aggregator.estimate.result import estimate
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study

@@ -10,7 +10,7 @@ import pytest
 from aggregator import simulation
 from aggregator.author.draft import read_draft
 from aggregator.author.toml_section import DraftError
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
 from edge_sdk import BudgetPolicy, Device

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from aggregator.estimate import query
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of

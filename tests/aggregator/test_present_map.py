@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.present.coast import lines
 from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
 from aggregator.present.plot import draw, figure

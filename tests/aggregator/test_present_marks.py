@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.present.marks import MARKED, _rectangles, marks
 from aggregator.present.plot import figure
 from aggregator.present.regions import regions

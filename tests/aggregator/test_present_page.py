@@ -19,8 +19,8 @@ import pytest
 
 from aggregator.author.audit import ask, audit
 from aggregator.author.draft import campaign_of
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.names import METHODS
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.prior_test import ALPHA, prior_test
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import estimate_csv

@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from aggregator.cli.receive import receive
 from aggregator.cli.shell import halftruth
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.intake.compact import compact
 from aggregator.intake.ingest import ingest

@@ -12,8 +12,8 @@ from aggregator.author.lint import lint
 from aggregator.estimate import query
 from aggregator.estimate.distribution import project
 from aggregator.estimate.error import campaign_error, lip_mse_bound, prior_mse
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard

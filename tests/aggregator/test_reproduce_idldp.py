@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.families.bits import idue
 from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import choose_padding

@@ -11,9 +11,9 @@ from aggregator import simulation
 from aggregator.author.draft import campaign_of
 from aggregator.author.toml_section import DraftError
 from aggregator.estimate import interval
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.query import weighted
-from aggregator.estimate.result import estimate
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
 from edge_sdk import BudgetPolicy, Device

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli.shell import halftruth
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake import compact as compaction
 from aggregator.intake.compact import HOUR, SHORTEST, compact
 from aggregator.intake.ingest import ingest

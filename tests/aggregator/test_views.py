@@ -19,8 +19,8 @@ from aggregator.anonymity import judge_views
 from aggregator.engines import tallies
 from aggregator.engines.steps import StudyVersion
 from aggregator.estimate.error import view_worths
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
-from aggregator.estimate.result import estimate
 from aggregator.estimate.screen import FALSE_ALARM
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.view_screen import screen_views

@@ -13,10 +13,10 @@ import pytest
 from aggregator import Study, Truth, ingest, simulate
 from aggregator.estimate import query
 from aggregator.estimate.classes import within
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.ordered import ordered, summary
 from aggregator.estimate.profile import NATS, Profile
-from aggregator.estimate.result import estimate
 from aggregator.estimate.shared import NotShared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin

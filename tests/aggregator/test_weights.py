@@ -17,12 +17,12 @@ import pytest
 from aggregator.author.toml_section import DraftError
 from aggregator.estimate.class_weights import raked
 from aggregator.estimate.classes import pooled
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form import NotAsked, margin, question_shares
 from aggregator.estimate.form_result import estimate_form
 from aggregator.estimate.form_view import FormView
 from aggregator.estimate.form_weights import AnsweredForm, Calibration, weighted_question, weighted_table
 from aggregator.estimate.method import MethodRefused
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.families.decoder import Floats, Integers

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import edge_sdk
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.study import Study

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Error, Page
 
-from aggregator.estimate.result import estimate
+from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
 from aggregator.simulation import Truth, dice, population, shuffled
 from aggregator.study import Study

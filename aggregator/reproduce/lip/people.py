@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.signal import fftconvolve
 
+from aggregator.estimate.estimator import estimate
 from aggregator.estimate.personal import PersonalDecoder
-from aggregator.estimate.result import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.registry import decoder_of

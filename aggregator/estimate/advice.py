@@ -1,0 +1,116 @@
+"""The warnings of an estimate: what a reader must know before using the numbers."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+import numpy as np
+
+from aggregator.estimate.distribution import project
+from aggregator.estimate.pooled import Pooled
+from aggregator.estimate.prior_test import PriorTest
+from aggregator.estimate.reported import Reported
+from aggregator.estimate.robust import LARGEST, robust
+from aggregator.estimate.tally import Tally
+from aggregator.families.decoder import Decoder, Floats, NotInvertible
+from protocol.domain import Domain
+
+MOVED = 5e-4
+"""Shares that differ by less are reported as equal."""
+
+UNKNOWN = 0.5
+"""Above this standard error, the interval covers all possible shares: nothing is known about the value."""
+
+WITHOUT_BARS = "shares without error bars"
+"""Start of the warning about shares without standard errors."""
+
+ONE_DEVICE = (
+    "all reports come from one device, or from very few: they do not say how far other people are from it, so there "
+    "are no errors and no intervals"
+)
+
+NOTHING_FINEST = (
+    "there are no reports at the finest resolution: each district's share is spread evenly over its values, without "
+    "error bars"
+)
+
+
+def noisy(se: Floats) -> list[str]:
+    """Return a warning if some standard errors are above ``UNKNOWN``.
+
+    Args:
+        se: (k,)
+    """
+    unknown = int(np.count_nonzero(se > UNKNOWN))
+    if not unknown:
+        return []
+    return [
+        f"at {unknown} of {len(se)} values the standard error is above {UNKNOWN:.0%} (up to "
+        f"{np.nanmax(se):.0%}): the shares printed there are noise. More reports, fewer values, or a channel "
+        "with less noise would help"
+    ]
+
+
+def outside(shares: Floats, low: Floats, high: Floats, level: float) -> list[str]:
+    """Return a warning if shares that depend on a prior lie outside simultaneous intervals, which do not.
+
+    Args:
+        shares, low, high: (k,)
+        level: of the intervals.
+    """
+    beyond = int(np.count_nonzero((shares < low) | (shares > high)))
+    if not beyond:
+        return []
+    return [
+        f"the prior looks wrong: at {beyond} of {len(shares)} values the MMSE estimate, which depends on "
+        f"it, lies outside the simultaneous {level:.0%} intervals, which do not depend on it. More reports do "
+        "not correct this; use method 'map' or 'projection'"
+    ]
+
+
+def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, reported: Reported) -> list[str]:
+    """Return a sentence that compares a robust estimate with the projection of all reports, if there is one."""
+    if decoder.inputs > LARGEST or not decoder.one_hot or isinstance(decoder, Pooled):
+        return []
+    share, groups = tally.counts / tally.reports, tally.correlated
+    independent = math.ceil(tally.reports if groups is None else tally.reports / groups.most)
+    with suppress(NotInvertible):
+        less = robust(decoder, share, independent, reported)
+        return [_compared(domain, reported, project(decoder.invert(share), reported), less)]
+    return []
+
+
+def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -> str:
+    """Return a sentence that compares a robust estimate with the projection of all reports."""
+    whole, less = (reported.possible(reported.shares(column)) for column in (whole, less))
+    most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
+    moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
+    if not moved:
+        return (
+            "a robust estimate (projected) is nearly the same: no output is much more frequent than the others explain"
+        )
+    return (
+        "a robust estimate (projected), with each count limited to what the other outputs explain, gives "
+        f"{'; '.join(moved)}. The estimate above counts every report"
+    )
+
+
+def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
+    """Return the warning for a prior that the reports contradict, with advice."""
+    found = (
+        f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f} where "
+        f"{tested.freedom} are expected, p {max(tested.p_value, 1e-16):.1g})"
+    )
+    if method == "mmse":
+        return (
+            f"{found}. The estimate depends on the prior, and more reports do not correct this; use method "
+            f"{_recovers(decoder)}"
+        )
+    if method == "map":
+        return f"{found}. The estimate departs from the prior where the reports contradict it"
+    return found
+
+
+def _recovers(decoder: Decoder) -> str:
+    return "'map' or 'projection'" if isinstance(decoder, Pooled) else "'map', or of many reports 'em'"

@@ -1,0 +1,203 @@
+"""Estimates the shares of a campaign's values from a tally of its reports.
+
+In this order: the decoder and the unbiased shares with their intervals (linear, interval), the consistent distribution
+(method), the screens for forged reports (screen), and the warnings (advice).
+
+What an estimate consists of: result. Linear queries such as means: query.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.estimate import advice, interval, likelihood
+from aggregator.estimate.class_weights import weigh
+from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.linear import solve
+from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
+from aggregator.estimate.names import POOLS, VIEW_METHODS
+from aggregator.estimate.prior_test import prior_test
+from aggregator.estimate.reader import reader_of
+from aggregator.estimate.reported import Reported
+from aggregator.estimate.result import Estimate, Influence
+from aggregator.estimate.screen import screen_tally
+from aggregator.estimate.shared import NotShared, shared
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptTally
+from aggregator.estimate.view_estimate import estimate_views
+from aggregator.estimate.weighting import KnownMargin, MarginRefused
+from aggregator.families.decoder import Decoder, Floats, NotInvertible
+from protocol.campaign import Campaign, SignedCampaign
+from protocol.domain import Form
+from protocol.views import is_plain
+
+WRONG_PRIOR = "map"
+"""The default method if the outputs contradict the prior: it departs from the prior as far as they do."""
+
+
+def estimate(
+    campaign: Campaign | SignedCampaign,
+    tally: Tally,
+    *,
+    method: str | None = None,
+    level: float = 0.95,
+    forged: int | None = None,
+    where: str | None = None,
+    pool: str = POOLS[0],
+    margins: Sequence[KnownMargin] = (),
+) -> Estimate:
+    """Return the shares of ``campaign``'s values, estimated from a tally of its reports.
+
+    Args:
+        method: one of ``names.METHODS``; None takes ``default_method``.
+        level: of the intervals.
+        forged: a number of forged reports to state the influence of, beside the usual ones.
+        where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
+        pool: one of ``POOLS``: how classes are put together.
+        margins: known shares of the population by class, to weight the classes to.
+    Raises:
+        MarginRefused: the classes cannot be weighted to the margins.
+        NotShared: classes cannot be pooled by precision.
+        NotEnough: fewer devices than the campaign waits for.
+        MethodRefused: an unknown method, or one that the campaign does not support.
+        NotInvertible: no unbiased estimate exists and the method is made of one.
+    """
+    signed = campaign if isinstance(campaign, SignedCampaign) else None
+    terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
+    if isinstance(terms.domain, Form):
+        raise MethodRefused(f"{terms.title!r} is a form: it has estimates of its questions and tables, and none of all")
+    if not 0 < level < 1:
+        raise ValueError("the level of an interval lies between 0 and 1")
+    if forged is not None and not 0 <= forged <= tally.reports:
+        raise ValueError(f"0 to {tally.reports} of the reports may be forged")
+    if not is_plain(terms.views):
+        if margins:
+            raise MarginRefused(
+                "a campaign that asks for views is not weighted to margins: ask for one class with --where"
+            )
+        if pool != POOLS[0]:
+            raise NotShared("a campaign that asks for views pools its classes by heads: leave out --pool")
+        return estimate_views(terms, signed.id if signed else b"", tally, method, level, forged, where)
+    decoder, prior = reader_of(terms, tally)
+    reported = Reported.of(terms.domain)
+
+    n, groups = tally.reports, tally.correlated
+    share = tally.counts / n
+    if method is not None:
+        require_method(method, prior, decoder)
+    if pool == "precision":
+        decoder = shared(decoder, share, n, dependent=groups is not None)
+        method = method or "projection"
+    weighting = None
+    if margins:
+        method = _weighted_method(method, pool, where, by_value=decoder.by_value)
+        decoder, weighting = weigh(decoder, share, margins, dependent=groups is not None)
+        prior = None
+    warnings = list(tally.warnings) if isinstance(tally, TranscriptTally) else []
+    tested = None
+    if prior is not None:
+        tested = prior_test(decoder, prior, tally.counts, n, 1 if groups is None else groups.most)
+    if tested is not None and tested.rejected:
+        method = method or WRONG_PRIOR
+        warnings.append(advice.contradicted(tested, method, decoder))
+    try:
+        found = _inverted(decoder, tally)
+        method = method or default_method(decoder, prior, found.se, ordered=terms.domain.ordered)
+    except NotInvertible as reason:
+        method = method or default_method(decoder, prior, None)
+        if method not in WITHOUT_INVERSE:
+            raise
+        found = _identified(decoder, tally, prior, str(reason))
+    warnings += found.warnings
+    linear = (found.raw, found.se) if found.inverse else None
+    shares = consistent(method, decoder, share, n, linear, prior, warnings, reported)
+    intervals = Intervals.of(found.ends, level, reported.count)
+    warnings += advice.noisy(found.se)
+    warnings += () if weighting is None else weighting.warnings
+    if findings := screen_tally(decoder, tally):
+        warnings += [*findings, *advice.beside_robust(terms.domain, decoder, tally, reported)]
+    if method == "mmse" and tested is None:
+        warnings += advice.outside(shares, intervals.all_low, intervals.all_high, level)
+    shares, raw, se = map(reported.shares, (shares, found.raw, found.se))
+    if method != "linear":
+        shares = reported.possible(shares)
+    return Estimate(
+        raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
+        terms, signed.id if signed else b"", n, method, level, tally.rejected, tally.version,
+        Influence(found.weight * reported.factor, n, forged), tuple(warnings),
+        n if groups is None else groups.devices if where is None else None, where, pool,
+        prior if reported.count == decoder.inputs else None, tested,
+        found.rough[: reported.count] if found.inverse else None, weighting=weighting,
+    )  # fmt: skip
+
+
+def _weighted_method(method: str | None, pool: str, where: str | None, *, by_value: bool) -> str:
+    """Return the method of an estimate that is weighted to known margins."""
+    if pool != POOLS[0] or where is not None:
+        raise MarginRefused("known margins weight all classes: they go neither with --pool precision nor with --where")
+    methods = VIEW_METHODS if by_value else ("smooth",)
+    method = method or methods[0]
+    if method not in methods:
+        raise MethodRefused(
+            f"an estimate weighted to known margins has method {' or '.join(methods)} here, not {method[:40]!r}"
+        )
+    return method
+
+
+@dataclass(frozen=True)
+class _Unbiased:
+    """The unbiased shares of the inputs.
+
+    Attributes:
+        raw, se: (k,) the shares and their standard errors; NaN where none exists.
+        ends: the intervals that each miss their share with probability alpha.
+        weight: the most people that one report counts for.
+        rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
+        inverse: whether the channel has an inverse, so that every share has an unbiased estimate.
+    """
+
+    raw: Floats
+    se: Floats
+    ends: Callable[[float], Interval]
+    weight: float
+    rough: NDArray[np.bool_]
+    warnings: tuple[str, ...]
+    inverse: bool
+
+
+def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
+    """Return the unbiased shares.
+
+    Raises:
+        NotInvertible
+    """
+    linear = solve(decoder, tally)
+    alone = linear.between is not None and not linear.between.freedom
+    warnings = (advice.ONE_DEVICE,) if alone else ()
+    return _Unbiased(linear.raw, linear.se, linear.intervals, decoder.weight, linear.rough, warnings, True)
+
+
+def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: str) -> _Unbiased:
+    """Return the unbiased shares of the inputs that a channel without an inverse distinguishes."""
+    raw = se = np.full(decoder.inputs, np.nan)
+    weight, warning = math.nan, f"{advice.WITHOUT_BARS}: {reason}"
+    if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MOST_CELLS:
+        # Conservative: every device is taken to have the largest number of reports.
+        n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.most
+        share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
+        fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
+        found = likelihood.identified_values(decoder, share, fit.share)
+        raw, se, weight = found.raw, np.sqrt(found.variance / n), found.weight
+        lost = int(np.count_nonzero(~found.identified))
+        warning = (
+            f"{advice.WITHOUT_BARS} at {lost} of {decoder.inputs} values that the channel does not distinguish: "
+            f"{reason}"
+        )
+    rough = np.zeros(decoder.inputs, dtype=np.bool_)
+    return _Unbiased(raw, se, partial(interval.normal, raw, se), weight, rough, (warning,), False)

@@ -1,0 +1,120 @@
+"""The figures of a result, with standard errors and intervals, and their rows for programs.
+
+How intervals are computed: interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aggregator.families.decoder import Floats, Integers
+
+_ERRORS = ("se", "low", "high", "simultaneous_low", "simultaneous_high")
+
+SHARE_COLUMNS = ("estimate", "raw", *_ERRORS)
+"""The numbers in a row of shares."""
+
+DIFFERENCE_COLUMNS = ("from", "to", "difference", *_ERRORS)
+"""The numbers in a row of differences."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Unbiased estimates with their standard errors and intervals.
+
+    All arrays are (k,), fractions of people; NaN where unknown.
+
+    Attributes:
+        raw: the unbiased estimates; a share may be negative or above one.
+        se: their standard errors.
+        low, high: the interval of each figure by itself.
+        all_low, all_high: simultaneous intervals.
+    """
+
+    raw: Floats
+    se: Floats
+    low: Floats
+    high: Floats
+    all_low: Floats
+    all_high: Floats
+
+    def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
+        """Return a row for each figure: some columns, then the errors; None for NaN, which JSON does not have."""
+        whole = (*columns, self.se, self.low, self.high, self.all_low, self.all_high)
+        rows = zip(*(column.tolist() for column in whole), strict=True)
+        return [{name: None if math.isnan(x) else x for name, x in zip(names, row, strict=True)} for row in rows]
+
+
+@dataclass(frozen=True)
+class Shares(Figures):
+    """Shares of people, by value or district.
+
+    Attributes:
+        share: (k,) the consistent distribution. Intervals contain it.
+    """
+
+    share: Floats
+
+    @property
+    def size(self) -> int:
+        """k, the number of shares."""
+        return len(self.share)
+
+    @property
+    def above_zero(self) -> NDArray[np.bool_]:
+        """(k,) whether the simultaneous interval is above zero, so that somebody has this value."""
+        above: NDArray[np.bool_] = self.all_low > 0
+        return above
+
+    def numbers(self) -> list[dict[str, float | None]]:
+        """Return the machine-readable form of each share.
+
+        Returns:
+            ``SHARE_COLUMNS``, as fractions; None where unknown.
+        """
+        return self._rows(SHARE_COLUMNS, self.share, self.raw)
+
+    def unbiased(self) -> Floats:
+        """Return the unbiased estimates, and consistent shares where there are none.
+
+        Returns:
+            (k,)
+        """
+        return np.where(np.isnan(self.raw), self.share, self.raw)
+
+    def of(self, order: Integers) -> Shares:
+        """Return some of the shares.
+
+        Args:
+            order: their numbers, in the order to return them.
+        Returns:
+            These shares.
+        """
+        columns = (self.raw, self.se, self.low, self.high, self.all_low, self.all_high, self.share)
+        return Shares(*(column[order] for column in columns))
+
+
+@dataclass(frozen=True)
+class Differences(Figures):
+    """Shares of one side minus those of another."""
+
+    @property
+    def sure(self) -> list[int]:
+        """The figures that differ significantly: their simultaneous interval does not contain zero."""
+        return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
+
+    @property
+    def evidence(self) -> Floats:
+        """(k,) each difference divided by half its simultaneous interval; above 1 if significant, 0 if unknown."""
+        near = np.where(self.raw > 0, self.all_low, self.all_high)
+        half = np.abs(self.raw - near)
+        return np.nan_to_num(np.divide(np.abs(self.raw), half, out=np.zeros_like(half), where=half > 0))
+
+    def numbers(self, before: Floats, after: Floats) -> list[dict[str, float | None]]:
+        """Return ``DIFFERENCE_COLUMNS`` of each difference between these shares; None where unknown."""
+        return self._rows(DIFFERENCE_COLUMNS, before, after, self.raw)

@@ -1,0 +1,40 @@
+"""The decoder that reads a campaign's tally, and the prior that its notion declares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.estimate.classes import pooled
+from aggregator.estimate.minimum import require_enough
+from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.reported import Reported
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptTally
+from aggregator.families.decoder import Decoder, Floats
+from protocol.campaign import Campaign
+from protocol.notions import Information, MutualInformation
+
+
+def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
+    """Return the decoder for a campaign's tally, and the prior of an unknown person, or None.
+
+    Raises:
+        NotEnough: too few devices for the campaign.
+    """
+    features = terms.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
+    features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
+    if tally.counts.shape != (features,):
+        raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
+    require_enough(terms, tally)
+    classes = pooled(terms, tally)
+    prior = _prior_of(terms) if classes is None else classes.prior
+    return classes or Reported.of(terms.domain).reader(terms.channel, prior), prior
+
+
+def _prior_of(terms: Campaign) -> Floats | None:
+    """Return the declared prior of a campaign for LIP or mutual information; None for other notions."""
+    if not isinstance(terms.notion, (Information, MutualInformation)):
+        return None
+    weights: Floats = np.array(terms.notion.prior, dtype=np.float64)
+    weights /= weights.sum()
+    return weights

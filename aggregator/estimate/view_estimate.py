@@ -1,0 +1,68 @@
+"""Estimates the shares of a campaign whose devices are asked for views of the answer, at every resolution."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aggregator.estimate.advice import NOTHING_FINEST, ONE_DEVICE
+from aggregator.estimate.method import MethodRefused
+from aggregator.estimate.minimum import devices_of, require_enough
+from aggregator.estimate.names import VIEW_METHODS
+from aggregator.estimate.resolutions import Views, resolutions
+from aggregator.estimate.result import Estimate, Influence
+from aggregator.estimate.screen import screen_tally
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.view_screen import screen_views
+from aggregator.inspection import view_name
+from protocol.campaign import Campaign
+
+
+def estimate_views(
+    terms: Campaign,
+    campaign_id: bytes,
+    tally: Tally,
+    method: str | None,
+    level: float,
+    forged: int | None,
+    where: str | None,
+) -> Estimate:
+    """Return the estimate of a campaign whose devices are asked for views, with all its resolutions.
+
+    Args:
+        campaign_id: empty if the campaign is not signed.
+        method: one of ``VIEW_METHODS``; None takes the first.
+        level, forged, where: as of ``estimator.estimate``.
+    Raises:
+        NotEnough, MethodRefused, NotInvertible
+    """
+    require_enough(terms, tally)
+    method = method or VIEW_METHODS[0]
+    if method not in VIEW_METHODS:
+        raise MethodRefused(
+            f"a campaign whose devices are asked for views of the answer has method {' or '.join(VIEW_METHODS)}, not "
+            f"{method[:40]!r}"
+        )
+    views = Views.of(terms, tally.by_view)
+    found = resolutions(terms, views, level=level, method=method)
+    warnings: list[str] = []
+    for one in views.asked:
+        name = view_name(terms.domain, one.view)
+        if one.linear is None:
+            warnings.append(f"no device with the view of {name} has answered: the view is left out")
+            continue
+        if one.linear.between is not None and not one.linear.between.freedom:
+            warnings.append(f"{name}: {ONE_DEVICE}")
+        warnings.extend(f"{name}: {finding}" for finding in screen_tally(one.decoder, one.tally))
+    devices = np.array([devices_of(part) for part in tally.by_view])
+    if (chosen := screen_views([view.weight for view in terms.views], devices)) is not None:
+        warnings.append(chosen)
+    weight = max(one.decoder.weight * tally.reports / one.tally.reports for one in views.asked if one.linear)
+    finest = found[-1]
+    if np.isnan(finest.raw).all():
+        warnings.append(NOTHING_FINEST)
+    return Estimate(
+        finest.raw, finest.se, finest.low, finest.high, finest.all_low, finest.all_high, finest.share,
+        terms, campaign_id, tally.reports, method, level, tally.rejected, tally.version,
+        Influence(weight, tally.reports, forged), tuple(warnings), devices_of(tally), where=where, rough=finest.rough,
+        resolutions=tuple(found),
+    )  # fmt: skip
