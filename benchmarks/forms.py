@@ -136,7 +136,7 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
                     raw = project(table.view.linear.raw)
                     figures.append([off(each, true) for each in (share, raw, table.unrelated)])
                     intervals = table.cells()
-                    held += bool(((intervals.all_low <= true) & (true <= intervals.all_high)).all())
+                    held += bool(((intervals.simultaneous_low <= true) & (true <= intervals.simultaneous_high)).all())
                     if not crowd:
                         found += table.association.significant
             mine, raw_figure, none = np.mean(figures, axis=0)

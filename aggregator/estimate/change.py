@@ -126,9 +126,8 @@ class Difference(Differences):
     def finest(self) -> DistrictDifference:
         """The differences of the values, as those of the coarser resolutions are given."""
         labels = tuple(map(self.after.label, range(len(self.raw))))
-        ends = self.low, self.high, self.all_low, self.all_high
         sides = self.before.unbiased(), self.after.unbiased()
-        return DistrictDifference(self.raw, self.se, *ends, FINEST, labels, *sides)
+        return DistrictDifference(self.raw, self.se, *self.intervals, FINEST, labels, *sides)
 
     @property
     def resolutions(self) -> tuple[DistrictDifference, ...]:

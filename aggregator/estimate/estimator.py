@@ -123,7 +123,7 @@ def estimate(
     if findings := screen_tally(decoder, tally):
         warnings += [*findings, *advice.beside_robust(terms.domain, decoder, tally, reported)]
     if method == "mmse" and tested is None:
-        warnings += advice.outside(shares, intervals.all_low, intervals.all_high, level)
+        warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, level)
     shares, raw, se = map(reported.shares, (shares, found.raw, found.se))
     if method != "linear":
         shares = reported.possible(shares)

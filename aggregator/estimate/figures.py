@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.estimate.interval import Intervals
 from aggregator.families.decoder import Floats, Integers
 
 _ERRORS = ("se", "low", "high", "simultaneous_low", "simultaneous_high")
@@ -33,20 +34,24 @@ class Figures:
         raw: the unbiased estimates; a share may be negative or above one.
         se: their standard errors.
         low, high: the interval of each figure by itself.
-        all_low, all_high: simultaneous intervals.
+        simultaneous_low, simultaneous_high: simultaneous intervals.
     """
 
     raw: Floats
     se: Floats
     low: Floats
     high: Floats
-    all_low: Floats
-    all_high: Floats
+    simultaneous_low: Floats
+    simultaneous_high: Floats
+
+    @property
+    def intervals(self) -> Intervals:
+        """The intervals."""
+        return Intervals(self.low, self.high, self.simultaneous_low, self.simultaneous_high)
 
     def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
         """Return a row for each figure: some columns, then the errors; None for NaN, which JSON does not have."""
-        whole = (*columns, self.se, self.low, self.high, self.all_low, self.all_high)
-        rows = zip(*(column.tolist() for column in whole), strict=True)
+        rows = zip(*(column.tolist() for column in (*columns, self.se, *self.intervals)), strict=True)
         return [{name: None if math.isnan(x) else x for name, x in zip(names, row, strict=True)} for row in rows]
 
 
@@ -68,7 +73,7 @@ class Shares(Figures):
     @property
     def above_zero(self) -> NDArray[np.bool_]:
         """(k,) whether the simultaneous interval is above zero, so that somebody has this value."""
-        above: NDArray[np.bool_] = self.all_low > 0
+        above: NDArray[np.bool_] = self.simultaneous_low > 0
         return above
 
     def numbers(self) -> list[dict[str, float | None]]:
@@ -95,8 +100,8 @@ class Shares(Figures):
         Returns:
             These shares.
         """
-        columns = (self.raw, self.se, self.low, self.high, self.all_low, self.all_high, self.share)
-        return Shares(*(column[order] for column in columns))
+        intervals = self.intervals.each(lambda ends: ends[order])
+        return Shares(self.raw[order], self.se[order], *intervals, self.share[order])
 
 
 @dataclass(frozen=True)
@@ -106,12 +111,12 @@ class Differences(Figures):
     @property
     def sure(self) -> list[int]:
         """The figures that differ significantly: their simultaneous interval does not contain zero."""
-        return [int(x) for x in np.flatnonzero((self.all_low > 0) | (self.all_high < 0))]
+        return [int(x) for x in np.flatnonzero((self.simultaneous_low > 0) | (self.simultaneous_high < 0))]
 
     @property
     def evidence(self) -> Floats:
         """(k,) each difference divided by half its simultaneous interval; above 1 if significant, 0 if unknown."""
-        near = np.where(self.raw > 0, self.all_low, self.all_high)
+        near = np.where(self.raw > 0, self.simultaneous_low, self.simultaneous_high)
         half = np.abs(self.raw - near)
         return np.nan_to_num(np.divide(np.abs(self.raw), half, out=np.zeros_like(half), where=half > 0))
 

@@ -28,13 +28,14 @@ class Intervals(NamedTuple):
 
     Attributes:
         low, high: the interval of each figure by itself.
-        all_low, all_high: simultaneous intervals (Bonferroni): the level holds for all figures together.
+        simultaneous_low, simultaneous_high: simultaneous intervals, whose level holds for all figures together
+            (Bonferroni).
     """
 
     low: Floats
     high: Floats
-    all_low: Floats
-    all_high: Floats
+    simultaneous_low: Floats
+    simultaneous_high: Floats
 
     @classmethod
     def of(cls, ends: Callable[[float], Interval], level: float, together: int) -> Intervals:
@@ -59,9 +60,10 @@ class Intervals(NamedTuple):
         the other values or a prior and may lie outside the interval, which is then extended to it. Intervals only
         become wider, so the coverage does not fall.
         """
-        low, all_low = (np.minimum(np.clip(np.minimum(x, 1 - se), 0, 1), share) for x in (self.low, self.all_low))
-        high, all_high = (np.maximum(np.clip(np.maximum(x, se), 0, 1), share) for x in (self.high, self.all_high))
-        return Intervals(low, high, all_low, all_high)
+        lower, upper = (self.low, self.simultaneous_low), (self.high, self.simultaneous_high)
+        low, every_low = (np.minimum(np.clip(np.minimum(end, 1 - se), 0, 1), share) for end in lower)
+        high, every_high = (np.maximum(np.clip(np.maximum(end, se), 0, 1), share) for end in upper)
+        return Intervals(low, high, every_low, every_high)
 
 
 LEAST_COUNT = 50

@@ -105,15 +105,15 @@ class Point:
 
     Attributes:
         low, high: its interval.
-        all_low, all_high: intervals that hold for all points together: the band.
+        simultaneous_low, simultaneous_high: intervals that hold for all points together: the band.
     """
 
     value: Value
     estimate: float
     low: float
     high: float
-    all_low: float
-    all_high: float
+    simultaneous_low: float
+    simultaneous_high: float
 
     def as_json(self) -> dict[str, Any]:
         """The machine-readable form."""
@@ -122,8 +122,8 @@ class Point:
             "estimate": self.estimate,
             "low": self.low,
             "high": self.high,
-            "simultaneous_low": self.all_low,
-            "simultaneous_high": self.all_high,
+            "simultaneous_low": self.simultaneous_low,
+            "simultaneous_high": self.simultaneous_high,
         }
 
 

@@ -61,7 +61,7 @@ def estimate_views(
     if np.isnan(finest.raw).all():
         warnings.append(NOTHING_FINEST)
     return Estimate(
-        finest.raw, finest.se, finest.low, finest.high, finest.all_low, finest.all_high, finest.share,
+        finest.raw, finest.se, *finest.intervals, finest.share,
         terms, campaign_id, tally.reports, method, level, tally.rejected, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), devices_of(tally), where=where, rough=finest.rough,
         resolutions=tuple(found),

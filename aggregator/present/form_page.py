@@ -117,7 +117,7 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
             tag("th", label(value), scope="row", dir="auto"),
             tag("td", percent(float(shares.share[x]), PLACES)),
             tag("td", between(shares.low[x], shares.high[x])),
-            tag("td", between(shares.all_low[x], shares.all_high[x])),
+            tag("td", between(shares.simultaneous_low[x], shares.simultaneous_high[x])),
         )
         for x, (value,) in enumerate(found.labels)
     ]

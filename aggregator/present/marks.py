@@ -63,11 +63,11 @@ def _said(found: Estimate, cut: Regions, region: int) -> str:
     """Return the text of a mark: place, share, interval, and what the region shows."""
     if not found.resolutions:
         x = int(cut.districts[region])
-        label, share, low, high = found.label(x), found.share[x], found.all_low[x], found.all_high[x]
+        label, share, low, high = found.label(x), found.share[x], found.simultaneous_low[x], found.simultaneous_high[x]
         places = decimals(found, [x])
     else:
         each, z = found.resolutions[int(cut.resolutions[region])], int(cut.districts[region])
-        label, share, low, high = each.label(z), each.share[z], each.all_low[z], each.all_high[z]
+        label, share, low, high = each.label(z), each.share[z], each.simultaneous_low[z], each.simultaneous_high[z]
         places = decimals(each, [z])
     words = f"{label}: {percent(float(share), places)}"
     if not np.isnan(low):

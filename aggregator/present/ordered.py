@@ -69,7 +69,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         add(name, percent(one.estimate, 1), f"{percent(one.low, 1)} to {percent(one.high, 1)}", held, drawn=drawn)
     for point in found.cdf:
         alone = f"{percent(point.low, 1)} to {percent(point.high, 1)}"
-        band = f"{percent(point.all_low, 1)} to {percent(point.all_high, 1)}"
+        band = f"{percent(point.simultaneous_low, 1)} to {percent(point.simultaneous_high, 1)}"
         held = "" if true is None else percent(true.up_to(point.value), 1)
         add(f"up to {value_text(point.value)}", percent(point.estimate, 1), alone, held, band=band)
     return table

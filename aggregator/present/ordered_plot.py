@@ -88,7 +88,7 @@ def ordered_figure(found: Ordered) -> Figure:
     if found.cdf:
         places = [at(point.value) for point in found.cdf]
         level = f"{100 * whole.level:.4g}%"
-        band = [point.all_low for point in found.cdf], [point.all_high for point in found.cdf]
+        band = [point.simultaneous_low for point in found.cdf], [point.simultaneous_high for point in found.cdf]
         axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{level} for all points together")
         alone = [point.low for point in found.cdf], [point.high for point in found.cdf]
         axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{level} for one point")

@@ -76,7 +76,8 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     names = trend.change.names if trend.change is not None else ()
     rows = [
         [each.labels[z], *(percent(float(side[z]), places) for side in (each.before, each.after)),
-         points(float(each.raw[z]), places), between(float(each.all_low[z]), float(each.all_high[z]), places)]
+         points(float(each.raw[z]), places),
+         between(float(each.simultaneous_low[z]), float(each.simultaneous_high[z]), places)]
         for z in shown
     ]  # fmt: skip
     sure = f"{100 * latest.level:.4g}% for all together"

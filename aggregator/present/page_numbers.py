@@ -119,7 +119,7 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
             tag("th", label(found.label(x)), *_doubtful(found, x, len(shown)), scope="row", dir="auto"),
             *(tag("td", percent(column[x], places)) for column in columns),
             tag("td", interval_text(found.low[x], found.high[x], places)),
-            tag("td", interval_text(found.all_low[x], found.all_high[x], places)),
+            tag("td", interval_text(found.simultaneous_low[x], found.simultaneous_high[x], places)),
         )
         for x in shown
     ]
@@ -149,7 +149,7 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
         columns.insert(1, np.bincount(each.districts, truth, each.size).astype(np.float64))
     rows = [
         [each.label(z), *(percent(float(column[z]), places) for column in columns),
-         interval_text(each.all_low[z], each.all_high[z], places)]
+         interval_text(each.simultaneous_low[z], each.simultaneous_high[z], places)]
         for z in shown
     ]  # fmt: skip
     more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""

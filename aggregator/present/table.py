@@ -83,7 +83,7 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
     places = decimals(each, shown)
     for z in shown:
         cells = [each.label(z), percent(each.share[z], places)]
-        cells.append(f"{percent(each.all_low[z], places)} to {percent(each.all_high[z], places)}")
+        cells.append(f"{percent(each.simultaneous_low[z], places)} to {percent(each.simultaneous_high[z], places)}")
         if truth is not None:
             cells.append(percent(float(truth[each.districts == z].sum()), places))
         drawn = bar(float(each.share[z]) / float(each.share.max()))
@@ -168,13 +168,13 @@ def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
     if found.size <= rows:
         return list(range(found.size))
     order = np.lexsort((-np.nan_to_num(found.raw), -found.share, ~found.above_zero))
-    most = rows if np.isnan(found.all_low).all() else min(rows, max(fewest, int(found.above_zero.sum())))
+    most = rows if np.isnan(found.simultaneous_low).all() else min(rows, max(fewest, int(found.above_zero.sum())))
     return [int(x) for x in order[:most]]
 
 
 def selection(found: Estimate, shown: int) -> str:
     """Return a description of the values that ``listed`` selects."""
-    if np.isnan(found.all_low).all():
+    if np.isnan(found.simultaneous_low).all():
         return f"the {shown:,} largest of {found.size:,} values"
     sure = int(found.above_zero.sum())
     words = f"{sure:,} of {found.size:,} values are surely above zero, all {100 * found.level:.4g}% intervals together"
@@ -185,12 +185,12 @@ def selection(found: Estimate, shown: int) -> str:
 
 def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
     """Return whether a selected value's share may be zero."""
-    return shown < found.size and not found.above_zero[x] and not math.isnan(found.all_low[x])
+    return shown < found.size and not found.above_zero[x] and not math.isnan(found.simultaneous_low[x])
 
 
 def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
     """The intervals to show: each value's own where all are shown, simultaneous ones where the largest were picked."""
-    return (found.low, found.high) if shown == found.size else (found.all_low, found.all_high)
+    return (found.low, found.high) if shown == found.size else (found.simultaneous_low, found.simultaneous_high)
 
 
 def interval_name(found: Estimate, shown: int) -> str:

@@ -108,7 +108,7 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
     if trend.change is not None:
         change = trend.change.at(place.resolution)
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
-        near, far = (change.low, change.high) if own else (change.all_low, change.all_high)
+        near, far = (change.low, change.high) if own else (change.simultaneous_low, change.simultaneous_high)
         words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
         colour = TRUTH if x in change.sure else INK
         axes.annotate(
@@ -135,7 +135,7 @@ def draw_difference(found: Difference, path: Path) -> None:
     places = np.arange(len(shown))
     figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
-    names = ("low", "high") if own else ("all_low", "all_high")
+    names = ("low", "high") if own else ("simultaneous_low", "simultaneous_high")
     for shift, side, name, colour in (
         (-0.2, found.before, found.names[0], SHARE),
         (0.2, found.after, found.names[1], LATER),
@@ -153,7 +153,7 @@ def draw_difference(found: Difference, path: Path) -> None:
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
     raw, low, high = (np.array([getattr(each, end)[x] for each, x in told]) for end in ("raw", *names))
     known = ~np.isnan(low)
-    sure = np.array([each.all_low[x] > 0 or each.all_high[x] < 0 for each, x in told])
+    sure = np.array([each.simultaneous_low[x] > 0 or each.simultaneous_high[x] < 0 for each, x in told])
     for chosen, colour in ((~sure & known, INK), (sure & known, TRUTH)):
         right.hlines(places[chosen], low[chosen], high[chosen], color=colour, lw=1.5)
         for limit in (low, high):

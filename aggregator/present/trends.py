@@ -111,7 +111,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
         places = places_of(each, [z])
         cells = [each.labels[z], *([""] if in_course else [])]
         cells += [percent(side[z], places) for side in (each.before, each.after)]
-        cells += [points(each.raw[z], places), between(each.all_low[z], each.all_high[z], places)]
+        cells += [points(each.raw[z], places), between(each.simultaneous_low[z], each.simultaneous_high[z], places)]
         cells += [""] * (len(table.columns) - len(cells) - 1)
         table.add_row(*map(Text, [*cells, "*"]))
     table.add_section()
@@ -138,7 +138,10 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
                 each.labels[z],
                 *(percent(float(side[z]), places) for side in (each.before, each.after)),
             ]
-            cells += [points(float(each.raw[z]), places), between(each.all_low[z], each.all_high[z], places)]
+            cells += [
+                points(float(each.raw[z]), places),
+                between(each.simultaneous_low[z], each.simultaneous_high[z], places),
+            ]
             table.add_row(*map(Text, cells))
     lines = [f"{len(found):,} changes from a span to the next are sure, {level} intervals of {count:,} steps together"]
     if any(step.coarser for step in trend.steps):
@@ -302,7 +305,7 @@ def selection(found: Difference, shown: int) -> str:
 
 def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
     """The intervals to show: each value's own where all are shown, simultaneous ones where some were picked."""
-    return (found.low, found.high) if shown == len(found.raw) else (found.all_low, found.all_high)
+    return (found.low, found.high) if shown == len(found.raw) else (found.simultaneous_low, found.simultaneous_high)
 
 
 def interval_name(found: Difference, shown: int) -> str:

@@ -290,7 +290,7 @@ def test_classes_end_to_end(study_of, tmp_path) -> None:
     found = estimate(signed, made.tally(signed), level=0.999)
     np.testing.assert_array_equal(pooled(signed.terms, made.tally(signed)).members, [0.5, 0.4, 0.1])
     shares = truth.shares(signed.terms.domain)
-    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
 
 
 def test_people_without_a_named_class_are_spread_evenly() -> None:
@@ -328,7 +328,7 @@ def test_own_priors_end_to_end(study_of, tmp_path) -> None:
     assert by_prior == pytest.approx({priors[0]: 1 / 2, priors[1]: 1 / 3, priors[2]: 1 / 6})
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
     again = made.tally(signed, period=0)
     np.testing.assert_array_equal(np.sort(again.counts), np.sort(tally.counts))
     assert made.tally(signed, period=2).reports == 0

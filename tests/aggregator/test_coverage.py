@@ -105,7 +105,9 @@ def of_items(mechanism, people, surveys, rng):
         told[told >= ITEMS] = ITEMS + rng.integers(PADDING, size=int((told >= ITEMS).sum()))
         counts = features(channel, np.bincount(told, minlength=BASKET.size), rng)
         one = estimate(terms, Tally(counts, people))
-        found.append((covered(one.low, one.high, truth), covered(one.all_low, one.all_high, truth) == 1))
+        found.append(
+            (covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1)
+        )
     return found
 
 
@@ -121,7 +123,9 @@ def of_changes(mechanism, moves, surveys, rng):
         sides = [Side(name, terms, counted(table[np.arange(800), y], np.arange(800), key)) for name, y in
                  (("a", x), ("b", later))]  # fmt: skip
         one = difference(*sides, method="linear", paired=True)
-        found.append((covered(one.low, one.high, truth), covered(one.all_low, one.all_high, truth) == 1))
+        found.append(
+            (covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1)
+        )
     return found
 
 

@@ -173,9 +173,9 @@ def test_shares_leave_out_who_skipped() -> None:
         found = question_shares(margin(crowd(truth, 4_000, rng, channels_of()), 1), skippable=True)
         assert len(found.share) == 3
         assert found.share.sum() == pytest.approx(1)
-        assert (found.all_low <= found.low).all()
-        assert (found.high <= found.all_high).all()
-        held += int(((found.all_low <= true) & (true <= found.all_high)).all())
+        assert (found.simultaneous_low <= found.low).all()
+        assert (found.high <= found.simultaneous_high).all()
+        held += int(((found.simultaneous_low <= true) & (true <= found.simultaneous_high)).all())
     # 100 crowds at 95% or more: 5 standard deviations below is 84.
     assert held >= 84
 
@@ -231,7 +231,7 @@ def test_intervals_of_all_cells_hold_together(crowds: int, least: int) -> None:
         for pair in PAIRS:
             table = truth.sum(axis=3 - sum(pair)).ravel()
             cells = cross(views, *pair).cells()
-            held[pair] += int(((cells.all_low <= table) & (table <= cells.all_high)).all())
+            held[pair] += int(((cells.simultaneous_low <= table) & (table <= cells.simultaneous_high)).all())
     assert min(held.values()) >= least, held
 
 
@@ -258,7 +258,7 @@ def test_shares_within_a_row_are_of_its_people() -> None:
     for _ in range(100):
         found = cross(crowd(truth, 20_000, rng, channels_of()), 0, 1)
         row = found.within(0, 0, skippable=(False, True))
-        held += int(((row.all_low <= true) & (true <= row.all_high)).all())
+        held += int(((row.simultaneous_low <= true) & (true <= row.simultaneous_high)).all())
         assert row.share.sum() == pytest.approx(1)
         assert np.allclose(row.share, found.share[0, :3] / found.share[0, :3].sum())
     column = found.within(1, 2)

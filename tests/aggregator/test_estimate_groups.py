@@ -101,7 +101,7 @@ def test_intervals_hold_where_devices_repeat_themselves(name, restless):
         assert (found.se >= naive.se).all()
         right.append(covered(found.low, found.high, P))
         wrong.append(covered(naive.low, naive.high, P))
-        together.append(covered(found.all_low, found.all_high, P) == 1)
+        together.append(covered(found.simultaneous_low, found.simultaneous_high, P) == 1)
     assert np.mean(right) > 0.92
     assert np.mean(together) > 0.9
     assert np.mean(wrong) < (0.6 if restless == 0 else 0.75)
@@ -186,7 +186,7 @@ def test_reports_of_one_device_have_no_error():
     features = memo(CHANNELS["response"], 1, rng)[0][np.array([0] * 40 + [1] * 10)]
     tally = counted(features, np.zeros(50, dtype=int), np.array([7]))
     found = estimate(terms, tally)
-    assert np.isnan([found.se, found.low, found.high, found.all_low, found.all_high]).all()
+    assert np.isnan([found.se, found.low, found.high, found.simultaneous_low, found.simultaneous_high]).all()
     assert any("one device" in warning for warning in found.warnings)
     assert found.as_json()["values"][0]["se"] is None
     assert np.isnan(query.weighted(terms, tally, [1, 2, 3, 4]).low)
@@ -263,7 +263,7 @@ def changes_covered(name, moves, surveys):
         (before, after), change = two_periods(channel, rng, 800, moves)
         found = difference(Side("a", terms, before), Side("b", terms, after), method="linear", paired=True)
         alone.append(covered(found.low, found.high, change))
-        together.append(covered(found.all_low, found.all_high, change) == 1)
+        together.append(covered(found.simultaneous_low, found.simultaneous_high, change) == 1)
     return np.mean(alone), np.mean(together)
 
 

@@ -140,7 +140,7 @@ def test_ranges_add_up_and_lie_in_their_intervals() -> None:
     for one in (*found.bins, found.above, found.between, *found.cdf):
         assert 0 <= one.low <= one.estimate <= one.high <= 1
     assert [one.estimate for one in found.cdf] == sorted(one.estimate for one in found.cdf)
-    assert all(one.all_low <= one.low and one.high <= one.all_high for one in found.cdf)
+    assert all(one.simultaneous_low <= one.low and one.high <= one.simultaneous_high for one in found.cdf)
     said = found.as_json()
 
     assert {"from", "to", "estimate", "low", "high"} == set(said["above"])

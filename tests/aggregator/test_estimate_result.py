@@ -131,10 +131,10 @@ def test_an_estimate_says_what_it_is_made_of():
     found = estimate(LDP, counted)
     np.testing.assert_array_equal(found.raw, decoder_of(LDP.channel).invert(counted.counts / 300))
     np.testing.assert_array_equal(found.share, distribution.project(found.raw))
-    assert (found.all_low <= found.low).all()
-    assert (found.high <= found.all_high).all()
-    assert found.all_low.min() >= 0
-    assert found.all_high.max() <= 1
+    assert (found.simultaneous_low <= found.low).all()
+    assert (found.high <= found.simultaneous_high).all()
+    assert found.simultaneous_low.min() >= 0
+    assert found.simultaneous_high.max() <= 1
     assert found.method == "projection"
 
 
@@ -142,8 +142,8 @@ def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk():
     """The intervals for all k values together are each value's own at alpha / k   (Bonferroni)."""
     counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     together, alone = estimate(LDP, counted, level=0.96), estimate(LDP, counted, level=0.99)
-    np.testing.assert_allclose(together.all_low, alone.low)
-    np.testing.assert_allclose(together.all_high, alone.high)
+    np.testing.assert_allclose(together.simultaneous_low, alone.low)
+    np.testing.assert_allclose(together.simultaneous_high, alone.high)
 
 
 def test_a_wider_level_gives_wider_intervals():
@@ -333,7 +333,7 @@ def test_a_tally_of_43750_values_is_estimated():
     asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
     found = estimate(asked, tally(channel, np.full(43_750, 1 / 43_750), 1_000_000))
     assert found.share.sum() == pytest.approx(1)
-    assert (found.all_high >= found.high).all()
+    assert (found.simultaneous_high >= found.high).all()
 
 
 # ---- queries
@@ -445,4 +445,4 @@ def test_no_interval_shrinks_to_a_point_at_the_border():
     assert found.raw[0] + 3 * found.se[0] < 0
     assert found.low[0] == 0
     assert found.high[0] == pytest.approx(max(found.se[0], found.share[0]))
-    assert found.all_high[0] >= found.high[0]
+    assert found.simultaneous_high[0] >= found.high[0]

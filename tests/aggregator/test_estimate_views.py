@@ -112,7 +112,7 @@ def test_shares_of_nested_resolutions_add_up():
             assert np.bincount(each.districts, found.share) == pytest.approx(each.share, abs=1e-12)
             assert (each.low <= each.share).all()
             assert (each.share <= each.high).all()
-            assert (each.all_low <= each.low).all()
+            assert (each.simultaneous_low <= each.low).all()
 
 
 def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
@@ -219,7 +219,7 @@ def covered(terms, people, numbers, crowds, seed):
         for each in found.resolutions:
             truth = np.bincount(each.districts, people)
             parts.append([((each.low <= truth) & (truth <= each.high)).mean(),
-                          ((each.all_low <= truth) & (truth <= each.all_high)).all()])  # fmt: skip
+                          ((each.simultaneous_low <= truth) & (truth <= each.simultaneous_high)).all()])  # fmt: skip
         held = np.array(parts) / crowds if held is None else held + np.array(parts) / crowds
     return held
 
@@ -309,7 +309,9 @@ def test_intervals_of_a_change_hold_for_all_views_together(moves):
         of_squares = np.bincount(district(terms, terms.views[0]), change)
         sides = [(found, change), (found.coarser[0], of_squares)]
         alone.append([((one.low <= truth) & (truth <= one.high)).mean() for one, truth in sides])
-        together.append([((one.all_low <= truth) & (truth <= one.all_high)).all() for one, truth in sides])
+        together.append(
+            [((one.simultaneous_low <= truth) & (truth <= one.simultaneous_high)).all() for one, truth in sides]
+        )
     assert (np.mean(alone, axis=0) > 0.93).all()
     assert (np.sum(together, axis=0) >= 8).all()
 
@@ -380,8 +382,8 @@ def test_a_reader_can_name_a_district():
         place_of(terms, "nowhere")
     one, every = (trend(signed, SPANS, tallies, only=only) for only in (place, None))
     alone, among = (each.change.at("3") for each in (one, every))
-    assert alone.all_low.tolist() == alone.low.tolist() == among.low.tolist()
-    assert among.all_low[3] < among.low[3]
+    assert alone.simultaneous_low.tolist() == alone.low.tolist() == among.low.tolist()
+    assert among.simultaneous_low[3] < among.low[3]
     told = one.as_json()
     assert [row["value"] for row in told["change"]["resolutions"][0]["values"]] == [name]
     assert told["change"]["values"] == told["spans"][0]["values"] == []

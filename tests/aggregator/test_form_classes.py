@@ -165,7 +165,7 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     )
     assert estimate(*within(made, tally, "guests"), where="guests").where == "guests"
     mine, theirs = estimate(made, tally), estimate(alone, together)
-    for name in ("raw", "se", "share", "low", "high", "all_low", "all_high"):
+    for name in ("raw", "se", "share", "low", "high", "simultaneous_low", "simultaneous_high"):
         assert np.allclose(getattr(mine, name), getattr(theirs, name), atol=1e-9), name
     assert [worth.mse for worth in view_worths(made)] == pytest.approx([worth.mse for worth in view_worths(alone)])
 
@@ -237,7 +237,7 @@ def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Ge
 UNRELATED = np.multiply.outer(np.multiply.outer([0.4, 0.3, 0.2, 0.1], [0.3, 0.5, 0.2]), [0.5, 0.3, 0.2])
 """(4, 3, 3) a law of age, vote (the last: skipped) and home without association."""
 
-FIGURES = ("share", "raw", "se", "low", "high", "all_low", "all_high")
+FIGURES = ("share", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
 def assert_alike(mine: FormEstimate, theirs: FormEstimate) -> None:
@@ -322,8 +322,8 @@ def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -
     assert not difference.paired
     assert np.allclose(difference.raw, second.shares.raw - first.shares.raw)
     assert np.allclose(difference.se, np.hypot(first.shares.se, second.shares.se))
-    assert (difference.all_low <= difference.low).all()
-    assert (difference.high <= difference.all_high).all()
+    assert (difference.simultaneous_low <= difference.low).all()
+    assert (difference.high <= difference.simultaneous_high).all()
     assert [row["to"] for row in difference.rows()] == second.shares.raw.tolist()
 
 
@@ -342,7 +342,9 @@ def test_classes_that_are_alike_seldom_differ_and_have_no_association(crowds: in
             sides = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))  # noqa: B023
             alike[kind] += not sides.differences[0].sure
             for place, (_, side) in enumerate(sides.sides):
-                held[kind, place] += bool(((side.shares.all_low <= true) & (true <= side.shares.all_high)).all())
+                held[kind, place] += bool(
+                    ((side.shares.simultaneous_low <= true) & (true <= side.shares.simultaneous_high)).all()
+                )
                 if side.association is not None:
                     found[place] += side.association.significant
     assert held.min() >= least, held

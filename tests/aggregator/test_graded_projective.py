@@ -234,5 +234,5 @@ def test_from_the_draft_to_the_estimate(tmp_path):
     assert ingest(study, [tmp_path / "all.htr", tmp_path / "one.htr"], now=terms.opens).accepted == 401
     found = estimate(signed, study.tally(signed), level=0.999)
     for x, share in ((0, 241 / 401), (500, 160 / 401), (7, 0)):
-        assert found.all_low[x] <= share <= found.all_high[x]
+        assert found.simultaneous_low[x] <= share <= found.simultaneous_high[x]
     assert found.raw[500] > 4 * found.se[500]

@@ -83,7 +83,7 @@ def test_item_sets_end_to_end(tmp_path, mechanism: str) -> None:
     found = estimate(signed, tally, level=0.999)
     holders = truth.shares(terms.domain)
     assert found.size == len(holders) == len(ITEMS)
-    assert ((found.all_low <= holders) & (holders <= found.all_high)).all()
+    assert ((found.simultaneous_low <= holders) & (holders <= found.simultaneous_high)).all()
     assert [row["value"] for row in found.as_json()["values"]] == list(ITEMS)
 
     worth = np.array([1.0, 2.0, 3.0, 4.0, 5.0])

@@ -117,7 +117,7 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
         np.testing.assert_allclose(cells[: channel.outputs], law, atol=1e-12)
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
 
 
 def test_an_offered_channel_end_to_end(tmp_path):
@@ -140,5 +140,5 @@ def test_an_offered_channel_end_to_end(tmp_path):
     assert (tally.reports, tally.rejected["bad-output"]) == (600, 1)
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
     assert pooled(signed.terms, tally).members.sum() == pytest.approx(1)

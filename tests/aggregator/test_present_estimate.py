@@ -93,7 +93,7 @@ def test_what_surely_occurs_comes_first():
     p[[7, 150]] = 0.5, 0.1
     shown = found(MANY, p, n=60_000)
     shown = dataclasses.replace(shown, share=np.where(np.arange(200) == 3, 0.2, shown.share))  # noise that stands out
-    sure = np.flatnonzero(shown.all_low > 0)
+    sure = np.flatnonzero(shown.simultaneous_low > 0)
     assert list(sure) == [7, 150]
     text = printed(estimate_table(shown))
     words = " ".join(text.split())
@@ -103,7 +103,7 @@ def test_what_surely_occurs_comes_first():
     assert "simultaneous 95% interval" in text
     rows = item_rows(text)
     assert [row.split()[1] for row in rows[:3]] == ["7", "150", "3"]
-    assert percent(float(shown.all_low[7]), 2) in rows[0]
+    assert percent(float(shown.simultaneous_low[7]), 2) in rows[0]
     assert ["may be zero" in row for row in rows] == [False] * 2 + [True] * 8
     told = {row["value"]: row["above_zero"] for row in csv.DictReader(io.StringIO(estimate_csv(shown)))}
     assert {name for name, above in told.items() if above == "True"} == {"item 7", "item 150"}

@@ -92,8 +92,8 @@ def test_marks_are_the_regions_and_say_their_numbers(name):
         label = each.map.label(GRID, z) if one.resolutions else one.label(z)
         assert title.startswith(f"{label}: ")
         assert any(
-            f": {percent(each.share[z], places)}, interval {percent(each.all_low[z], places)} to "
-            f"{percent(each.all_high[z], places)}" in title
+            f": {percent(each.share[z], places)}, interval {percent(each.simultaneous_low[z], places)} to "
+            f"{percent(each.simultaneous_high[z], places)}" in title
             for places in (1, 2, 3, 4)
         )
         assert ("may be empty" in title) == (not cut.holds[region])

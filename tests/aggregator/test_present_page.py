@@ -196,7 +196,7 @@ def test_every_number_of_the_estimate_is_on_the_page(kind):
 def test_a_long_page_says_what_it_leaves_out():
     """Of 300 values that may all be zero 200 are in the table, marked, and the page says so."""
     parsed, found, text = written(campaign(MANY))
-    assert not (found.all_low > 0).any()
+    assert not (found.simultaneous_low > 0).any()
     together = "0 of 300 values are surely above zero, all 95% intervals together; {} more are shown that may be zero."
     assert together.format(200) in parsed.text
     assert text.count("may be zero</span></th>") == 200

@@ -85,8 +85,8 @@ def test_no_share_lies_outside_its_own_interval(wrong):
         found = estimate(lip(), crowds[0], method=method)
         assert (found.low <= found.share).all()
         assert (found.share <= found.high).all()
-        assert (found.all_low <= found.share).all()
-        assert (found.share <= found.all_high).all()
+        assert (found.simultaneous_low <= found.share).all()
+        assert (found.share <= found.simultaneous_high).all()
 
 
 def test_what_the_reports_added_is_said(wrong):

@@ -79,7 +79,9 @@ def test_the_intervals_of_all_steps_hold_together():
     change = np.array([-0.03, 0, 0, 0.03])
     for _ in range(30):
         found = trend(SIGNED, SPANS, panel(rng, 400, 4, 0.03), steps=True)
-        held += all(((step.all_low <= change) & (change <= step.all_high)).all() for step in found.steps)
+        held += all(
+            ((step.simultaneous_low <= change) & (change <= step.simultaneous_high)).all() for step in found.steps
+        )
     assert held >= 25
 
 
@@ -91,12 +93,12 @@ def test_steps_and_ends_are_differences():
     sides = [Side(span.words, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]
     for step, *pair in zip(found.steps, sides[:-1], sides[1:], strict=True):
         alone = difference(*pair, paired=True, level=1 - 0.05 / 12)
-        np.testing.assert_allclose((step.all_low, step.all_high), (alone.low, alone.high))
+        np.testing.assert_allclose((step.simultaneous_low, step.simultaneous_high), (alone.low, alone.high))
     back = difference(sides[3], sides[1], paired=True)
     np.testing.assert_array_equal(found.change.raw, back.raw)
-    np.testing.assert_array_equal(found.change.all_low, back.all_low)
+    np.testing.assert_array_equal(found.change.simultaneous_low, back.simultaneous_low)
     one = trend(SIGNED, SPANS, tallies, only=Place(FINEST, 2))
-    np.testing.assert_array_equal(one.change.all_low, one.change.low)
+    np.testing.assert_array_equal(one.change.simultaneous_low, one.change.low)
     assert len(one.as_json()["change"]["values"]) == 1
     with pytest.raises(ValueError, match="two of the spans"):
         trend(SIGNED, SPANS, tallies, ends=(SPANS[0], Span(7, 7)))

@@ -312,4 +312,4 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     assert (result.accepted, sum(result.rejected.values())) == (people, 0)
     found = estimate(signed, study.tally(signed))
     shares = np.array(truth.counts) / people
-    assert ((found.all_low <= shares) & (shares <= found.all_high)).all()
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()
