@@ -1,15 +1,14 @@
 """The device: all that an app does with a store, from opening it to forgetting.
 
-Every method is one decision of the person or of the device's owner. Opening, caps, answers and forgetting are here; the
-other methods are inherited from the folders that they are about:
+Every method is one decision of the person or of the device's owner. Opening, caps, answers and forgetting are here. The
+other methods are inherited from the folder that each is about:
 
     campaigns/membership    join, accept, terms, addresses, close_early
     campaigns/agreements    consent, choose_class, choose_prior, enrolment, present_code
     campaigns/trust         trust_author, distrust_author
     disclosure/disclosures  preview, exposure, transcript, prior
 
-What agreeing does: campaigns/consent. What an answer does: answers/answering. Where rows are kept: records,
-store/sqlite.
+Implementation of consent: campaigns/consent. Of answers: answers/answering. The tables: records, store/sqlite.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:  # loaded with the first key
 
 
 class Device(Membership, Disclosures):
-    """One device's store, open. Use it in a ``with`` statement, or ``close`` it.
+    """A device with an open store. Use it in a ``with`` statement, or ``close`` it.
 
     Attributes:
         outbox: the envelopes that wait to leave.
@@ -59,18 +58,19 @@ class Device(Membership, Disclosures):
 
         Args:
             place: a folder of its own, or ":memory:" for a device that ends with the process.
-            trust: public keys, 32 bytes each or with a name, of the authors whose campaigns may be joined in this
-                session, beside those that the store keeps (``trust_author``).
-            budget: the owner's caps. They are kept, and can only be tightened: the lower of two caps holds.
-            key_store: keeps the device's secret and the store's checkpoint. None takes the one that the store was made
-                with; for a new store files of its folder, and on Android the Keystore. A keyring is used only if named.
+            trust: public keys of authors, 32 bytes each or with a name. Their campaigns may be joined until the device
+                is closed, in addition to those of the authors that the store keeps (``trust_author``).
+            budget: the owner's caps. They are stored, and can only be tightened: the lower of two caps holds.
+            key_store: keeps the device's secret and the store's checkpoint. None means the key store that the store was
+                created with; a new store uses files in its folder, and on Android the Keystore. A keyring is used only
+                if it is passed.
         Returns:
             The open device; use it in a ``with`` statement, or close it.
         Raises:
-            KeyRefused: a key nobody should trust.
-            StoreRestored: the store is an older state or a copy of itself, and what was spent since is not in it.
-            StoreDamaged: the store does not hold what was written into it. ``adopt`` goes on with either.
-            StoreError
+            KeyRefused: one of the keys must not be trusted.
+            StoreRestored: the store is an old state or a copy, so it lacks later spending. ``adopt`` continues with it.
+            StoreDamaged: the database is damaged. ``adopt`` continues without it.
+            StoreError: the store cannot be opened.
         """
         trusted = tuple(map(_author_key, trust))
         device = cls(_opened(place, urandom, key_store), trusted, clock, urandom)
@@ -95,17 +95,20 @@ class Device(Membership, Disclosures):
     ) -> Self:
         """Continue with a store that was restored, copied or damaged; a store that can be opened is not changed.
 
-        Everything joined is forgotten: answers, prior, memo, queue and consents. All that was reserved counts as spent,
-        by the store or by its checkpoint, whichever is more; the caps stay, and so do the keys, unless the secret is
-        lost with another machine. Spending that cannot be attributed to a campaign counts in each one. A damaged
-        database is moved to ``quarantine-1`` or the next, until something is forgotten; the slots it had used are lost
-        with it, and the study refuses what it has seen. No other process may use the folder meanwhile.
+        All campaigns are forgotten: answers, prior, memo, queue and consents. The amount reserved counts as spent,
+        according to the store or its checkpoint, whichever is higher. The caps stay. The keys stay too, unless the
+        secret was lost with another machine. Spending that cannot be attributed to a campaign counts in each one.
 
-        The arguments are those of ``open``; where a database is damaged or gone, name the key store as at the start.
+        A damaged database is moved to ``quarantine-1`` (or the next free number) until a campaign is forgotten. Its
+        record of used slots is lost, and the study refuses a report for a slot that it has seen. No other process may
+        use the folder meanwhile.
+
+        The arguments are those of ``open``; if the database is damaged or missing, pass the key store of the first
+        opening.
         Returns:
             The open device.
         Raises:
-            StoreError: neither database nor checkpoint says what was spent.
+            StoreError: neither the database nor the checkpoint records the spending.
         """
         opened = partial(cls.open, place, trust, budget, key_store=key_store, clock=clock, urandom=urandom)
         try:
@@ -116,12 +119,12 @@ class Device(Membership, Disclosures):
             adopt(place, urandom, int(clock()), key_store)
         return opened()
 
-    # The owner's caps, and spending under them
+    # Budget
 
     def tighten(self, policy: BudgetPolicy) -> None:
-        """Add caps; where there is one already, the lower one holds.
+        """Add caps; of two caps of the same kind, the lower one holds.
 
-        A cap below what is reserved already holds at once: nothing more is answered until a campaign is forgotten.
+        A cap below the amount already reserved holds at once: answers are refused until a campaign is forgotten.
 
         Args:
             policy: the caps to add, in nats; rounded down to nanonats.
@@ -133,12 +136,12 @@ class Device(Membership, Disclosures):
 
     @property
     def budget(self) -> Budget:
-        """The caps in force, what was spent, and what remains."""
+        """The caps in force, and the amounts spent and remaining."""
         return self.records.caps.budget()
 
     @property
     def ledger(self) -> list[LedgerEntry]:
-        """Everything that was reserved, spent, released or carried, oldest first."""
+        """All ledger entries (reserved, charged, released or carried), oldest first."""
         return self.records.ledger.entries()
 
     # Answers
@@ -146,46 +149,46 @@ class Device(Membership, Disclosures):
     def answer(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Receipt:
         """Draw, charge, sign and queue one answer, in one transaction.
 
-        The same reading again with the same value is the same report again: the same bytes, no cost, nothing queued.
-        In another reading or period the same value is a new report of the same output, at no cost; in a campaign with
-        transcripts it is drawn anew, at the same cost as any.
+        Repeating a reading with the same value returns the same report: the same bytes, no cost, nothing queued. In
+        another reading or period, the same value gives a new report of the same output, at no cost. In a campaign with
+        transcripts every answer is drawn anew, at full cost.
 
         Args:
-            reading: which of the period's answers this is, 0 .. answers_per_period - 1; they go forward, and one that
-                was passed over is not gone back to. None is the next one, and in a campaign of one answer a period
-                always reading 0.
+            campaign_id: of a joined campaign, 16 bytes.
+            value: the answer. For a form, a mapping from the names of the questions that this device is asked
+                (``Terms.asked_names``) to answers.
+            reading: index of the answer in its period, 0 .. answers_per_period - 1. Indices only increase: a skipped
+                one cannot be used later. None takes the next one; in a campaign with one answer per period always 0.
         Returns:
-            The signed report, its place, and what was charged now, in nats.
+            The signed report, its period and slot, and the amount charged now, in nats.
         Raises:
-            NotInDomain: the question does not allow this value. The text does not repeat it. Of a form the value is a
-                mapping from the names of the questions that this device is asked (``Terms.asked_names``) to answers;
-                one that is missing and cannot be skipped is named, and so is one that is not asked.
-            OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` once its author
-                closed it), or the clock went back before
-                the consent or the latest report of a transcript.
-            ConsentMissing
-            QuotaReached: all readings of the period are given, or this one is: with another value, or it waits to be
+            NotInDomain: the question does not allow this value. The text does not repeat the value. For a form, it
+                names a question whose answer is missing or was not asked for.
+            OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` after its author
+                closed it), or the clock shows a time before the consent or before the latest report of a transcript.
+            ConsentMissing: the person has not agreed to the campaign.
+            QuotaReached: all readings of the period are used, or this one is: with another value, or it waits to be
                 bundled.
-            BudgetRefused: the owner lowered a cap below what is reserved, whatever the value.
-            OutboxFull: too much waits to leave, whatever the value.
-            StoreError: nothing was charged and nothing left.
-            ValueError: a reading that no period has.
+            BudgetRefused: the owner lowered a cap below the amount reserved; this does not depend on the value.
+            OutboxFull: the queue is full; this does not depend on the value.
+            StoreError: nothing was charged or sent.
+            ValueError: no period has this reading.
         """
         return give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=False)
 
     def collect(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Collected:
-        """Draw, charge and keep one answer, in one transaction, to be sealed by ``bundle`` together with others.
+        """Draw, charge and store one answer, in one transaction; ``bundle`` seals it later, together with others.
 
-        The arguments and what is raised are those of ``answer``, but:
+        Arguments and errors are those of ``answer``, except:
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
             value: the answer.
             reading: as in ``answer``.
         Returns:
-            The reading's place, and what was charged now, in nats.
+            The period and slot of the reading, and the amount charged now, in nats.
         Raises:
-            CampaignError: a campaign with transcripts, where every report has one output.
+            CampaignError: the campaign has transcripts, so each report has exactly one output.
             OutboxFull: 4,096 readings wait to be bundled, whatever the value.
         """
         given = give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=True)
@@ -197,23 +200,24 @@ class Device(Membership, Disclosures):
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            A number of readings, 0 .. 4,096.
+            0 .. 4,096.
         """
         return self.records.readings.waiting(self.records.campaigns.number(campaign_id))
 
     def bundle(self, campaign_id: bytes) -> int:
-        """Seal and queue a campaign's waiting readings in one transaction; neighbouring ones share a signature.
+        """Seal and queue a campaign's waiting readings in one transaction; readings in consecutive slots share a
+        signature.
 
-        A bundle has at most 4,096 outputs, and fewer where an envelope holds no more. How many there are and how long
-        they are depends on which readings were collected, and not on the values. A campaign that closed meanwhile is
-        bundled all the same: reports of periods that are over are taken.
+        A report has at most 4,096 outputs, or fewer if the envelope is full before. The number and length of the
+        reports depend on which readings were collected, and not on the values. The campaign may have closed meanwhile:
+        studies accept reports for periods that are over.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            the number of reports; what the outbox had no room for stays collected.
+            The number of reports. Readings that did not fit into the outbox stay collected.
         Raises:
-            OutboxFull: nothing was sealed, and all stays collected.
+            OutboxFull: nothing was sealed; all readings stay collected.
             UnknownCampaign, StoreError
         """
         return bundle(self.records, campaign_id)
@@ -224,22 +228,22 @@ class Device(Membership, Disclosures):
         """Delete a campaign, or all: answers, prior, memo, queue and consent, and their bytes in the store's files.
 
         Spending stays counted, as if all answers had been different, and the rest of the reserve is released. So the
-        remaining budget depends on how often the person was asked, not on the answers. The slots already used stay
-        used, so joining again neither refills a budget nor answers a period twice. A campaign with transcripts in which
-        anything was answered cannot be answered again: its transcript is deleted too.
+        remaining budget depends on the number of answers, not on the answers themselves. Used slots stay used, so
+        joining again neither refills a budget nor answers a period twice. If a campaign with transcripts had an answer,
+        it cannot be answered again, since its transcript is deleted too.
 
         Args:
-            campaign_id: of one joined campaign; None forgets all of them.
+            campaign_id: of one joined campaign, 16 bytes; None forgets all of them.
         Raises:
             UnknownCampaign: this device has not joined it.
-            StoreError: deleted, but old bytes could not be cleared yet.
+            StoreError: the rows are deleted, but their old bytes could not be erased yet.
         """
         records, now = self.records, self._now()
         with self._store.transaction():
             for known in records.campaigns.ids() if campaign_id is None else [campaign_id]:
                 campaign = records.campaigns.number(known)
-                latest, told = records.consents.told_at_most(campaign, records.readings.used(campaign))
-                records.ledger.fold(campaign, max(now, latest), told)
+                latest, worst_case = records.consents.worst_case(campaign, records.readings.used(campaign))
+                records.ledger.fold(campaign, max(now, latest), worst_case)
                 records.memo.forget(campaign)
                 records.readings.forget(campaign)
                 records.transcripts.forget(campaign)
@@ -249,16 +253,17 @@ class Device(Membership, Disclosures):
         self._store.compact()
 
     def set_clock(self) -> list[bytes]:
-        """Accept the clock's present time, if it was ahead before.
+        """Accept the clock's current time as correct, if the clock was ahead before.
 
         A device treats the time of its latest answer as past, and a unit does not answer until the clock shows a later
-        time. This method resets only that: spending and used slots stay. With window caps, answers under later dates
-        count in addition to the worst case from now on.
+        time. This method resets only that time: spending and used slots stay. Under window caps, the cost of answers
+        with later dates is added to the worst case from now on.
 
         Returns:
-            ids of the campaigns that had a later time; transcripts still go on only after their latest report.
+            Ids of the campaigns whose recorded time was later. A transcript still continues only after its latest
+            report.
         Raises:
-            BudgetRefused: a window's cap leaves no room: wait, or forget a campaign.
+            BudgetRefused: a window cap leaves no room: wait, or forget a campaign.
         """
         return set_clock(self.records, self._now())
 
@@ -266,7 +271,7 @@ class Device(Membership, Disclosures):
         """Return facts about this store for its owner, by name.
 
         Returns:
-            By a short description, what was found; for people to read, and not a contract.
+            Values by a short description. The wording is for people and may change.
         """
         from edge_sdk.doctor import facts  # rarely needed, so loaded here
 
@@ -282,10 +287,10 @@ def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], key_
 
 
 def _author_key(key: bytes | AuthorKey) -> AuthorKey:
-    """A key that a session trusts.
+    """Return a key as a trusted author's key.
 
     Raises:
-        KeyRefused: a key nobody should trust.
+        KeyRefused: the key must not be trusted.
     """
     from protocol.keys import AuthorKey
 

@@ -1,9 +1,9 @@
 """The errors that only a device raises.
 
-Each error is one decision of the device's owner, of the campaign's terms, or of the machine underneath, so that an app
-can act on the class and show the text. No text contains a person's value, prior or key.
+Each error class has one cause: a decision of the device's owner, the campaign's terms, or the machine. So an app can
+act on the class and show the text. No text contains a person's value, prior or key.
 
-What is wrong with bytes from outside: ``protocol.errors``.
+Errors about bytes from outside: ``protocol.errors``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from protocol.errors import CampaignError, HalftruthError, NotYet
 
 
 class BudgetRefused(HalftruthError):
-    """The owner's caps leave no room. Names the cap and both numbers."""
+    """The owner's caps leave no room. The text names the cap and both amounts."""
 
 
 class ConsentMissing(HalftruthError):
@@ -20,11 +20,11 @@ class ConsentMissing(HalftruthError):
 
 
 class QuotaReached(HalftruthError):
-    """All answers of this period are given."""
+    """All answers of this period are used."""
 
 
 class UnknownCampaign(HalftruthError):
-    """No campaign of this id was joined, or more than one could be meant."""
+    """The campaign is not joined, or the given id fits more than one."""
 
 
 class NothingQueued(HalftruthError):
@@ -36,11 +36,11 @@ class OutboxFull(NotYet):
 
 
 class AddressRefused(HalftruthError):
-    """An address that cannot be used: not https, not an address, or not the campaign's address."""
+    """The address cannot be used: not https, not an address, or not the campaign's address."""
 
 
 class InvitationRefused(CampaignError):
-    """A study sent another key or campaign than the link names, or the link leads where its author did not sign."""
+    """The study sent another key or campaign than the link names, or the author did not sign the link's address."""
 
 
 class StoreError(HalftruthError):

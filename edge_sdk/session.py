@@ -1,6 +1,6 @@
-"""One store, open: its tables, and the clock and the random source that every decision gets.
+"""An open store with its tables, its clock and its random source.
 
-The methods for apps are in device, and in the faces that it inherits: campaigns/membership, campaigns/agreements,
+The methods for apps are in device and in the classes that it inherits from: campaigns/membership, campaigns/agreements,
 campaigns/trust, disclosure/disclosures.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # loaded with the first campaign: an app that shows its ledge
 
 
 class Session:
-    """An open store. Use it in a ``with`` statement, or ``close`` it.
+    """An open store, and the authors that are trusted until it is closed.
 
     Attributes:
         outbox: the envelopes that wait to leave.

@@ -1,4 +1,4 @@
-"""Points in time as text, in one form wherever the device names one."""
+"""The text form of all times that the device shows."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import time
 
 
 def moment(seconds: int) -> str:
-    """A time in UTC seconds, for people: "2026-03-01 12:00:00 UTC"."""
+    """Return a time in UTC seconds as text for people, such as "2026-03-01 12:00:00 UTC"."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

@@ -1,8 +1,8 @@
-"""Turns a value into a charge, an output and a report.
+"""Turn a value into a charge, an output and a report.
 
 An answer is one transaction. Charge, draw, memo, signature, queued envelope and prior are on the disk together before
-anything is handed out, so a crash may cost one report and never hides one. An answer may also be collected: all but
-signed, it waits in the store until a bundle puts one signature under many.
+the report is returned, so a crash may lose one report, and no report leaves uncharged. An answer may also be collected:
+it is drawn and charged, and waits in the store until a bundle signs several outputs at once.
 
 The level protects which values a person holds. It does not protect the fact that an answer changed: an unchanged answer
 repeats its output, so an observer of all periods sees changes and returns to an earlier value.
@@ -12,8 +12,7 @@ same number of random bytes is always drawn, before the value is used, and all r
 have the same length. Every answer except a retry adds one output, even if the value is unchanged. A retry names the
 reading of the period and gets the same bytes.
 
-How a report is drawn and sealed: campaigns/joined. Which slots are filled: slots. What fits under the caps:
-budget/caps.
+Drawing and sealing a report: campaigns/joined. Filled slots: slots. Comparison with the caps: budget/caps.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def give(
     """Implement ``Device.answer`` and, if ``collect`` is set, ``Device.collect``.
 
     Returns:
-        what became of the answer; its envelope is b"" where it is collected.
+        The result of the answer; its envelope is b"" if it is collected.
     """
     joined = records.campaigns.find(campaign_id)
     terms = joined.campaign
@@ -110,7 +109,7 @@ def give(
 
 
 def bundle(records: Records, campaign_id: bytes) -> int:
-    """``Device.bundle``."""
+    """Implement ``Device.bundle``."""
     joined = records.campaigns.find(campaign_id)
     sealed = 0
     with records.store.transaction():
@@ -134,7 +133,7 @@ def known_past(records: Records, campaign_id: bytes) -> int:
 
     Raises:
         UnknownCampaign
-        ConsentMissing: nobody agreed, or it was forgotten since.
+        ConsentMissing: the person has not agreed, or the campaign was forgotten.
     """
     joined, campaign = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     consent = records.consents.find(campaign)
@@ -144,7 +143,7 @@ def known_past(records: Records, campaign_id: bytes) -> int:
 
 
 def set_clock(records: Records, now: int) -> list[bytes]:
-    """``Device.set_clock``."""
+    """Implement ``Device.set_clock``."""
     with records.store.transaction():
         ahead, late = 0, []
         for campaign_id in records.campaigns.ids():

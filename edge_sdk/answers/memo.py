@@ -1,9 +1,9 @@
 """The memo: the output drawn for each value of a person, and the slot of its latest report.
 
-Each value's output is drawn once per campaign and kept, so repeated reports cannot be averaged. There is one
-row for each value, however often it is given; rows hold true answers and are the store's secrets.
+Each value's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. There is
+one row per value, also if the value is given often. Rows hold true answers and are the store's secrets.
 
-How often each value was given, as a prior: disclosure/posterior.
+The counts of values as a prior: disclosure/posterior.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ class Receipt:
 
     Attributes:
         campaign_id, period, slot: the place of the output.
-        envelope: the signed report that carries it, as it was queued.
-        cost_nanonats: what was charged now.
+        envelope: the signed report that carries it, as queued.
+        cost_nanonats: the amount charged now.
         repeated: whether this report was queued before; then nothing was charged or queued now.
     """
 
@@ -41,7 +41,7 @@ class Collected:
 
     Attributes:
         campaign_id, period, slot: the place of its output.
-        cost_nanonats: what was charged now.
+        cost_nanonats: the amount charged now.
         repeated: whether this reading was given before; then nothing was charged now.
     """
 

@@ -1,10 +1,10 @@
 """The slots of each period that are filled, and the outputs that wait to be bundled.
 
-A reading fills one slot. A slot is filled once and never given back, so the number of reports of a device reveals how
-often it was asked, and nothing about the values. What filled the slots of the latest period is remembered, for a retry
-to get the same bytes; earlier ones are forgotten once they are sealed, so a year of hourly readings stays small.
+A reading fills one slot. A slot is filled once and never released, so the number of a device's reports reveals the
+number of readings, and nothing about the values. The inputs of the latest period's slots are stored, so that a retry
+gets the same bytes. Earlier ones are deleted once they are sealed, so a year of hourly readings stays small.
 
-Drawn outputs: memo. When a slot may be filled, and its cost: answering.
+Drawn outputs: memo. Conditions and cost of filling a slot: answering.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WAITS = 0
 
 @dataclass(frozen=True)
 class Filled:
-    """The content of a slot. Its repr shows the input: it is a secret of the store.
+    """The content of a slot. Its repr shows the input, which is a secret of the store.
 
     Attributes:
         x: the input.
@@ -35,7 +35,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Run:
-    """A run of outputs that wait in neighbouring slots of one period.
+    """Outputs that wait in consecutive slots of one period.
 
     Attributes:
         period, slot: of the first.
@@ -127,10 +127,10 @@ class Readings:
             )
 
     def runs(self, campaign: int, most: int) -> list[Run]:
-        """Return the waiting outputs, in order, as runs of neighbouring slots.
+        """Return the waiting outputs, in order, as runs of consecutive slots.
 
         Args:
-            most: the longest run; a longer one comes as several.
+            most: maximum length of a run; a longer one is split.
         """
         rows = self.store.rows(
             "SELECT reading.period, reading.slot, y FROM reading JOIN memo USING (campaign, x) "

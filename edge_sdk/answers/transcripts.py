@@ -1,9 +1,9 @@
 """The transcripts of one store: the earlier reports of campaigns whose next channel depends on them.
 
-A transcript is public, since its reports are, and the device keeps it only because the next report is drawn by it.
-Periods must increase: a report for the latest report's period or an earlier one could not be decoded.
+A transcript is public, because its reports are. The device keeps it because the channel of the next report depends on
+it. Periods must increase: a report for the latest report's period or an earlier one could not be decoded.
 
-How a report follows from the earlier ones: campaigns/joined, and protocol.notions.transcript.
+The channel after earlier reports: campaigns/joined, protocol.notions.transcript.
 """
 
 from __future__ import annotations

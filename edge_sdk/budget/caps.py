@@ -1,9 +1,9 @@
 """The owner's caps in one store, and the check that a campaign fits under them.
 
-A cap is only ever tightened. It is compared with what the ledger and the consents commit to, never with what the
-answers were.
+A cap can only be tightened. It is compared with the amounts in the ledger and the consents, which do not depend on the
+answers.
 
-What is compared, and why: policy. Where what was spent is written: ledger.
+The comparison: policy. The record of spending: ledger.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Caps:
         require_room(windows, standing, self._ledger.carried(), Commitment.once(ahead), now)
 
     def require_kept(self, campaign: int) -> None:
-        """Return if no cap was lowered below what is reserved.
+        """Return if no cap was lowered below the amount reserved.
 
         Raises:
             BudgetRefused

@@ -1,6 +1,6 @@
 """The consents of one store: the campaign, the person's role, and the worst case of each.
 
-What agreeing does: campaigns/consent. What the costs are compared with: budget/caps.
+Recording a consent: campaigns/consent. Comparing costs with the caps: budget/caps.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from protocol.errors import BadData, CampaignError
 
 @dataclass(frozen=True)
 class Consent:
-    """One consent.
+    """A person's consent to one campaign.
 
     Attributes:
-        time: when, UTC seconds.
-        dither: of all their numbers in the campaign; a secret.
-        role: what they answer as.
-        commitment: what it can cost.
-        choice: nanonats that the choice of their class was charged.
+        time: UTC seconds.
+        dither: secret random bytes for rounding numbers, the same for all answers in the campaign.
+        role: the class or declared prior that they answer under.
+        commitment: the maximum cost.
+        choice: nanonats charged for the random choice of their class or prior.
         latest: the time of the latest answer; before the first answer, the time of the consent.
         floor: a lower bound of the current time: that of the consent, or the start of the latest answer's period. It is
             wrong only if the clock ran ahead.
@@ -95,9 +95,10 @@ class Consents:
             "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, campaign
         )
 
-    def told_at_most(self, campaign: int, answers: int) -> tuple[int, int]:
-        """Return (time of the latest answer, nanonats that this many answers cost if all differ);
-        (0, 0) without a consent."""
+    def worst_case(self, campaign: int, answers: int) -> tuple[int, int]:
+        """Return (time of the latest answer, nanonats that this many answers cost if all differ); (0, 0) without a
+        consent.
+        """
         row = self.store.row("SELECT latest, choice, cost, inputs FROM consent WHERE campaign = ?", campaign)
         if row is None:
             return 0, 0
@@ -109,12 +110,12 @@ class Consents:
         self.store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
 
     def declared(self, campaign: int) -> Role | None:
-        """Return what was declared in a campaign, even if the campaign was forgotten."""
+        """Return the role with the declared prior, even if the campaign was forgotten; None if none was declared."""
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
         return None if row is None else Role(None, *_declaration(row[0]))
 
     def holding(self, campaign: int, asked: Role) -> Role:
-        """Return the role in which the prior and the level hold that were declared first, if any were.
+        """Return the role ``asked``, with the prior and the level that were declared first, if any were.
 
         The study keeps the first declared prior, so reports under another one could not be decoded.
 
@@ -129,7 +130,7 @@ class Consents:
         return replace(known, place=asked.place)
 
     def declare(self, campaign: int, asked: Role) -> Role:
-        """Store what a role declares unless there is a declaration already; return the role that holds.
+        """Store the prior of a role unless one is declared already; return the role that holds.
 
         Raises:
             CampaignError: another one was declared before.

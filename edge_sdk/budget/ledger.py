@@ -1,4 +1,4 @@
-"""The ledger: append-only rows of what was reserved, charged, released and carried.
+"""The ledger: append-only rows of amounts reserved, charged, released and carried.
 
 Rows are only added, and all facts about the budget are sums of rows.
 
@@ -8,7 +8,7 @@ Rows are only added, and all facts about the budget are sums of rows.
 Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
 replaced by one ``carry`` row, with the cost that they have if all answers differ.
 
-Whether something may be spent: policy. How an old copy of the ledger is noticed: rollback/checkpointing.
+Decisions about spending: policy. Detection of an old copy of the ledger: rollback/checkpointing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LedgerEntry:
 
     @property
     def nats(self) -> float:
-        """The level in nats, for print."""
+        """The level in nats, for display."""
         return exact.nats(self.nanonats)
 
 
@@ -55,7 +55,7 @@ class Ledger:
         self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
 
     def entries(self) -> list[LedgerEntry]:
-        """All rows, oldest first."""
+        """Return all rows, oldest first."""
         rows = self.store.rows(
             "SELECT time, id, kind, nanonats FROM ledger JOIN known ON known.number = campaign ORDER BY ledger.number"
         )
@@ -91,16 +91,16 @@ class Ledger:
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
         return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, EntryKind.CARRY)}
 
-    def fold(self, campaign: int, time: int, told: int) -> None:
+    def fold(self, campaign: int, time: int, worst_case: int) -> None:
         """Replace a campaign's charges by one carry row and release its reserve; part of the caller's transaction.
 
         Args:
             time: of the latest answer, or later.
-            told: nanonats that its answers would have cost if all values had been different. At least this much is
-                carried, so that the remaining budget does not reveal how many different values there were.
+            worst_case: nanonats that its answers would have cost if all values had been different. At least this much
+                is carried, so that the remaining budget does not reveal the number of different values.
         """
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)
-        carried = max(charged, told)
+        carried = max(charged, worst_case)
         unspent = self.committed(campaign) - self.spent(campaign) - (carried - charged)
         self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", campaign, EntryKind.CHARGE)
         if carried:

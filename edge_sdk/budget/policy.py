@@ -1,11 +1,11 @@
 """Decides whether a campaign fits under the owner's caps.
 
 The decision depends on a campaign's worst case, never on its actual cost. The whole worst case is committed
-when the person consents, so whether a device answers later cannot depend on what it answered before.
+when the person consents, so whether a device answers later cannot depend on its earlier answers.
 
     committed = reserved at consents - released by forgetting = spent + still reserved
 
-The functions are pure and take integers in nanonats. The numbers are kept in: caps, consents, ledger.
+The functions are pure and take integers in nanonats. Storage of the amounts: caps, consents, ledger.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from edge_sdk.errors import BudgetRefused
 from protocol import exact
 
 DEFAULT_LIFETIME = 8 * exact.NANONATS
-"""The lifetime cap of a device whose owner never named one: eight answers at 1 nat.
+"""The lifetime cap of a device whose owner never set one: eight answers at 1 nat.
 
 Above about 8 nats an observer's odds can change by a factor of 3,000, so a lifetime bound protects little.
 """
@@ -30,9 +30,9 @@ class BudgetPolicy:
     """The caps of the device's owner, in nats; None sets no cap.
 
     Attributes:
-        lifetime: for everything this device ever answers; 8 nats until the owner names another.
-        per_campaign: for one campaign, however often it is forgotten and joined again.
-        window: (seconds, nats) for any stretch of that many seconds.
+        lifetime: for all answers of this device; 8 nats until the owner sets another.
+        per_campaign: for one campaign, also if it is forgotten and joined again.
+        window: (seconds, nats) for any interval of this length.
     """
 
     lifetime: float | None = None
@@ -46,7 +46,7 @@ class BudgetPolicy:
         """Return the caps of this policy in nanonats, rounded down.
 
         Returns:
-            One cap for each that the policy names; empty if it names none.
+            One cap for each attribute that is set.
         """
         named = []
         if self.lifetime is not None:
@@ -152,12 +152,12 @@ def require_room(
 ) -> None:
     """Return if ``asked`` fits under every cap together with all existing commitments; else raise.
 
-    What forgotten campaigns spent counts in a window as if it had been spent when they were forgotten, which errs
-    towards privacy; a draw is never made before its consent (see ``Device.answer``), so what was spent a whole
-    window before the consent shares no window with it.
+    The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
+    towards privacy. A draw is never made before its consent (see ``Device.answer``), so spending a whole window before
+    the consent shares no window with the draw.
 
     Args:
-        carried: (time, spent) of forgotten campaigns.
+        carried: (time, nanonats spent) of forgotten campaigns.
     Raises:
         BudgetRefused
     """
@@ -180,7 +180,7 @@ def require_room(
 def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
     """Return if the existing commitments keep the caps; else raise. This fails only if the owner lowered a cap later.
 
-    Looks at consents and never at answers, so it stops a device at the same moment whatever was answered.
+    The check uses consents and never answers, so it stops a device at the same moment for all answers.
 
     Raises:
         BudgetRefused
@@ -199,7 +199,7 @@ def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
 
 @dataclass(frozen=True)
 class Budget:
-    """The amounts spent, reserved and remaining: secrets of the person. ``nanonats`` are exact, nats for print."""
+    """The amounts spent, reserved and remaining: secrets of the person. ``nanonats`` are exact, nats for display."""
 
     caps: tuple[Cap, ...]
     spent_nanonats: int

@@ -1,6 +1,6 @@
 """The person's decisions about a campaign: consent, class, prior, enrolment and code.
 
-What each of them does to the store: consent. What they cost before they are made: disclosure/declaration.
+Implementation: consent. The cost of declaring a prior, before it is declared: disclosure/declaration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Agreements(Session):
     """The part of ``Device`` that records a person's decisions about campaigns."""
 
     def consented(self, campaign_id: bytes) -> bool:
-        """Whether the person agreed to a joined campaign.
+        """Return whether the person agreed to a joined campaign.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -41,19 +41,20 @@ class Agreements(Session):
         Agreeing again changes nothing.
 
         Args:
-            as_class: the person's class, in a campaign that has classes. It is public, and no answer may decide it;
-                ``choose_class`` has one chosen that fits a person's secrets.
-            prior: how likely each value is for the person, as whole numbers above zero, in a campaign for people's own
-                priors. By agreeing they declare it openly, and it holds for good.
-            level: nats, with a prior: at most the campaign's level, and then the person's own. It is declared with the
-                prior, so no answer may decide it.
+            campaign_id: of a joined campaign, 16 bytes.
+            as_class: the person's class, in a campaign with classes. It is public and must not depend on an answer;
+                ``choose_class`` chooses one at random by the person's history.
+            prior: the weight of each value for the person, as whole numbers above zero, in a campaign for people's own
+                priors. Consent declares it publicly and permanently.
+            level: the person's own level in nats, with a prior; at most the campaign's level. It is declared with the
+                prior, so it must not depend on an answer.
         Raises:
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
-            CampaignError: no such class; or the person agreed or declared otherwise before.
-            ReportError, NotInDomain: not a prior that can be declared, or of other values.
+            CampaignError: the class is unknown, or the person agreed to another class or declared another prior before.
+            ReportError, NotInDomain: the prior cannot be declared, or is over other values.
             BudgetRefused: the worst case does not fit under the caps.
-            OutboxFull: too much waits to leave, and the device could not be introduced.
-            OutsideSchedule: it is over.
+            OutboxFull: the queue has no room for the enrolment.
+            OutsideSchedule: the campaign is over.
         """
         joined, now = self._open_now(campaign_id)
         agree(self.records, joined, now, self._urandom, as_class, prior, level)
@@ -64,22 +65,24 @@ class Agreements(Session):
 
             the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1)
 
-        It is drawn once and charged ``level`` at once, beside the worst case of any class; a person who agreed already
-        keeps their class. After forgetting, it is drawn and charged anew.
+        The class is drawn once, and ``level`` is charged at once. The caps must leave room for it and for the most
+        expensive class. A person who agreed before keeps their class. After forgetting, the class is drawn and charged
+        anew.
 
         Args:
+            campaign_id: of a joined campaign with classes, 16 bytes.
             level: nats that the choice may reveal.
             history: counts of the person's values; None takes this device's answers to campaigns with the same
                 question. It never leaves the device.
         Returns:
-            the class.
+            The class.
         Raises:
             CampaignError: the campaign has no classes with priors.
-            NotionError: a level that protects nothing or measures nothing.
-            NotInDomain: the history is of other values.
-            BudgetRefused: the choice and the costliest class do not fit under the caps.
-            OutboxFull: too much waits to leave, and the device could not be introduced.
-            OutsideSchedule: it is over.
+            NotionError: the level is outside the allowed range.
+            NotInDomain: the history has other values.
+            BudgetRefused: the choice and the most expensive class do not fit under the caps.
+            OutboxFull: the queue has no room for the enrolment.
+            OutsideSchedule: the campaign is over.
         """
         joined, now = self._open_now(campaign_id)
         return choose(self.records, joined, now, self._urandom, level, history)
@@ -87,17 +90,17 @@ class Agreements(Session):
     def declaration(
         self, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
     ) -> Declaration:
-        """Return what declaring a prior of one's own says, promises and costs; nothing is stored, drawn or charged.
+        """Return the promise and the costs of declaring a personal prior; nothing is stored, drawn or charged.
 
         Args:
             campaign_id: of a joined campaign for people's own priors, 16 bytes.
-            prior: as for ``consent``; None for the one that was declared before or, before any, for the even one.
+            prior: as for ``consent``; None for the prior declared before, or the uniform prior if none was.
             level: as for ``consent``.
         Returns:
-            For each value what an observer who believes the declaration could believe after a report, and the costs.
+            For each value, the range of posteriors of an observer who believes the declaration; and the costs.
         Raises:
-            CampaignError: the campaign asks for no prior; or another one was declared before, and holds.
-            ReportError, NotInDomain: not a prior that can be declared, or of other values.
+            CampaignError: the campaign asks for no prior, or another one was declared before and holds.
+            ReportError, NotInDomain: the prior cannot be declared, or is over other values.
         """
         from edge_sdk.disclosure.declaration import declaration
 
@@ -111,23 +114,24 @@ class Agreements(Session):
 
             the nearest of k + 1 with probability e^level / (e^level + k), each other with 1 / (e^level + k)
 
-        The list has the even prior and, for each value, the one that gives it three quarters. It is drawn once, charged
-        ``level`` at once, beside the worst case of any prior of the list, and then public for good: a prior that was
-        declared before holds, also after forgetting, and nothing is drawn or charged.
+        The list has the uniform prior and, for each value, the prior that gives this value three quarters. The prior is
+        drawn once, and ``level`` is charged at once. The caps must leave room for it and for the most expensive prior
+        of the list. The chosen prior is public and permanent: a prior that was declared before holds, even after
+        forgetting, and then nothing is drawn or charged.
 
         Args:
             campaign_id: of a joined campaign for people's own priors, 16 bytes.
-            level: nats that the choice may tell.
+            level: nats that the choice may reveal.
             history: as in ``choose_class``.
         Returns:
             The declared weights by label.
         Raises:
             CampaignError: the campaign asks for no prior.
-            NotionError: a level that protects nothing or measures nothing.
-            NotInDomain: the history is of other values.
-            BudgetRefused: the choice and the costliest prior of the list do not fit under the caps.
-            OutboxFull: too much waits to leave, and the device could not be introduced.
-            OutsideSchedule: it is over.
+            NotionError: the level is outside the allowed range.
+            NotInDomain: the history has other values.
+            BudgetRefused: the choice and the most expensive prior of the list do not fit under the caps.
+            OutboxFull: the queue has no room for the enrolment.
+            OutsideSchedule: the campaign is over.
         """
         joined, now = self._open_now(campaign_id)
         prior = choose_prior(self.records, joined, now, self._urandom, level, history)
@@ -147,17 +151,17 @@ class Agreements(Session):
         return joined.enrolment()
 
     def present_code(self, campaign_id: bytes, code: str) -> None:
-        """Keep the code by which the study of an enrolled campaign lets this device in; ``send`` redeems it.
+        """Store the code that admits this device to a campaign for enrolled devices; ``send`` redeems it.
 
-        It is redeemed with the first upload after consent, whose enrolment the device then sends itself, and forgotten
-        once the study has let the device in. Another code replaces one that the study refused.
+        The first upload after consent redeems it, together with the device's enrolment. The code is deleted once the
+        study has admitted the device. Another code replaces one that the study refused.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
-            code: as the invitation has it.
+            code: as written in the invitation.
         Raises:
-            CampaignError: no code; or the campaign takes reports of anybody.
+            CampaignError: the text is not a code, or the campaign accepts reports from every device.
             UnknownCampaign: this device has not joined it.
-            OutboxFull
+            OutboxFull: the queue has no room for the enrolment.
         """
         present_code(self.records, self.records.campaigns.find(campaign_id), code)

@@ -1,9 +1,9 @@
-"""The device's own audit: the levels of a campaign under every notion, by the same functions as on the desk.
+"""The device's own audit: the levels of a campaign under every notion, by the functions that the desk uses too.
 
 The device does not rely on the author's audit. It computes every level again from the campaign's integers. With the
 person's history as prior, the audit also states levels that the author cannot know. The result never leaves the device.
 
-How a level is computed: protocol.levels. What an answer would tell: disclosure/posterior.
+Computing a level: protocol.levels. Posteriors after a report: disclosure/posterior.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class OwnAudit:
     """The findings of the device's audit.
 
     Attributes:
-        campaign: whose channel.
-        view: the place of the view that is audited.
+        campaign: the audited campaign.
+        view: index of the audited view.
         survey: the levels, of the inputs of that view.
         own: whether the prior is the person's history; else it is uniform.
     """
@@ -43,7 +43,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     """Audit a campaign.
 
     Args:
-        history: how many reports were of each value, by its label; none where the device never answered.
+        history: number of reports by label of the value; empty or None if the device never answered.
         view: index of the device's view; None takes the view that is nearest to its bound.
     """
     domain, level = campaign.domain, campaign.notion.level

@@ -1,9 +1,9 @@
-"""The authors whose campaigns the owner of a store lets in, each with the name that the owner sees.
+"""The authors whose campaigns the owner of a store accepts, each with a name to show.
 
-A key is trusted because the owner was handed it by somebody they trust. A campaign that came with a link is not enough:
-its author is trusted for that campaign alone, whose row keeps the key.
+The owner receives a key from somebody they trust. A link alone is not enough: the author of its campaign is trusted for
+that campaign only, and the key is stored with the campaign.
 
-What decides is the key. The name is for people.
+Decisions depend on the key only. The name is for people.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # loaded with the first key
 
 
 MOST_KEY_BYTES = 1024
-"""Longer files are not read to their end: no key's line is as long."""
+"""Number of bytes read from a file; the line of a key is shorter."""
 
 
 class Authors:
@@ -28,33 +28,33 @@ class Authors:
         self.store = store
 
     def all(self) -> list[AuthorKey]:
-        """Return the keys, by name."""
+        """Return the keys, ordered by name."""
         rows = self.store.rows("SELECT public, name FROM trusted ORDER BY name, public")
         if not rows:
-            return []  # an app's first start pays for no key
+            return []  # without loading the module of keys at an app's first start
         from protocol.keys import AuthorKey
 
         return [AuthorKey(public, name) for public, name in rows]
 
     def name(self, public: bytes) -> str:
-        """Return the name of a trusted key; "" of one without a name, and of one that is not trusted."""
+        """Return the name of a trusted key; "" if it has no name or is not trusted."""
         row = self.store.row("SELECT name FROM trusted WHERE public = ?", public)
         return "" if row is None else str(row[0])
 
     def add(self, author: AuthorKey) -> None:
-        """Trust a key from now on; of one that is trusted already, keep the new name."""
+        """Trust a key; if it is trusted already, replace its name."""
         self.store.execute("INSERT OR REPLACE INTO trusted VALUES (?, ?)", author.public, author.name)
 
     def remove(self, public: bytes) -> None:
-        """Trust a key no more."""
+        """Stop trusting a key."""
         self.store.execute("DELETE FROM trusted WHERE public = ?", public)
 
 
 def key_file(path: Path) -> AuthorKey:
-    """The author's key of a file, with its name.
+    """Return the author's key in a file, with its name.
 
     Raises:
-        KeyRefused: not a key's line.
+        KeyRefused: the file does not hold the line of a key.
         OSError: the file cannot be read.
     """
     from protocol.keys import AuthorKey

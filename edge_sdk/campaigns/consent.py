@@ -3,8 +3,8 @@
 All costs are fixed at consent, and so is the role. Answers, earlier values and draws never decide whether consent is
 granted. A class or a declared prior may be chosen from the person's history, once, at random, and that is charged.
 
-What a role is: campaigns/role. The rows of a consent: budget/consents. What fits under the caps: budget/caps. Answers
-under a consent: answers/answering.
+Roles: campaigns/role. The rows of a consent: budget/consents. Comparison with the caps: budget/caps. Answers under a
+consent: answers/answering.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def agree(
     prior: Mapping[str, int] | None,
     level: float | None,
 ) -> None:
-    """``Device.consent``, to a campaign that is not over."""
+    """Implement ``Device.consent``, for a campaign that is not over."""
     from protocol.domain import DITHER_BYTES
 
     asked = Role(
@@ -66,7 +66,7 @@ def choose(
     level: float,
     history: Mapping[str, int] | None,
 ) -> str:
-    """``Device.choose_class``, in a campaign that is not over."""
+    """Implement ``Device.choose_class``, for a campaign that is not over."""
     from protocol import exact, personal
     from protocol.domain import DITHER_BYTES
     from protocol.notions import require_level
@@ -98,7 +98,7 @@ def choose_prior(
     level: float,
     history: Mapping[str, int] | None,
 ) -> tuple[int, ...]:
-    """``Device.choose_prior``, in a campaign that is not over."""
+    """Implement ``Device.choose_prior``, for a campaign that is not over."""
     from protocol import exact, personal
     from protocol.domain import DITHER_BYTES
     from protocol.notions import require_level
@@ -124,7 +124,7 @@ def choose_prior(
 
 
 def present_code(records: Records, joined: Joined, code: str) -> None:
-    """``Device.present_code``."""
+    """Implement ``Device.present_code``."""
     if joined.campaign.enrolment == "open":
         raise CampaignError(f"{joined.campaign.title!r} takes reports from every device, without a code")
     from protocol import link  # loads hashlib, whose digests a unit selects first
@@ -147,7 +147,7 @@ def no_consent(joined: Joined) -> ConsentMissing:
 
 
 def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
-    """Reserve, charge the choice of class or prior, and write the consent down; part of the caller's transaction."""
+    """Reserve, charge the choice of class or prior, and store the consent; part of the caller's transaction."""
     if joined.campaign.transcript and records.readings.used(campaign):
         raise CampaignError(
             f"{joined.campaign.title!r} was forgotten after an answer, and its transcript with it; a later answer "
@@ -165,19 +165,19 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
 
 
 def introduces(records: Records, joined: Joined, campaign: int) -> bool:
-    """Whether the device sends its enrolment itself: where anybody may answer, or by a code."""
+    """Return whether the device sends its enrolment itself: the campaign is open, or the person has a code."""
     return joined.campaign.enrolment == "open" or bool(records.outbox.code(campaign))
 
 
 def _require_introduction(records: Records, joined: Joined, campaign: int) -> None:
-    """Refuse if the queue has no room for the enrolment, which is equally long in every class."""
+    """Refuse if the queue has no room for the enrolment, which has the same length in every class."""
     if introduces(records, joined, campaign):
         records.outbox.require_room(joined.longest_enrolment)
 
 
 def _history(records: Records, joined: Joined) -> list[int]:
-    """Return the number of reports of each value, over all campaigns of the device that ask for the same answer
-    uncoarsened.
+    """Return the number of reports of each value, over all campaigns of the device with the same domain and no
+    coarsening.
     """
     from protocol.views import Identity
 

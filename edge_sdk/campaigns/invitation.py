@@ -3,7 +3,7 @@
 The study is not trusted. The link names the campaign and its author's key, so a study that sends another campaign or
 key is refused here, before anything is stored.
 
-What a link is: ``protocol.link``. Who fetches it: transport/download. What joining does: ``Device.accept``.
+Links: ``protocol.link``. Fetching: transport/download. Joining: ``Device.accept``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Invitation:
     """A link, the signed campaign and the author's key that it names; the campaign's signature is not verified yet.
 
     Attributes:
-        link: as the person was handed it.
+        link: as the person received it.
         data: the campaign's signed bytes.
-        author: the public key that the link's fingerprint is of, 32 bytes.
+        author: the public key with the link's fingerprint, 32 bytes.
     """
 
     link: Link

@@ -1,10 +1,9 @@
 """A campaign that a device joined: its verified terms, and the device's own key for it.
 
-A joined campaign can turn an input and random bytes into a sealed report, and knows nothing of stores, clocks or
-budgets. It is made from signed bytes alone, so the channel is audited at every start of a process, on the integers that
-are then sampled.
+A joined campaign turns an input and random bytes into a sealed report. It does not use stores, clocks or budgets. It is
+made from signed bytes alone, so each process audits the channel again, on the integers that are then sampled.
 
-When a report may be made: answers/answering.
+Conditions for a report: answers/answering.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class Joined:
         """Verify, parse and audit a signed campaign, and derive the device's key for it.
 
         Raises:
-            BadData: at the stage that fails.
+            BadData: a check failed.
         """
         signed = open_campaign(data, trusted)
         return cls(signed, SigningKey.for_campaign(device_secret, signed.id))
@@ -69,14 +68,14 @@ class Joined:
         """Return the campaign with the channel for a report in ``period``, which depends on the earlier reports.
 
         Args:
-            earlier: (period, packed output) of these.
+            earlier: (period, packed output) of the earlier reports.
         """
         notion = self.campaign.transcript
         if notion is None:
             return self
         bits = self.campaign.output_bits
-        told = [(then, unpack(packed, 1, bits)[0]) for then, packed in earlier]
-        return replace(self, expected=notion.prior_after(told, period))
+        outputs = [(then, unpack(packed, 1, bits)[0]) for then, packed in earlier]
+        return replace(self, expected=notion.prior_after(outputs, period))
 
     @cached_property
     def view(self) -> int:
@@ -113,13 +112,13 @@ class Joined:
 
     @property
     def complete(self) -> bool:
-        """Whether the role has everything that the campaign asks for."""
+        """Whether the role has the class or the prior that the campaign asks for."""
         own = isinstance(self.campaign.notion, OwnPrior)
         return (self.role.place is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
 
     @property
     def _place(self) -> int:
-        """The index of the class, 0 if there are none; before one is named, of the class with the highest cost."""
+        """The index of the person's class; 0 without classes; before consent, that of the most expensive class."""
         if self.role.place is not None:
             return self.role.place
         return max(range(max(1, len(self.campaign.classes))), key=self.campaign.worst_case_of)
@@ -169,7 +168,7 @@ class Joined:
 
     @property
     def commitments(self) -> list[Commitment]:
-        """The commitments of the views in this person's class, the costliest first; a plain campaign has one.
+        """The commitments of the views in this person's class, the most expensive first; a plain campaign has one.
 
         All of them must fit under the caps, whichever view the device has: whether a device takes part must not reveal
         its view.
@@ -202,7 +201,7 @@ class Joined:
         )
 
     def draw(self, x: int, rand: bytes) -> bytes:
-        """An output for ``x``, packed."""
+        """Return an output for ``x``, packed."""
         law = self.channel
         if self.campaign.classes:  # reports show the class: each class has different outputs
             first = self._place * law.inputs
@@ -211,8 +210,11 @@ class Joined:
         return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)
 
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
-        """The sealed report of outputs in neighbouring slots, each packed by itself; the same bytes for the same
-        arguments."""
+        """Return the sealed report of outputs in consecutive slots; the same arguments give the same bytes.
+
+        Args:
+            packed: the outputs, each packed by itself.
+        """
         together, bits = packed[0], self.campaign.output_bits
         if len(packed) > 1:
             together = pack([unpack(one, 1, bits)[0] for one in packed], bits)
@@ -250,7 +252,7 @@ class Joined:
         return length + 10 + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:
-        """The sealed enrolment, which introduces the device's key for this campaign."""
+        """Return the sealed enrolment, which introduces the device's key for this campaign."""
         return self._enrolment().seal(self.key)
 
     def _enrolment(self) -> Enrolment:

@@ -1,9 +1,9 @@
 """The campaigns of one store: the joined ones, and the numbers of all that were ever joined.
 
-A campaign keeps its number in the store for good, since what it spent and the slots it used outlast it. One that is
-joined is verified and audited once in each process, from its signed bytes, before anything is drawn.
+A campaign keeps its number in the store permanently, because its spending and its used slots are kept after it is
+forgotten. A joined campaign is verified and audited once per process, from its signed bytes, before anything is drawn.
 
-What a joined campaign can do: joined. What the person agreed to in it: budget/consents.
+Operations on a joined campaign: joined. The person's consent: budget/consents.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Campaigns:
         return int(row[0])
 
     def is_joined(self, campaign: int) -> bool:
-        """Whether a campaign is joined now."""
+        """Return whether a campaign is joined now."""
         return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", campaign) is not None
 
     def require_joined(self, campaign_id: bytes) -> int:
@@ -78,7 +78,7 @@ class Campaigns:
 
         Raises:
             UnknownCampaign
-            StoreError: the store's copy is not what was joined.
+            StoreError: the store's copy of the campaign is damaged.
         """
         joined = self._opened.get(require_id(campaign_id))
         if joined is None:
@@ -106,7 +106,7 @@ class Campaigns:
         """Store a campaign that is not joined yet.
 
         Args:
-            given: the address of its study, as whoever joins it says; used where the signed campaign names none.
+            given: the address of its study, from the person who joins; used if the signed campaign names none.
         """
         signed = joined.campaign.addresses
         self.store.execute(
@@ -124,12 +124,12 @@ class Campaigns:
         return () if row is None else tuple(row[0].split())
 
     def signs_addresses(self, campaign: int) -> bool:
-        """Whether the addresses of a joined campaign are signed with it."""
+        """Return whether the addresses of a joined campaign are part of its signed bytes."""
         row = self.store.row("SELECT signed FROM joined WHERE campaign = ?", campaign)
         return row is not None and bool(row[0])
 
     def set_address(self, campaign: int, given: str) -> None:
-        """Keep another address for a campaign that signs none."""
+        """Store another address for a campaign that names none."""
         self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, campaign)
 
     def closed_early(self, campaign_id: bytes) -> int | None:
@@ -138,7 +138,7 @@ class Campaigns:
         return None if row is None else int(row[0])
 
     def close_early(self, campaign: int, closes: int) -> None:
-        """Remember that a campaign is closed from ``closes`` on, for good."""
+        """Store permanently that a campaign is closed from ``closes`` on."""
         self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", campaign, closes)
 
     def require_open(self, joined: Joined, now: int) -> None:
@@ -162,7 +162,7 @@ class Campaigns:
 
 
 def require_id(campaign_id: object) -> bytes:
-    """Return ``campaign_id``; refuse what cannot be a campaign's id.
+    """Return ``campaign_id``; refuse a value that is not bytes.
 
     Raises:
         TypeError

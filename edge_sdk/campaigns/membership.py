@@ -1,6 +1,6 @@
-"""The campaigns of a device: join one, ask for its terms, send its reports elsewhere, close it early.
+"""The campaigns of a device: join one, show its terms, change its address, close it early.
 
-The rows: known. Verification and audit of a campaign: joined. What a person decides about it: agreements.
+The rows: known. Verification and audit of a campaign: joined. Decisions of the person: agreements.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ class Membership(Trust, Agreements):
         before it opens.
 
         Args:
-            address: where its study takes reports, https, or http to this very machine. Used only where the signed
-                campaign names no address; without any, its reports stay on the device, or leave in a file.
+            data: the signed campaign, as read from its file.
+            address: the study's address for reports, https, or http to this machine. It is used only if the signed
+                campaign names no address. Without any address, reports stay on the device or are exported to a file.
         Returns:
             The terms that the person is shown before consent.
         Raises:
@@ -49,10 +50,10 @@ class Membership(Trust, Agreements):
     def accept(self, invitation: Invitation) -> Terms:
         """Join the campaign of a link, as ``join`` does. Its author is trusted for this campaign and for no other.
 
-        The code in the link is kept as by ``present_code``, where the campaign takes enrolled devices only.
+        If the campaign accepts enrolled devices only, the code in the link is stored as by ``present_code``.
 
         Args:
-            invitation: what the link's study answered, ``download.fetch_invited``.
+            invitation: the study's response to the link (``fetch_invited``).
         Returns:
             The terms that the person is shown before consent.
         Raises:
@@ -71,12 +72,12 @@ class Membership(Trust, Agreements):
         return self.records.campaigns.ids()
 
     def campaign(self, campaign_id: bytes) -> Campaign:
-        """A joined campaign as it was signed, verified and audited.
+        """Return a joined campaign as it was signed, verified and audited.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            The campaign; its texts are in the language it was written in.
+            The campaign, with its texts in their original language.
         """
         return self.records.campaigns.find(campaign_id).campaign
 
@@ -84,10 +85,11 @@ class Membership(Trust, Agreements):
         """Return the terms of a joined campaign.
 
         Args:
-            language: of the person, as their system names it: "de", "de_AT". Where the campaign has no such texts, and
-                for None, they are those it was written in.
+            campaign_id: of a joined campaign, 16 bytes.
+            language: the person's language as their system names it, such as "de" or "de_AT". If the campaign has no
+                texts in it, and for None, the texts are in the campaign's original language.
         Returns:
-            The terms in that language, with the addresses and the closing notice known now.
+            The terms in that language, with the current addresses and any closing notice.
         """
         return self._terms_now(self.records.member(campaign_id), language)
 
@@ -96,11 +98,11 @@ class Membership(Trust, Agreements):
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
-            text: an answer as a person types it or a label of the campaign.
+            text: an answer as typed by a person, or a label of the campaign.
         Returns:
-            The answer, as ``answer`` and ``preview`` take it.
+            The answer, as an argument of ``answer`` and ``preview``.
         Raises:
-            NotInDomain: not an answer to the campaign's question.
+            NotInDomain: the text is not an answer to the campaign's question.
         """
         return self.campaign(campaign_id).domain.parse(text)
 
@@ -110,7 +112,7 @@ class Membership(Trust, Agreements):
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            Addresses as text; none where nobody named one.
+            Addresses as text; empty if neither the campaign nor the owner named one.
         Raises:
             UnknownCampaign: this device has not joined it.
         """
@@ -118,16 +120,16 @@ class Membership(Trust, Agreements):
         return campaigns.addresses(campaigns.require_joined(campaign_id))
 
     def set_address(self, campaign_id: bytes, address: str) -> None:
-        """Send the reports of a joined campaign that names no address to this one from now on.
+        """Set the address for the reports of a joined campaign that names no address itself.
 
-        All waiting envelopes go to the new address; those that the old address received but did not acknowledge may
-        reach both.
+        All waiting envelopes go to the new address. Envelopes that the old address received but did not acknowledge
+        may reach both.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
-            address: https, or http to this very machine.
+            address: https, or http to this machine.
         Raises:
-            AddressRefused: not an address; or the campaign names its own.
+            AddressRefused: the text is not an address, or the campaign names its own addresses.
             UnknownCampaign: this device has not joined it.
         """
         campaigns, given = self.records.campaigns, address_of(address).text
@@ -144,17 +146,18 @@ class Membership(Trust, Agreements):
     def close_early(self, data: bytes) -> Terms:
         """Close a joined campaign early, by its author's signed notice; return its terms.
 
-        From the notice's time on nothing is agreed to or answered (``ClosedEarly``); what was collected before is still
-        bundled and sent. It holds for good, also after forgetting. The same notice again changes nothing.
+        From the time in the notice on, consent and answers are refused (``ClosedEarly``); readings collected before are
+        still bundled and sent. The notice holds permanently, even after forgetting. The same notice again changes
+        nothing.
 
         Args:
-            data: the signed notice, as ``download.closing`` has it from a study, or from a file.
+            data: the signed notice, from a study (``learn_closings``) or from a file.
         Returns:
             The campaign's terms with the earlier end.
         Raises:
-            BadData: at the stage that fails: not signed by the campaign's author; or it does not close the campaign
-                earlier than it closes itself, or than a notice that is known.
-            UnknownCampaign: it closes a campaign that is not joined.
+            BadData: the campaign's author did not sign the notice; or its time is not earlier than the campaign's end
+                or than that of a known notice.
+            UnknownCampaign: the notice is for a campaign that is not joined.
         """
         from protocol.closing import open_closing, unverified_closing
 
@@ -175,8 +178,8 @@ class Membership(Trust, Agreements):
 
         Args:
             given: the address of its study, as text.
-            invited_by: the author's key that the person's link names; None asks for a trusted author. A link leads
-                to an address that the campaign names, if it names any.
+            invited_by: the author's key named by the person's link, whose address must then be one that the campaign
+                names, if it names any; None requires a trusted author.
         """
         from protocol.campaign import campaign_id
 
@@ -205,7 +208,7 @@ class Membership(Trust, Agreements):
         """Verify and audit a campaign that is not joined.
 
         Raises:
-            BadData: at the stage that fails.
+            BadData: a check failed.
         """
         from edge_sdk.campaigns.joined import Joined
 
@@ -217,10 +220,10 @@ class Membership(Trust, Agreements):
         return Joined.open(data, trusted, self._store.secret)
 
     def _keep_address(self, campaign: int, given: str) -> None:
-        """Keep the address of a campaign that has none; part of the caller's transaction.
+        """Store the address of a campaign that has none; part of the caller's transaction.
 
         Raises:
-            AddressRefused: it has another one.
+            AddressRefused: the campaign has another address.
         """
         known = self.records.campaigns.addresses(campaign)
         if known and known != (given,):
@@ -229,6 +232,7 @@ class Membership(Trust, Agreements):
             self.records.campaigns.set_address(campaign, given)
 
     def _terms_now(self, joined: Joined, language: str | None = None) -> Terms:
+        """Return the terms with the facts that the store knows beside the signed campaign."""
         terms = joined.terms if language is None else joined.terms_in(language)
         if terms.questions and not self.consented(joined.signed.id):
             terms = replace(terms, map=None)

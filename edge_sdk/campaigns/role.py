@@ -3,7 +3,7 @@
 A role is public and must not depend on the answer. It is a class of the campaign, or a prior that the device declares
 permanently. The role and the signed campaign determine the person's channel.
 
-How a class or a prior is chosen by what only the device knows, and charged: consent.
+The random choice of a class or prior from the person's history, and its cost: consent.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Role:
     """The class or the declared prior of a person.
 
     Attributes:
-        place: of their class, in a campaign that has classes.
-        prior: what their device declares, in a campaign for people's own priors.
-        level: of their own, declared with it, nanonats; 0 for the campaign's.
+        place: index of the class, in a campaign with classes.
+        prior: the declared prior, in a campaign for people's own priors.
+        level: a personal level declared with the prior, nanonats; 0 for the campaign's level.
     """
 
     place: int | None = None
@@ -40,11 +40,11 @@ NOBODY = Role()
 
 
 def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
-    """Return counts by label as counts by input.
+    """Return counts by input from counts by label.
 
     Raises:
         NotInDomain
-        ReportError: not a valid count. The text does not repeat it.
+        ReportError: a count is not a whole number, or is negative. The text does not repeat it.
     """
     from protocol.domain import DITHER_BYTES
 
@@ -71,11 +71,11 @@ def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]
 
 
 def level_of(campaign: Campaign, level: float | None) -> int:
-    """Return a level of a person's own in nanonats; 0 for the campaign's.
+    """Return a personal level in nanonats; 0 for the campaign's level.
 
     Raises:
-        CampaignError: the campaign has no levels of people's own, or a lower one.
-        NotionError: a level that protects nothing or measures nothing.
+        CampaignError: the campaign has no personal levels, or its own level is lower.
+        NotionError: the level is outside the allowed range.
     """
     from protocol import exact
     from protocol.notions import require_level
@@ -112,7 +112,7 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
     """Return the prior of each class.
 
     Raises:
-        CampaignError: there are no classes, or some have none.
+        CampaignError: the campaign has no classes, or a class has no prior.
     """
     from protocol.notions import Information
     from protocol.notions.classes import Classes
@@ -125,7 +125,7 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
 
 
 def incomplete(campaign: Campaign) -> ConsentMissing:
-    """Return the error that says what the person must declare before they can consent."""
+    """Return the error that names the class or prior missing for consent."""
     if campaign.classes:
         return ConsentMissing(
             f"{campaign.title!r} has classes of people: consent as one of {', '.join(campaign.classes)}"

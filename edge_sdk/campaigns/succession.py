@@ -1,10 +1,10 @@
 """Following: a unit continues with the study's next campaign, if its owner permitted that.
 
-The owner agreed to one campaign. The permission to follow covers a later one by the same author that differs in nothing
-but its title, dates, languages and schedule, promises the same, and costs no more, an answer as well as the worst case.
-Anything else is for the owner to read and agree to. The caps stay what they are.
+The owner agreed to one campaign. The permission to follow covers a later one by the same author that differs only in
+title, dates, languages and schedule, makes the same promise, and costs no more, for one answer and in the worst case.
+Any other campaign needs the owner's consent. The caps do not change.
 
-When a unit asks: unit/agent. How a campaign is fetched: transport/download.
+When a unit looks for the next campaign: unit/agent. Fetching a campaign: transport/download.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ def followed(store: Store, campaign_id: bytes) -> bytes:
 
 
 def continues(before: Joined, after: Joined) -> bool:
-    """Whether the permission to follow one campaign covers another."""
+    """Return whether the permission to follow one campaign covers another."""
     same = all(getattr(after.campaign, name) == getattr(before.campaign, name) for name in SAME)
     later = after.campaign.closes > before.campaign.closes
     asked, agreed = after.terms, before.terms
-    no_dearer = asked.cost_nanonats <= agreed.cost_nanonats and asked.worst_case_nanonats <= agreed.worst_case_nanonats
-    return same and later and no_dearer and _coarsenings(after) == _coarsenings(before)
+    costs_no_more = (
+        asked.cost_nanonats <= agreed.cost_nanonats and asked.worst_case_nanonats <= agreed.worst_case_nanonats
+    )
+    return same and later and costs_no_more and _coarsenings(after) == _coarsenings(before)
 
 
 def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:

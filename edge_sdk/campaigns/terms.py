@@ -23,7 +23,7 @@ WITHDRAWAL = (
     "cannot be withdrawn: the device cannot take it back, and what the study has counted stays counted, unless the "
     "organisation counts anew without this device."
 )
-"""Whether an answer can be withdrawn."""
+"""The effect of forgetting on answers and sent reports."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class ClassTerms:
     """The terms of one class of people.
 
     Attributes:
-        name: of the class, as one agrees by it.
+        name: of the class, as an argument of ``Device.consent``.
         shown: the same in the language of the terms.
-        level: that it declares, nats.
+        level: declared for the class, nats.
         cost: of one fresh answer, nats.
         worst_case: of all answers together, nats.
     """
@@ -50,10 +50,10 @@ class QuestionTerms:
     """One question of a form.
 
     Attributes:
-        name: by which it is answered.
-        text: what the person is asked.
-        answers: what can be answered, in plain words.
-        values: the possible answers in order, where there are at most ``MOST_LISTED``; else empty.
+        name: the key of its answer.
+        text: the question.
+        answers: the possible answers, described in words.
+        values: the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
         skippable: whether it may be left out.
     """
 
@@ -70,41 +70,38 @@ class Terms:
 
     Attributes:
         campaign_id: 16 bytes.
-        author: the public key that it is signed with, 32 bytes.
-        language: of the texts, as a tag; "" where the author did not say.
-        languages: all that the campaign says it has, its own first.
-        title, question, purpose, organisation: who asks what, and why.
-        closed_early: since when its author closed it before its time, UTC seconds; None where they did not.
-        addresses: where the reports go, the first that answers; empty where neither the campaign nor whoever joined it
-            says.
-        contact: how the organisation is reached; "" if not given.
+        author: the public key of the author, 32 bytes.
+        language: of the texts, as a tag; "" if the author did not state it.
+        languages: all languages of the campaign, the original first.
+        title, question, purpose, organisation: texts of the campaign.
+        closed_early: time of the early closing, UTC seconds; None if it was not closed early.
+        addresses: addresses for reports, tried in order; empty if neither the campaign nor the owner named one.
+        contact: contact of the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
-        notice: a link to the legal notice; "" where there is none.
-        opens, closes, period_seconds, answers_per_period: when and how often, in UTC seconds.
+        notice: a link to the legal notice; "" if not given.
+        opens, closes, period_seconds, answers_per_period: the schedule; times in UTC seconds.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
-        coded: whether this device is let in by a code; whoever issued the code could learn which reports are this
-            device's.
-        level: what the campaign declares, nats; to the person's class, once they have named it; their own, once they
-            declared one.
-        cost, cost_nanonats: of one fresh answer, for the view where it costs most.
-        worst_case, worst_case_nanonats: of all answers together, for the view where they cost most; what this device's
-            view costs is reserved on consent.
-        promise: the promise in numbers; ``promise.text`` puts it into words.
-        answers: what can be answered, in plain words.
-        views: how many views of the answer devices are asked for; 1 where all are asked for the same.
+        coded: whether a code admits this device; the issuer of the code could learn which reports are this device's.
+        level: the declared level, nats: the campaign's, that of the person's class once it is chosen, or a personal
+            level once it is declared.
+        cost, cost_nanonats: of one fresh answer, for the most expensive view.
+        worst_case, worst_case_nanonats: of all answers together, for the most expensive view; consent reserves the cost
+            of this device's view.
+        promise: the promise in numbers; ``promise.text`` returns it in words.
+        answers: the possible answers, described in words.
+        views: number of views; 1 if all devices are asked for the same answer.
         map: the coarsening of this device's view; None if all devices are asked for the uncoarsened answer. ``asked``
             describes it in English. For a form it is None until consent: a refusal that depends on the assigned
             questions would reveal something.
-        domain: what can be answered, as the campaign has it.
-        values: the possible answers in order, as one answers with them, where there are at most ``MOST_LISTED``; else
-            empty.
+        domain: the domain of the answers.
+        values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
         shown: the same in the language of the terms.
-        questions: those of a form, all of them; empty where one thing is asked.
-        classes: the classes of people, one of which the person agrees as; empty where all are treated alike. Before
-            they name one, the costs are those of the class where they are highest.
-        member_of: the person's class, once they have named it.
-        declares_prior: whether agreeing means to declare a prior of one's own, which then is public.
-        author_name: of the author, where the owner trusts the key and it has a name; else "". It decides nothing.
+        questions: all questions of a form; empty if the campaign is not a form.
+        classes: the classes of people, of which the person chooses one at consent; may be empty. Before that, the costs
+            are those of the most expensive class.
+        member_of: the person's class, once it is chosen.
+        declares_prior: whether consent requires a personal prior, which is then public.
+        author_name: name of a trusted author; "" if the key is not trusted or has no name. For display only.
     """
 
     campaign_id: bytes
@@ -154,16 +151,16 @@ class Terms:
 
     @property
     def asked(self) -> str:
-        """What this device's view asks for, in plain English; empty if no view coarsens the answer."""
+        """The coarsened answer that this device gives, in plain English; empty if no view coarsens the answer."""
         return self.asked_in("en")
 
     def asked_in(self, language: str) -> str:
-        """The same in one of the languages of ``protocol.views.sentences``.
+        """Return ``asked`` in one of the languages of ``protocol.views.sentences``.
 
         Args:
             language: a tag such as "de".
         Returns:
-            A sentence; empty where all devices are asked for the same.
+            A sentence; empty if no view coarsens the answer.
         """
         return "" if self.map is None else asked(self.map, self.domain, self.views, language)
 
@@ -178,7 +175,7 @@ class Terms:
         return exact.nats(self.worst_case_nanonats)
 
     def as_json(self) -> dict[str, object]:
-        """The machine-readable form; levels in nats.
+        """Return the terms in machine-readable form; levels in nats.
 
         Returns:
             A mapping of names to text, numbers, lists and mappings.
@@ -242,12 +239,12 @@ class Terms:
         """Return the terms of a verified campaign.
 
         Args:
-            certificate: of what the person's answers are drawn from.
-            place: of the person's class, where they have named it.
-            view: of the device.
-            language: of the reader, such as "de" or "de_AT"; None for the texts the campaign was written in.
+            certificate: of the channel that the person's answers are drawn from.
+            place: index of the person's class, once it is chosen.
+            view: index of the device's view.
+            language: of the reader, such as "de" or "de_AT"; None for the campaign's original language.
         Returns:
-            The terms, in the language asked for.
+            The terms in that language, if the campaign has it.
         """
         campaign = signed.terms
         cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
@@ -322,7 +319,7 @@ def _questions(domain: Domain, texts: tuple[str, ...]) -> tuple[QuestionTerms, .
 
 
 def _is_listed(domain: Domain) -> bool:
-    """Whether the answers are few enough to list; those of a form are listed by question."""
+    """Return whether the answers are few enough to list; those of a form are listed by question."""
     return not isinstance(domain, Form) and domain.size <= MOST_LISTED
 
 

@@ -1,4 +1,4 @@
-"""The authors whose campaigns a device lets in: those of the session, and those that its store keeps.
+"""The authors whose campaigns a device accepts: those passed when it was opened, and those that its store keeps.
 
 The rows: authors. The check when a campaign is joined: membership.
 """
@@ -18,21 +18,21 @@ class Trust(Session):
 
     @property
     def trusted(self) -> list[AuthorKey]:
-        """The authors whose campaigns may be joined: those of this session, then those that the store keeps."""
+        """The authors whose campaigns may be joined: those passed to ``open``, then those that the store keeps."""
         kept = {author.public: author for author in (*self.records.authors.all(), *self._trust)}
         return list({author.public: kept[author.public] for author in (*self._trust, *kept.values())}.values())
 
     def trust_author(self, author: AuthorKey) -> None:
-        """Let in campaigns of an author from now on, in every session; a later name takes the place of an earlier one.
+        """Trust an author permanently; a later name replaces an earlier one.
 
         Args:
-            author: the key, as the owner was handed it, and the name that is shown.
+            author: the key that the owner received, and the name to show.
         """
         with self._store.transaction():
             self.records.authors.add(author)
 
     def distrust_author(self, public: bytes) -> None:
-        """Let in no more campaigns of an author; what is joined stays joined.
+        """Stop trusting an author; joined campaigns stay joined.
 
         Args:
             public: the author's key, 32 bytes.
@@ -41,5 +41,5 @@ class Trust(Session):
             self.records.authors.remove(public)
 
     def _name_of(self, public: bytes) -> str:
-        """The name of a trusted author; "" of one that has none, or is not trusted."""
+        """Return the name of a trusted author; "" if it has no name or is not trusted."""
         return next((one.name for one in self._trust if one.public == public), "") or self.records.authors.name(public)
