@@ -9,7 +9,6 @@ disclosure/envelopes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -126,41 +125,43 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
     Raises:
         UnknownCampaign
     """
-    domain, terms = device.campaign(campaign_id).domain, device.terms(campaign_id, language)
-    if not isinstance(domain, Form):
-        texts = device.campaign(campaign_id).texts(language)
-        return (replace(_choices(domain, texts.labels), text=terms.question),)
+    campaign = device.campaign(campaign_id)
+    own, said = campaign.domain, campaign.domain_in(language)
+    if not isinstance(own, Form) or not isinstance(said, Form):
+        return (replace(_choices(own, said), text=campaign.texts(language).question),)
     return tuple(
-        replace(_choices(one.domain), name=one.name, text=said.text, skippable=one.skippable)
-        for one, said in zip(domain.questions, terms.questions, strict=True)
+        replace(_choices(one.domain, shown.domain), name=one.name, text=shown.text, skippable=one.skippable)
+        for one, shown in zip(own.questions, said.questions, strict=True)
     )
 
 
-def unit_of(device: Device, campaign_id: bytes) -> str:
+def unit_of(device: Device, campaign_id: bytes, language: str | None = None) -> str:
     """Return what the numbers of a joined campaign's only question count; "" where it does not say, and of a form.
 
+    Args:
+        language: of the person, as of ``Device.terms``.
     Raises:
         UnknownCampaign
     """
-    domain = device.campaign(campaign_id).domain
+    domain = device.campaign(campaign_id).domain_in(language)
     return domain.unit if isinstance(domain, NumberRange) else ""
 
 
-def _choices(domain: Domain, shown: Sequence[str] = ()) -> AnswerChoices:
+def _choices(domain: Domain, said: Domain) -> AnswerChoices:
     """Return the possible answers in a domain of one question.
 
     Args:
-        shown: the values in the person's language, in order; empty where the domain's own labels are shown.
+        said: the same domain in the person's language.
     """
     if isinstance(domain, Grid):
         return AnswerChoices(
             domain.kind, domain.size, (), (), domain.south, domain.north, domain.west, domain.east, domain.step
         )
     ends = (domain.label(0), domain.label(domain.size - 1))
-    if isinstance(domain, NumberRange):
+    if isinstance(domain, NumberRange) and isinstance(said, NumberRange):
         spacing = decimal_of(Fraction(domain.step, 10**domain.places))
         numbers = AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], places=domain.places, line=domain)
-        return replace(numbers, unit=domain.unit, spacing="" if domain.random else spacing)
+        return replace(numbers, unit=said.unit, spacing="" if domain.random else spacing)
     if isinstance(domain, Dates) and domain.size > FEW_DAYS:
         return AnswerChoices(domain.kind, domain.size, low=ends[0], high=ends[1], line=domain)
     if isinstance(domain, Buckets):
@@ -168,8 +169,8 @@ def _choices(domain: Domain, shown: Sequence[str] = ()) -> AnswerChoices:
         numbers = AnswerChoices(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], line=domain)
         return replace(numbers, places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
-    labels = tuple(domain.label(x) for x in range(size))
-    return AnswerChoices(domain.kind, size, labels, tuple(shown) or labels)
+    labels, shown = (tuple(map(one.label, range(size))) for one in (domain, said))
+    return AnswerChoices(domain.kind, size, labels, shown)
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:

@@ -1,8 +1,8 @@
 """The texts of a campaign for people, their limits and translations (SPEC 7.1).
 
 Every text is signed. The campaign's own texts are in one language, perhaps a named one; a translation has them in
-another, and names the values of the domain and the classes by their position. What is counted and what is answered
-with are the campaign's own labels, whatever language they were shown in.
+another, and has the domain's labels and units and the classes' names by their position. What is counted and what is
+answered with are the campaign's own labels, whatever language they were shown in.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from protocol import address, codec
-from protocol.errors import CampaignError
+from protocol.domain import Domain, Form
+from protocol.errors import CampaignError, DomainError
 
 MAX_TEXT = 2000
 MAX_TITLE = 200
 MAX_NAME = 200
-"""Characters of a value's or class's name."""
+"""Characters of a label, a unit or a class's name."""
 MAX_TRANSLATIONS = 32
 
 _TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}")
@@ -33,7 +34,7 @@ class Texts:
         contact: how the organisation is reached; "" where it is not said.
         retention: how long reports and results are kept; "" where it is not said.
         notice: a link to the legal notice; "" where there is none.
-        labels: of the values that the author named, in the domain's order. Of a translation, empty where they stay.
+        labels: the domain's labels and units, as ``Domain.named``. Of a translation, empty where they stay.
         classes: names of the classes of people. Of a translation, empty where they stay.
     """
 
@@ -60,8 +61,10 @@ class Texts:
             require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
         if self.notice:
             address.require_link(self.notice)
-        require_names(self.labels, "value")
-        require_names(self.classes, "class")
+        _require_names(self.labels, "label or unit")
+        _require_names(self.classes, "class name")
+        if len(set(self.classes)) != len(self.classes):
+            raise CampaignError("no two class names are equal")
 
     def over(self, own: Texts) -> Texts:
         """Return these texts, with the campaign's ``own`` in place of missing ones."""
@@ -90,8 +93,30 @@ class Texts:
         return cls(language, title, question, purpose, organisation, contact, retention, notice, labels, classes)
 
 
-def require_translations(own: Texts, translations: Sequence[Texts]) -> None:
-    """Refuse translations that do not fit the campaign's ``own`` texts, or are not in order.
+def translated(asked: Domain, said: Texts) -> Domain:
+    """Return the domain in the language of a translation: its labels and units, and the texts of a form's questions.
+
+    Args:
+        asked: the campaign's domain.
+        said: the translation, over the campaign's own texts.
+    Raises:
+        CampaignError: the domain does not allow one of the texts, or a form has another number of questions.
+    """
+    lines = said.question.split("\n")
+    if isinstance(asked, Form) and len(lines) != len(asked.questions):
+        raise CampaignError(
+            f"the translation {said.language!r} has {len(lines)} lines of questions, the form has "
+            f"{len(asked.questions)} questions: give the text of each on a line of its own, in order"
+        )
+    try:
+        renamed = asked.renamed(said.labels)
+        return renamed.reworded(lines) if isinstance(renamed, Form) else renamed
+    except DomainError as error:
+        raise CampaignError(f"the translation {said.language!r}: {error}") from None
+
+
+def require_translations(own: Texts, translations: Sequence[Texts], asked: Domain) -> None:
+    """Refuse translations that do not fit the campaign's ``own`` texts and domain, or are not in order.
 
     Raises:
         CampaignError
@@ -104,29 +129,16 @@ def require_translations(own: Texts, translations: Sequence[Texts]) -> None:
     if "" in tags or own.language in tags or tags != sorted(set(tags)):
         raise CampaignError("translations are in order of their languages, one for each, none in the campaign's own")
     for one in translations:
-        for name, there, needed in (("values", one.labels, own.labels), ("classes", one.classes, own.classes)):
+        for name, there, needed in (
+            ("labels and units", one.labels, own.labels),
+            ("class names", one.classes, own.classes),
+        ):
             if there and len(there) != len(needed):
                 raise CampaignError(
-                    f"the translation {one.language!r} names {len(there)} {name}, the campaign has {len(needed)} names "
-                    "to translate: name each, in order, or none"
+                    f"the translation {one.language!r} has {len(there)} {name}, the campaign has {len(needed)} to "
+                    "translate: translate each, in order, or none"
                 )
-
-
-def require_question_lines(translations: Sequence[Texts], questions: int) -> None:
-    """Refuse translations of a form that do not have one line of text for each question.
-
-    Args:
-        questions: number of questions of the form.
-    Raises:
-        CampaignError
-    """
-    for one in translations:
-        lines = one.question.split("\n")
-        if len(lines) != questions or not all(map(str.strip, lines)):
-            raise CampaignError(
-                f"the translation {one.language!r} has {len(lines)} lines of questions, the form has {questions} "
-                "questions: give the text of each on a line of its own, in order"
-            )
+        translated(asked, one.over(own))
 
 
 def require_language(tag: str) -> None:
@@ -169,17 +181,15 @@ def require_text(value: str, name: str, limit: int) -> None:
         )
 
 
-def require_names(names: Sequence[str], what: str) -> None:
-    """Refuse names of values or classes that cannot be shown or distinguished.
+def _require_names(names: Sequence[str], what: str) -> None:
+    """Refuse labels, units or names of classes that cannot be shown.
 
     Raises:
         CampaignError
     """
-    if len(set(names)) != len(names):
-        raise CampaignError(f"no two {what} names are equal")
     for name in names:
         if not 1 <= len(name) <= MAX_NAME or name != name.strip() or not codec.readable(name):
-            raise CampaignError(f"a {what} name is 1 to {MAX_NAME} readable characters, no blank at either end")
+            raise CampaignError(f"a {what} is 1 to {MAX_NAME} readable characters, no blank at either end")
 
 
 def names_of(value: codec.Value, what: str) -> tuple[str, ...]:

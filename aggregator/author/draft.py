@@ -243,7 +243,9 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         retention=study.take("retention", str, "how long reports and results are kept", ""),
         notice=study.take("notice", str, "a link to the legal notice", ""),
         language=top.take("language", str, "the language of the texts, such as en", "").lower(),
-        translations=translations_of(top.take("text", dict, "a table [text.LANGUAGE] for each language", {})),
+        translations=translations_of(
+            top.take("text", dict, "a table [text.LANGUAGE] for each language", {}), domain, names
+        ),
         goal=goal,
     )
     for section in (*sections.values(), top):

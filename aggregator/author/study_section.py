@@ -5,16 +5,18 @@ The campaign's own constructor judges them; here the entries are only read, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from aggregator.author.toml_section import DraftError, Section
+from aggregator.author.toml_section import DraftError, Section, shown
+from protocol.domain import Domain, Form, NumberRange
 from protocol.errors import CampaignError
 from protocol.texts import Texts
 
 _SAID = {
-    "title": None, "question": None, "purpose": "", "organisation": "", "contact": "", "retention": "", "notice": "",
+    "title": None, "purpose": "", "organisation": "", "contact": "", "retention": "", "notice": "",
 }  # fmt: skip
-"""The texts of a translation, and what stands for one that is left out: the campaign's own, where it may be."""
+"""The texts of a translation beside the question, and the default: "" stands for the campaign's own."""
 
 
 def addresses_of(section: Section) -> tuple[str, ...]:
@@ -28,30 +30,81 @@ def addresses_of(section: Section) -> tuple[str, ...]:
     return tuple(one.removesuffix("/") for one in written)
 
 
-def translations_of(tables: dict[str, Any]) -> tuple[Texts, ...]:
-    """The translations of ``[text.LANGUAGE]``, in order of their tags."""
-    sections = {language.lower(): Section(f"text.{language}", table) for language, table in tables.items()}
-    return tuple(_translation(language, sections[language]) for language in sorted(sections))
+def translations_of(tables: dict[str, Any], domain: Domain, classes: Sequence[str]) -> tuple[Texts, ...]:
+    """Return the translations of ``[text.LANGUAGE]``, in order of their tags.
+
+    Args:
+        domain: the campaign's, whose labels and units may be translated.
+        classes: the names of its classes of people.
+    Raises:
+        DraftError: it names the entry.
+    """
+    sections: dict[str, Section] = {}
+    for language, table in tables.items():
+        if language.lower() in sections:
+            raise DraftError(f"[text.{language}] is the second table of this language: leave one out")
+        sections[language.lower()] = Section(f"text.{language}", table)
+    return tuple(_translation(language, sections[language], domain, classes) for language in sorted(sections))
 
 
-def _translation(language: str, section: Section) -> Texts:
-    said = {
-        name: section.take(name, str, f"the {name} in this language", other)
-        for name, other in _SAID.items()
-        if name != "question" or "questions" not in section
-    }
-    if "questions" in section:
-        said["question"] = "\n".join(
-            section.list_of("questions", str, "texts, one for each question of the form, in order")
-        )
-    labels = _names(section, "values", "texts, one for each value in the domain's order")
-    classes = _names(section, "classes", "names, one for each class in the draft's order")
+def _translation(language: str, section: Section, domain: Domain, classes: Sequence[str]) -> Texts:
+    said = {name: section.take(name, str, f"the {name} in this language", other) for name, other in _SAID.items()}
+    if isinstance(domain, Form):
+        question, labels = _questions(section, domain)
+    else:
+        question = section.take("question", str, "the question in this language")
+        labels = _labels(section, domain)
+    named = _names(section, "classes", classes)
     section.done()
     try:
-        return Texts(language, **said, labels=labels, classes=classes)
+        return Texts(language, question=question, **said, labels=labels, classes=named)
     except CampaignError as error:
         raise DraftError(f"[{section.name}] {error}") from None
 
 
-def _names(section: Section, entry: str, what: str) -> tuple[str, ...]:
-    return tuple(section.list_of(entry, str, what)) if entry in section else ()
+def _questions(section: Section, form: Form) -> tuple[str, tuple[str, ...]]:
+    """Return the texts of a form's questions, a line each, and its labels and units; no labels if none is translated.
+
+    Labels and units that the author left out are repeated in the campaign's own language.
+    """
+    what = "a table [text.LANGUAGE.question.NAME] for each question of the form"
+    tables = Section(f"{section.name}.question", section.take("question", dict, what))
+    lines, found = [], []
+    for one in form.questions:
+        asked = Section(
+            f"{tables.name}.{one.name}", tables.take(one.name, dict, "a table with the text of this question")
+        )
+        lines.append(asked.take("text", str, "the text of the question in this language"))
+        found.append(_labels(asked, one.domain))
+        asked.done()
+    tables.done()
+    if not any(found):
+        return "\n".join(lines), ()
+    labels = (name for names, one in zip(found, form.questions, strict=True) for name in names or one.domain.named)
+    return "\n".join(lines), tuple(labels)
+
+
+def _labels(section: Section, domain: Domain) -> tuple[str, ...]:
+    """Return the labels or the unit of one question in this language; none if they are left out."""
+    if not isinstance(domain, NumberRange):
+        return _names(section, "values", domain.named)
+    if not domain.unit or "unit" not in section:
+        return ()
+    return (section.take("unit", str, f"the unit {shown(domain.unit)} in this language"),)
+
+
+def _names(section: Section, entry: str, own: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts of a list in the draft's order, or of a table by the draft's own names; none if left out."""
+    if not own or entry not in section:
+        return ()
+    if section.holds(entry, dict):
+        table = Section(f"{section.name}.{entry}", section.take(entry, dict, "a table"))
+        found = [table.take(name, str, f"{shown(name)} in this language") for name in own]
+        table.done()
+    else:
+        found = section.list_of(entry, str, "texts in the draft's order, or a table of them by the draft's names")
+        if len(found) != len(own):
+            raise DraftError(f"[{section.name}] {entry} has {len(found)} texts, the draft {len(own)}: translate each")
+    if repeated := next((name for place, name in enumerate(found) if name in found[:place]), None):
+        raise DraftError(f"[{section.name}] {entry} has {shown(repeated)} twice: give each a text of its own")
+    return tuple(found)

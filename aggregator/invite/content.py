@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from aggregator.invite.wording import WORDINGS
 from protocol.campaign import SignedCampaign
+from protocol.domain import Form
 from protocol.link import Link
 from protocol.notions import Promise
 from protocol.texts import best
@@ -65,7 +66,8 @@ class PosterContent:
             closes: from when on the author closes it before its time, UTC seconds; None where they do not.
         """
         terms = signed.terms
-        said, asked = terms.texts(language), terms.question_texts(language)
+        said, domain = terms.texts(language), terms.domain_in(language)
+        asked = tuple(one.text for one in domain.questions) if isinstance(domain, Form) else ()
         spoken = best(language or said.language, list(WORDINGS)) or "en"
         wording = WORDINGS[spoken]
         steps = wording.steps if terms.enrolment == "open" else (wording.enrolled, *wording.steps[1:])

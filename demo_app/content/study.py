@@ -100,8 +100,8 @@ class StudyCard:
             free,
             closes < terms.closes,
             questions_of(device, campaign_id) if terms.questions else {},
-            names_of(device, campaign_id),
-            unit_of(device, campaign_id),
+            {} if terms.questions else names_of(device, campaign_id),
+            unit_of(device, campaign_id, spoken()),
         )
 
 
@@ -118,8 +118,8 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
 def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
     """Return the names of a joined campaign's values in the person's language, by label."""
     campaign = device.campaign(campaign_id)
-    own, said = campaign.own_texts.labels, campaign.texts(spoken()).labels
-    return {} if said is own else dict(zip(own, said, strict=True))
+    own, said = campaign.domain, campaign.domain_in(spoken())
+    return {} if said is own else dict(zip(own.named, said.named, strict=True))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from protocol import exact, keys
 from protocol.address import host_of
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Dates, Domain, Form, Grid, Line
+from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Line
 from protocol.notions import Certificate, OwnPrior, Promise
 from protocol.texts import Texts
 from protocol.views import Map, Questions, is_plain
@@ -53,7 +53,9 @@ class QuestionTerms:
         name: the key of its answer.
         text: the question.
         answers: the possible answers, described in words.
-        values: the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
+        values: the possible answers in order, as the device takes them, if there are at most ``MOST_LISTED``; else
+            empty.
+        shown: the same in the language of the terms.
         skippable: whether it may be left out.
     """
 
@@ -61,6 +63,7 @@ class QuestionTerms:
     text: str
     answers: str
     values: tuple[str, ...]
+    shown: tuple[str, ...]
     skippable: bool
 
 
@@ -254,7 +257,7 @@ class Terms:
             places = range(max(1, len(campaign.classes))) if place is None else (place,)
             cost, worst = max(map(campaign.cost_of, places)), max(map(campaign.worst_case_of, places))
         said, own = campaign.texts(language), isinstance(campaign.notion, OwnPrior)
-        listed = range(campaign.domain.size) if _is_listed(campaign.domain) else ()
+        asked = campaign.domain_in(language)
         return cls(
             signed.id,
             signed.author,
@@ -277,13 +280,13 @@ class Terms:
             cost,
             worst,
             Promise.of(campaign.notion, certificate, place),
-            _answers(campaign.domain),
+            _answers(asked),
             campaign.domain,
             len(campaign.views),
             map_,
-            tuple(campaign.domain.label(x) for x in listed),
-            tuple(said.labels[x] if x < len(said.labels) else campaign.domain.label(x) for x in listed),
-            _questions(campaign.domain, campaign.question_texts(language)),
+            _listed(campaign.domain),
+            _listed(asked),
+            _questions(campaign.domain, asked),
             _classes(campaign, said),
             None if place is None else campaign.classes[place],
             own,
@@ -303,24 +306,20 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
     )
 
 
-def _questions(domain: Domain, texts: tuple[str, ...]) -> tuple[QuestionTerms, ...]:
-    if not isinstance(domain, Form):
+def _questions(own: Domain, said: Domain) -> tuple[QuestionTerms, ...]:
+    """Return the questions of a form, in the language of ``said``; none of another domain."""
+    if not isinstance(own, Form) or not isinstance(said, Form):
         return ()
     return tuple(
-        QuestionTerms(
-            one.name,
-            text,
-            _answers(one.domain),
-            tuple(map(one.label, range(one.size))) if one.size <= MOST_LISTED else (),
-            one.skippable,
-        )
-        for one, text in zip(domain.questions, texts, strict=True)
+        QuestionTerms(one.name, shown.text, _answers(shown.domain), _listed(one), _listed(shown), one.skippable)
+        for one, shown in zip(own.questions, said.questions, strict=True)
     )
 
 
-def _is_listed(domain: Domain) -> bool:
-    """Return whether the answers are few enough to list; those of a form are listed by question."""
-    return not isinstance(domain, Form) and domain.size <= MOST_LISTED
+def _listed(asked: Domain | FormQuestion) -> tuple[str, ...]:
+    """Return the labels if they are few enough to list; those of a form are listed by question."""
+    listed = not isinstance(asked, Form) and asked.size <= MOST_LISTED
+    return tuple(map(asked.label, range(asked.size))) if listed else ()
 
 
 def _answers(domain: Domain) -> str:

@@ -2,15 +2,16 @@
 
 import { requireAddress } from "./address.js";
 import { Reader, array, decode, integer, same, text, trimmed } from "./codec.js";
-import { domainFrom } from "./domain/index.js";
+import { Form } from "./domain/form.js";
+import { domainFrom, renamed } from "./domain/index.js";
 import { CAMPAIGN, MAX_PAYLOAD, decodeKind, openEnvelope } from "./envelope.js";
-import { CampaignError, CodecError, NotOpen, OutsideSchedule } from "./errors.js";
+import { CampaignError, CodecError, DomainError, NotOpen, OutsideSchedule } from "./errors.js";
 import { larger } from "./exact.js";
 import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
 import { OwnPrior, Transcript } from "./notions/information.js";
-import { TEXTS, checked, namesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
+import { TEXTS, checked, classesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
 import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
 
 /** @typedef {import("./notions/notion.js").Certificate} Certificate */
@@ -114,7 +115,7 @@ export class Campaign {
     this.addresses.forEach(requireAddress);
     if (this.addresses.length > 4 || new Set(this.addresses).size < this.addresses.length)
       throw new CampaignError("a campaign has at most 4 addresses, none twice");
-    this.classes = namesFrom(fields.classes, "the classes");
+    this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
       throw new CampaignError(`the campaign names ${this.classes.length} classes, its notion has ${claimed}`);
@@ -129,7 +130,7 @@ export class Campaign {
     });
     if (!trimmed(this.ownTexts.organisation)) throw new CampaignError("a campaign has an organisation");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
-    requireQuestionTexts(this.domain, this.translations);
+    this.translations.forEach(({ language }) => this.domainIn(language));
     requireFit(this.views, this.domain, this.classes.length);
     const certificates = certificatesOf(this.views, this.notion, this.domain);
     /** What each view proves, in their order. */
@@ -163,6 +164,24 @@ export class Campaign {
   /** The texts for a reader of a language, such as navigator.language. @param {string} language @returns {Texts} */
   texts(language) {
     return textsFor(this.ownTexts, this.translations, language);
+  }
+
+  /**
+   * The domain for a reader of a language: its labels and units, and the texts of a form's questions. Answers are in
+   * the campaign's own.
+   * @param {string} language @returns {import("./domain/domain.js").Domain}
+   */
+  domainIn(language) {
+    const { language: tag, question, labels } = this.texts(language);
+    if (tag === this.ownTexts.language) return this.domain;
+    const lines = question.split("\n");
+    if (this.domain instanceof Form && lines.length !== this.domain.questions.length)
+      throw new CampaignError(`the translation "${tag}" has a line for each question of the form`);
+    try {
+      return domainFrom(renamed(this.fields.domain, [...labels], lines));
+    } catch (error) {
+      throw error instanceof DomainError ? new CampaignError(`the translation "${tag}": ${error.message}`) : error;
+    }
   }
 
   /** The most fresh draws that a device with a view can ever make. @param {number} view its place @returns {bigint} */
@@ -283,18 +302,6 @@ function claimedWeights(reader) {
     reader.skip();
   }
   return total;
-}
-
-/** Refuse a translation of a form without a line for each of its questions. @param {any} domain @param {any[]} translations */
-function requireQuestionTexts(domain, translations) {
-  if (domain.kind !== "form") return;
-  for (const { language, question } of translations) {
-    const lines = question.split("\n");
-    if (lines.length !== domain.questions.length || !lines.every(trimmed))
-      throw new CampaignError(
-        `the translation "${language}" has a line for each of the ${domain.questions.length} questions`,
-      );
-  }
 }
 
 /**

@@ -37,6 +37,8 @@ export function termsOf(joined, kept, now, language) {
     campaignId: joined.id,
     texts: language ? campaign.texts(language) : campaign.ownTexts,
     domain: campaign.domain.describe(),
+    /** The same in the language of the texts; what is answered with is in `domain`. */
+    shown: (language ? campaign.domainIn(language) : campaign.domain).describe(),
     notion: campaign.notion.name,
     promise: promiseOf(campaign.notion, certificate, consent?.memberOf),
     audited: campaign.audited,

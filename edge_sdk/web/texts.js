@@ -15,7 +15,7 @@ import { CampaignError } from "./errors.js";
  * @property {string} contact
  * @property {string} retention
  * @property {string} notice
- * @property {string[]} labels of the values that the author named, in the domain's order
+ * @property {string[]} labels the domain's labels and units, in its order
  * @property {string[]} classes
  */
 
@@ -31,13 +31,19 @@ export function requireText(value, what, most) {
   if (!readable(value)) throw new CampaignError(`the ${what} has characters that cannot be seen, or line breaks`);
 }
 
-/** Names of values or classes. @param {any} value @param {string} what @returns {string[]} */
-export function namesFrom(value, what) {
+/** Labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
+function namesFrom(value, what) {
   const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
-  if (new Set(names).size < names.length) throw new CampaignError(`no two of ${what} are equal`);
   for (const name of names)
     if (!name || [...name].length > 200 || name !== trimmed(name) || !readable(name))
       throw new CampaignError(`each of ${what} is 1 to 200 readable characters, no blank at either end`);
+  return names;
+}
+
+/** The names of classes. @param {any} value @returns {string[]} */
+export function classesFrom(value) {
+  const names = namesFrom(value, "the classes");
+  if (new Set(names).size < names.length) throw new CampaignError("no two of the classes are equal");
   return names;
 }
 
@@ -58,7 +64,7 @@ export function checked(texts) {
 function translationFrom(wire) {
   const parts = array(wire, "a translation", CampaignError, 10);
   const said = TEXTS.map((name, place) => [name, text(parts[place], `a translation's ${name}`, CampaignError)]);
-  const [labels, classes] = [namesFrom(parts[8], "the labels"), namesFrom(parts[9], "the classes")];
+  const [labels, classes] = [namesFrom(parts[8], "the labels"), classesFrom(parts[9])];
   return checked({ .../** @type {any} */ (Object.fromEntries(said)), labels, classes });
 }
 
@@ -75,7 +81,7 @@ export function translationsFrom(wire, own) {
       (labels.length && labels.length !== own.labels.length) ||
       (classes.length && classes.length !== own.classes.length)
     )
-      throw new CampaignError(`the translation "${language}" names each value and class, in order, or none`);
+      throw new CampaignError(`the translation "${language}" has each label, unit and class, in order, or none`);
   });
   return found;
 }

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from protocol import address, texts, views
 from protocol.channels import Channel
-from protocol.domain import Domain, Form
+from protocol.domain import Domain
 from protocol.errors import CampaignError, NotOpen, OutsideSchedule
 from protocol.notions import Certificate, Notion
 from protocol.notions.classes import class_channels, require_class_names
@@ -89,9 +89,7 @@ class Campaign:
         if not self.organisation.strip():
             raise CampaignError("a campaign has an organisation: the person is told it before consenting")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
-        texts.require_translations(self.own_texts, self.translations)
-        if isinstance(self.domain, Form):
-            texts.require_question_lines(self.translations, len(self.domain.questions))
+        texts.require_translations(self.own_texts, self.translations, self.domain)
         address.require_addresses(self.addresses)
         require_class_names(self.classes, self.notion)
         views.require_views(self.views)
@@ -138,20 +136,16 @@ class Campaign:
         tag = None if language is None else texts.best(language, [*translated, own.language])
         return own if tag is None or tag == own.language else translated[tag].over(own)
 
-    def question_texts(self, language: str | None = None) -> tuple[str, ...]:
-        """The texts of a form's questions, for a reader of ``language``.
+    def domain_in(self, language: str | None = None) -> Domain:
+        """The domain for a reader of ``language``: its labels and units, and the texts of a form's questions.
 
         Args:
             language: as for ``texts``.
         Returns:
-            A text for each question, in order; none where the domain is no form.
+            A domain of the same inputs in the same order; answers and reports are in the campaign's own.
         """
-        if not isinstance(self.domain, Form):
-            return ()
         said = self.texts(language)
-        if said.language != self.language:
-            return tuple(said.question.split("\n"))
-        return tuple(question.text for question in self.domain.questions)
+        return self.domain if said.language == self.language else texts.translated(self.domain, said)
 
     @property
     def channel(self) -> Channel:

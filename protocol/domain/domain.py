@@ -8,8 +8,8 @@ channel's business.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -55,8 +55,18 @@ class Domain(ABC):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The labels that the author chose, in order; empty where labels are numbers. Only these are translated."""
+        """The names that the author chose, in order: labels, or a unit. Only these are translated; () if none."""
         return ()
+
+    def renamed(self, names: Sequence[str]) -> Domain:
+        """Return the same domain under other names.
+
+        Args:
+            names: as many as ``named``, in its order.
+        Raises:
+            DomainError: the domain does not allow one of the names.
+        """
+        return self
 
     @abstractmethod
     def label(self, x: int) -> str:
@@ -105,6 +115,9 @@ class Values(Domain):
     @property
     def named(self) -> tuple[str, ...]:
         return self.labels
+
+    def renamed(self, names: Sequence[str]) -> Values:
+        return replace(self, labels=tuple(names))
 
     def index(self, answer: Answer, dither: bytes) -> int:
         x = self._index.get(answer) if isinstance(answer, str) else None

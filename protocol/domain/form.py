@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from math import prod
 from typing import ClassVar
 
@@ -63,7 +64,7 @@ class FormQuestion:
             )
         if self.domain.kind not in _SINGLE:
             raise DomainError(f"question {self.name!r} is of {', '.join(_SINGLE)}, not of {self.domain.kind}")
-        for label in self.domain.named:
+        for label in self.domain.labels if isinstance(self.domain, Values) else ():
             if SEPARATOR in label:
                 raise DomainError(f"question {self.name!r}: value {label[:40]!r} holds a {SEPARATOR!r}; leave it out")
             if self.skippable and label == SKIPPED:
@@ -155,6 +156,27 @@ class Form(Domain):
     def size(self) -> int:
         """Number of inputs of all questions together. It may be very large; the inputs are never listed."""
         return prod(question.size for question in self.questions)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return tuple(name for question in self.questions for name in question.domain.named)
+
+    def renamed(self, names: Sequence[str]) -> Form:
+        rest, questions = iter(names), []
+        for question in self.questions:
+            own = question.domain
+            questions.append(replace(question, domain=own.renamed(tuple(islice(rest, len(own.named))))))
+        return Form(tuple(questions))
+
+    def reworded(self, texts: Sequence[str]) -> Form:
+        """Return the same form with other texts of its questions.
+
+        Args:
+            texts: one for each question, in order.
+        Raises:
+            DomainError: a text that a question cannot have.
+        """
+        return Form(tuple(replace(one, text=text) for one, text in zip(self.questions, texts, strict=True)))
 
     def index(self, answer: Answer, dither: bytes) -> int:
         return self.index_of(range(len(self.questions)), answer, dither)

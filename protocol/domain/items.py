@@ -16,8 +16,8 @@ How l is chosen is the author's business, not here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -83,6 +83,9 @@ class Items(Domain):
     @property
     def named(self) -> tuple[str, ...]:
         return () if isinstance(self.labels, int) else self.labels
+
+    def renamed(self, names: Sequence[str]) -> Items:
+        return replace(self, labels=tuple(names)) if names else self
 
     @cached_property
     def _index(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -203,6 +203,13 @@ class NumberRange(Line):
         """
         (first, last, by), places = _scaled((low, high, step), "a number's low, high and step")
         return cls(first, last, by, places, random, clamp, unit)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return (self.unit,) if self.unit else ()
+
+    def renamed(self, names: Sequence[str]) -> NumberRange:
+        return replace(self, unit=names[0]) if names else self
 
     @property
     def rounds_randomly(self) -> bool:

@@ -187,7 +187,11 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
         ('[text.de]\ntitle = "T"\nquestion = "Q"', "says which language"),
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
-        ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a"]', "[text.de] no two value names"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a", "b", "c"]', "[text.de] values has 'a' twice"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a"]', "[text.de] values has 1 texts, the draft 4"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\n[text.de.values]\nnon = "x"', "'non'; did you mean 'none'?"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nclasses = ["a"]', "[text.de] has an unknown entry 'classes'"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"\nunit = "h"', "[text.de] has an unknown entry 'unit'"),
         ('[text.de_AT]\ntitle = "T"\nquestion = "Q"', "[text.de_AT] a language is a tag"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from aggregator.simulation import population, read_truth
 from aggregator.study import Study
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Form, NumberRange
-from protocol.errors import CampaignError
+from protocol.errors import BadData
 from protocol.keys import SigningKey
 from protocol.views import Questions
 
@@ -82,16 +83,69 @@ def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: 
         read_draft(drafted(tmp_path, questions, more))
 
 
-def test_questions_are_translated_in_order(tmp_path: Path) -> None:
-    text = 'language = "en"\n[text.de]\ntitle = "Stadt"\nquestions = ["Alter?", "Gewählt?", "Arbeit?"]\n'
-    file = drafted(tmp_path)
-    file.write_text(text.split("\n", 1)[0] + "\n" + file.read_text() + text.split("\n", 1)[1])
-    terms = read_draft(file)
-    assert terms.question_texts("de") == ("Alter?", "Gewählt?", "Arbeit?")
-    assert terms.question_texts("fr") == terms.question_texts() == ("Age?", "Vote?", "Work?")
-    file.write_text(file.read_text().replace(', "Arbeit?"', ""))
-    with pytest.raises(CampaignError, match="2 lines of questions, the form has 3"):
-        read_draft(file)
+def in_german(tmp_path: Path, tables: str, questions: str = FORM) -> Path:
+    """A file with the draft of a form and its German translation."""
+    file = drafted(tmp_path, questions)
+    file.write_text(f'language = "en"\n{file.read_text()}\n[text.de]\ntitle = "Stadt"\n{tables}')
+    return file
+
+
+GERMAN = """
+[text.de.question.work]
+text = "Arbeit?"
+values = ["keine", "Arbeit"]
+[text.de.question.age]
+text = "Alter?"
+unit = "Jahre"
+[text.de.question.vote]
+text = "Gewählt?"
+values = { yes = "ja", no = "nein" }
+"""
+
+
+def test_questions_are_translated_by_name(tmp_path: Path) -> None:
+    """Texts, values and units stand where the form has them, whatever their order in the draft; what is left out of one
+    question stays as it is, and readers of other languages see the campaign's own."""
+    aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
+    terms = read_draft(in_german(tmp_path, GERMAN, aged))
+    said = terms.domain_in("de")
+    assert [one.text for one in said.questions] == ["Alter?", "Gewählt?", "Arbeit?"]
+    assert [one.domain.named for one in said.questions] == [
+        ("Jahre",), ("nein", "ja"), ("keine", "Arbeit"),
+    ]  # fmt: skip
+    assert terms.domain_in("fr") is terms.domain_in() is terms.domain
+    part = read_draft(in_german(tmp_path, GERMAN.replace('unit = "Jahre"\n', ""), aged)).domain_in("de")
+    assert part.named == ("years", "nein", "ja", "keine", "Arbeit")
+    none = re.sub("(values|unit) = .*", "", GERMAN)
+    assert read_draft(in_german(tmp_path, none, aged)).translations[0].labels == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("question.work", "question.job", "[text.de.question] work is missing: it is a table"),
+        ("question.vote]", "question.votes]", "[text.de.question] has an unknown entry 'votes'; did you mean 'vote'?"),
+        ("[text.de.question.work]", "[text.de.question.x]\n[text.de.question.work]", "has an unknown entry 'x'; known"),
+        ('text = "Arbeit?"', "", "[text.de.question.work] text is missing"),
+        ("yes =", "yess =", "[text.de.question.vote.values] has an unknown entry 'yess'; did you mean 'yes'?"),
+        ('yes = "ja", ', "", "[text.de.question.vote.values] yes is missing: it is 'yes' in this language"),
+        ('yes = "ja"', 'yes = "ja", maybe = "x"', "values] has an unknown entry 'maybe'; known here: no, yes"),
+        ('yes = "ja"', 'yes = "nein"', "[text.de.question.vote] values has 'nein' twice"),
+        ('"keine", ', "", "[text.de.question.work] values has 1 texts, the draft 2: translate each"),
+        ('"keine"', '"Arbeit"', "[text.de.question.work] values has 'Arbeit' twice"),
+        ('"keine"', "1", "[text.de.question.work] values must be a list of texts"),
+        ('"keine"', '"a;b"', "question 'work': value 'a;b' holds a ';'"),
+        ("unit", "units", "[text.de.question.age] has an unknown entry 'units'; did you mean 'unit'?"),
+        ('"Jahre"', "1", "[text.de.question.age] unit must be the unit 'years' in this language, not 1"),
+        ('"Jahre"', '"Jahre, die jemand alt ist"', "a unit is at most 20"),
+        ("[text.de.question.work]", "[text.DE]\ntitle='x'\n[text.de.question.work]", "[text.DE] is the second table"),
+    ],
+)
+def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in GERMAN
+    aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
+    with pytest.raises(BadData, match=re.escape(said)):
+        read_draft(in_german(tmp_path, GERMAN.replace(old, new, 1), aged))
 
 
 def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:

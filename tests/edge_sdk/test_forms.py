@@ -29,7 +29,7 @@ from tests.edge_sdk.test_views import dice_of
 NAT = 10**9
 FORM = Form((
     FormQuestion("vote", "Did you vote?", Values(("no", "yes"))),
-    FormQuestion("age", "How old are you?", NumberRange.of(17, 19), skippable=True),
+    FormQuestion("age", "How old are you?", NumberRange.of(17, 19, unit="years"), skippable=True),
     FormQuestion("home", "Where do you live?", Grid(0, 10**6, 0, 2 * 10**6, 10**6)),
 ))  # fmt: skip
 MAPS = (Questions((0,)), Questions((0, 1)), Questions((1, 2)))
@@ -157,8 +157,10 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
 
 
 def test_questions_are_shown_in_the_language_of_the_reader(open_device):
-    """Texts are translated, names and answers stay as they are given; other readers see the campaign's own."""
-    german = Texts("de", "Stadt", "Haben Sie gewählt?\nWie alt sind Sie?\nWo wohnen Sie?")
+    """Texts, labels and units are translated, names and answers stay as they are given; other readers see the
+    campaign's own."""
+    asked = "Haben Sie gewählt?\nWie alt sind Sie?\nWo wohnen Sie?"
+    german = Texts("de", "Stadt", asked, labels=("nein", "ja", "Jahre"))
     own = open_campaign(asking(), [AUTHOR.public]).terms
     device = open_device()
     campaign_id = device.join(seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR)).campaign_id
@@ -167,8 +169,14 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
     others = device.terms(campaign_id, "fr").questions
     assert [one.text for one in others] == [one.text for one in FORM.questions]
     assert [(one.name, one.values) for one in told] == [(one.name, one.values) for one in others]
-    for wrong in ("Gewählt?\nAlt?", "Gewählt?\n \nWo?"):
-        with pytest.raises(CampaignError, match="each on a line of its own"):
+    assert [one.shown for one in told] == [("nein", "ja"), *(one.values for one in others[1:])]
+    assert [one.shown for one in others] == [one.values for one in others]
+    assert [one.answers.partition(" Jahre")[1] for one in told] == ["", " Jahre", ""]
+    vote, age, _ = questions(device, campaign_id, "de-AT")
+    assert (vote.labels, vote.shown, age.unit) == (("no", "yes"), ("nein", "ja"), "Jahre")
+    assert questions(device, campaign_id, "fr")[1].unit == "years"
+    for wrong, said in (("Gewählt?\nAlt?", "each on a line of its own"), ("Gewählt?\n \nWo?", "not only blanks")):
+        with pytest.raises(CampaignError, match=said):
             replace(own, language="en", translations=(replace(german, question=wrong),))
 
 

@@ -17,6 +17,7 @@ from edge_sdk import BudgetPolicy, Device
 from protocol import channels, codec, domain, envelope, exact, keys, notions
 from protocol.campaign import open_campaign
 from protocol.closing import open_closing, unverified_closing
+from protocol.domain import Form
 from protocol.errors import BadData, KeyRefused, NotInDomain, SignatureRefused
 from protocol.keys import SigningKey
 from protocol.link import Link
@@ -133,13 +134,18 @@ def check_campaign(case: Case) -> None:
     data = bytes.fromhex(case["campaign"])
     signed = open_campaign(data, [bytes.fromhex(public) for public in case["trusted"]])
     assert (signed.id.hex(), signed.data, signed.terms.title) == (case["id"], data, case["title"])
-    assert (signed.terms.periods, signed.terms.channel.inputs) == (case["periods"], case["inputs"])
+    assert signed.terms.periods == case["periods"]
+    assert [view.channel.inputs for view in signed.terms.views] == case["inputs"]
     assert signed.terms.certificate.audited == case["audited"]
     assert list(signed.terms.classes) == case["classes"]
     assert list(signed.terms.addresses) == case["addresses"]
     for language, shown in case["shown"].items():
         assert signed.terms.texts(language).encode() == shown, language
-    assert [certificate.cost for certificate in signed.terms.certificates] == case["costs"]
+    for language, asked in case["asked"].items():
+        said = signed.terms.domain_in(language)
+        found = [[one.text, list(one.domain.named)] for one in said.questions] if isinstance(said, Form) else said.named
+        assert list(found) == asked, language
+    assert [signed.terms.cost_of(place) for place in range(len(case["costs"]))] == case["costs"]
     assert signed.terms.worst_case == int(case["worst_case"])
 
 

@@ -23,7 +23,7 @@ from protocol.channels import Bits, Blocks, Channel, Hadamard, Noise, Randomized
 from protocol.channels.bits.channel import S
 from protocol.channels.windows.arrangement import Type
 from protocol.closing import seal_closing
-from protocol.domain import FormQuestion
+from protocol.domain import Domain, Form, FormQuestion
 from protocol.envelope import Kind
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
@@ -816,12 +816,23 @@ def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
     return bytes.fromhex(wire(fields))
 
 
+LANGUAGES = ("en", "de-AT", "pt_BR", "fr")
+"""Of readers."""
+
+
 def _shown(texts: Texts) -> list[Any]:
     """What a reader is shown, in the order of a translation."""
     return [
         texts.language, texts.title, texts.question, texts.purpose, texts.organisation, texts.contact, texts.retention,
         texts.notice, list(texts.labels), list(texts.classes),
     ]  # fmt: skip
+
+
+def _asked(shown: Domain) -> list[Any]:
+    """What a reader is asked: of each question of a form the text and the names of its domain, else the names."""
+    if not isinstance(shown, Form):
+        return list(shown.named)
+    return [[one.text, list(one.domain.named)] for one in shown.questions]
 
 
 def campaign_cases() -> Iterator[Case]:
@@ -834,12 +845,13 @@ def campaign_cases() -> Iterator[Case]:
             "id": campaign_id(data).hex(),
             "title": made.title,
             "periods": made.periods,
-            "inputs": made.channel.inputs,
+            "inputs": [view.channel.inputs for view in made.views],
             "audited": made.certificate.audited,
             "classes": list(made.classes),
             "addresses": list(made.addresses),
-            "shown": {language: _shown(made.texts(language)) for language in ("en", "de-AT", "pt_BR", "fr")},
-            "costs": [certificate.cost for certificate in made.certificates],
+            "shown": {language: _shown(made.texts(language)) for language in LANGUAGES},
+            "asked": {language: _asked(made.domain_in(language)) for language in LANGUAGES},
+            "costs": [made.cost_of(place) for place in range(max(1, len(made.classes)))],
             "worst_case": number(made.worst_case),
         }
 
@@ -890,6 +902,16 @@ def campaign_cases() -> Iterator[Case]:
             of_classes(), language="en", translations=(Texts("de", "T", "F?", classes=("Mitglieder", "Gäste")),),
         ),
     )  # fmt: skip
+    yield described("a form, its labels and a unit in German, its questions alone in French", in_german())
+    yield described("a number whose unit is in German", of_hours())
+    yield described(
+        "items in German",
+        terms(
+            domain=domain.Items(2, ("bread", "milk", "eggs")),
+            language="en",
+            translations=(Texts("de", "Korb", "Was ist im Korb?", labels=("Brot", "Milch", "Eier")),),
+        ),
+    )
     good = seal_campaign(terms(), ANALYST)
     trusted = [ANALYST.public.hex()]
 
@@ -1007,7 +1029,33 @@ def campaign_cases() -> Iterator[Case]:
                 ("two lines for three questions", ["de", "S", "Gewählt?\nBezahlt?", "", "", "", "", "", [], []]),
                 ("four lines for three questions", ["de", "S", "A?\nB?\nC?\nD?", "", "", "", "", "", [], []]),
                 ("a blank line", ["de", "S", "A?\n \nC?", "", "", "", "", "", [], []]),
+                ("a line of 501 characters", ["de", "S", f"A?\n{501 * 'b'}\nC?", "", "", "", "", "", [], []]),
+                ("labels of one question of two", ["de", "S", "A?\nB?\nC?", "", "", "", "", "", ["nein"], []]),
             )
+        ),
+        *(
+            (f"labels of a form: {name}", _payload(in_german(), translations=[labelled(labels)]), "campaign")
+            for name, labels in (
+                ("none for the unit", ["nein", "ja", "nein", "ja"]),
+                ("one too many", ["nein", "ja", "nein", "ja", "Stunden", "x"]),
+                ("two that are equal, of one question", ["nein", "nein", "nein", "ja", "Stunden"]),
+                ("one with a semicolon", ["nein; nie", "ja", "nein", "ja", "Stunden"]),
+                ("skipped, of a question that can be", ["nein", "ja", "skipped", "ja", "Stunden"]),
+                ("a unit of 21 characters", ["nein", "ja", "nein", "ja", 21 * "h"]),
+                ("a unit with a blank at its end", ["nein", "ja", "nein", "ja", "Stunden "]),
+                ("a unit that is empty", ["nein", "ja", "nein", "ja", ""]),
+                ("an array for each question", [["nein", "ja"], ["nein", "ja"], ["Stunden"]]),
+            )
+        ),
+        (
+            "two labels of numbers",
+            _payload(of_hours(), translations=[labelled(["null", "eins"])]),
+            "campaign",
+        ),
+        (
+            "a unit for numbers without",
+            _payload(of_hours(), domain=["number", 0, 0, 4, 1, 0, 0, ""], translations=[labelled(["Stunden"])]),
+            "campaign",
         ),
         *((f"translation: {name}", _payload(informed(), **changes), "campaign") for name, changes in _mistranslated()),
         (
@@ -1170,12 +1218,42 @@ def of_questions(level: int = NAT) -> Campaign:
         language="en",
         translations=(german,),
         notion=notions.Ldp(level),
-        domain=domain.Form(questions),
+        domain=Form(questions),
         views=tuple(
             View(weight, Questions(places), RandomizedResponse(k, (cover_of(level, k),)))
             for weight, (places, k) in enumerate(asked, 1)
         ),
     )
+
+
+def in_german(**changes: Any) -> Campaign:
+    """A form with labels that two questions share, a unit, and translations with and without these."""
+    voted = domain.Values(("no", "yes"))
+    questions = (
+        FormQuestion("vote", "Did you vote?", voted),
+        FormQuestion("paid", "Did you pay?", voted, skippable=True),
+        FormQuestion("hours", "How long did you wait?", domain.NumberRange.of(0, 4, unit="hours")),
+    )
+    asked = "Haben Sie gewählt?\nHaben Sie bezahlt?\nWie lange haben Sie gewartet?"
+    german = Texts("de", "Wahl", asked, labels=("nein", "ja", "nein", "ja", "Stunden"))
+    french = Texts("fr", "Vote", "Avez-vous voté ?\nAvez-vous payé ?\nCombien de temps ?")
+    views = tuple(
+        View(1, Questions((place,)), RandomizedResponse(one.size, (cover_of(NAT, one.size),)))
+        for place, one in enumerate(questions)
+    )
+    fields = {"language": "en", "translations": (german, french), "domain": Form(questions), "views": views}
+    return terms(**{**fields, **changes})
+
+
+def of_hours() -> Campaign:
+    """A number with a unit that has a translation."""
+    german = Texts("de", "Wartezeit", "Wie lange?", labels=("Stunden",))
+    return terms(language="en", translations=(german,), domain=domain.NumberRange.of(0, 4, unit="hours"))
+
+
+def labelled(labels: Any) -> list[Any]:
+    """The wire form of a German translation of three questions with these labels and units."""
+    return ["de", "S", "A?\nB?\nC?", "", "", "", "", "", labels, []]
 
 
 def in_classes(*made: Campaign) -> Campaign:

@@ -79,11 +79,15 @@ const CHECKS = {
     equal([campaign.fields.title, campaign.periods, campaign.classes], [it.title, it.periods, it.classes]);
     equal(
       campaign.views.map(({ channel }) => channel.inputs),
-      [it.inputs],
+      it.inputs,
     );
     equal([campaign.audited, campaign.addresses], [BigInt(it.audited), it.addresses]);
     for (const [language, shown] of Object.entries(it.shown))
       equal(Object.values(campaign.texts(language)), shown, language);
+    for (const [language, asked] of Object.entries(it.asked)) {
+      const { questions, named } = /** @type {any} */ (campaign.domainIn(language));
+      equal(questions?.map((/** @type {any} */ { text, domain }) => [text, domain.named]) ?? named, asked, language);
+    }
     equal(
       campaign.costs.map(({ charge }) => charge),
       it.costs.map(BigInt),

@@ -16,7 +16,7 @@ import { MAX_VALUES } from "../runs.js";
  * @typedef {object} Domain
  * @property {string} kind
  * @property {number} size of a form Infinity: nobody lists its inputs
- * @property {string[]} named the labels that the author chose, in order; empty where labels are numbers
+ * @property {string[]} named the names that the author chose, in order: labels, or a unit; only these are translated
  * @property {(x: number) => string} label
  * @property {(answer: any, dither: Uint8Array) => Promise<any>} indexOf the input for an answer, given the 8 bytes of
  *   the consent's dither; of a form the inputs of its questions

@@ -20,8 +20,6 @@ const SKIPPED = "skipped";
 export class Form {
   kind = "form";
   size = Infinity;
-  /** @type {string[]} */
-  named = [];
 
   /** @param {any[]} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom of one question */
   constructor(wire, domainFrom) {
@@ -30,6 +28,7 @@ export class Form {
     this.questions = questions.map((one) => question(one, domainFrom));
     if (new Set(this.questions.map(({ name }) => name)).size < questions.length)
       throw new DomainError("no two questions of a form have one name");
+    this.named = this.questions.flatMap(({ domain }) => domain.named);
   }
 
   /** @param {number} place @param {number} x @returns {string} the label of an input of a question */
@@ -103,7 +102,7 @@ function question(wire, domainFrom) {
     throw new DomainError(`the text of question "${name}" is 1 to 500 readable characters, not only blanks`);
   const domain = domainFrom(parts[2]);
   const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
-  if (domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))
+  if (domain.kind !== "number" && domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))
     throw new DomainError(`a value of question "${name}" holds a ";", or is "${SKIPPED}" where that can be answered`);
   return { name, text: asked, domain, skippable, size: requireSize(domain.size + Number(skippable)) };
 }

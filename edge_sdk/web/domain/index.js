@@ -33,6 +33,22 @@ function from(wire, kinds) {
 }
 
 /**
+ * The wire form of a domain with other names and, of a form, other texts of its questions.
+ * @param {any[]} wire of a domain @param {string[]} names as many as it has, of which those that it takes are removed
+ * @param {string[]} [texts] of a form's questions
+ * @returns {any[]}
+ */
+export function renamed([kind, first, ...rest], names, texts = []) {
+  const one = (/** @type {any[]} */ [name, , part, skippable], /** @type {number} */ place) =>
+    [name, texts[place], renamed(part, names), skippable];
+  if (kind === "form") return [kind, first.map(one)];
+  if (kind === "values" || kind === "ordered") return [kind, names.splice(0, first.length)];
+  if (kind === "items") return [kind, first, Array.isArray(rest[0]) ? names.splice(0, rest[0].length) : rest[0]];
+  const unit = kind === "number" && rest.at(-1) ? names.splice(0, 1) : rest.slice(-1);
+  return [kind, first, ...rest.slice(0, -1), ...unit];
+}
+
+/**
  * The domain of a wire form.
  * @param {any} wire
  * @returns {Domain}

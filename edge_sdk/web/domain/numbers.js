@@ -9,9 +9,6 @@ const DAY = 86_400_000;
 
 /** Inputs that are numbers in increasing order; `at(x)` is the number of input x times 10^places. */
 class Line {
-  /** @type {string[]} */
-  named = [];
-
   /**
    * @param {string} kind @param {number} size @param {(x: number) => bigint} at @param {number} places
    * @param {boolean} random whether a number between two inputs becomes one of them at random
@@ -26,6 +23,7 @@ class Line {
     this.random = random;
     this.clamp = clamp;
     this.unit = unit;
+    this.named = unit ? [unit] : [];
   }
 
   /** @param {number} x */

@@ -10,23 +10,23 @@ const FEW_DAYS = 12;
 const SEARCHED = 12;
 const MOST_SHOWN = 200;
 
-/** What a domain's values are called. @param {any} domain @param {string[]} shown in the person's language @returns {string[]} */
-export const labelsOf = ({ labels = [], size }, shown) =>
-  shown.length ? shown : labels.length ? labels : Array.from({ length: size }, (_, x) => String(x + 1));
+/** What a domain's values are called. @param {any} domain @returns {string[]} */
+export const labelsOf = ({ labels = [], size }) =>
+  labels.length ? labels : Array.from({ length: size }, (_, x) => String(x + 1));
 
 /**
  * The field of a question.
- * @param {any} domain as `terms` describes it @param {string[]} shown what its values are called @param {any} known the
- *   answer so far @param {Choose} choose
+ * @param {any} domain as `terms` describes it @param {any} shown the same in the person's language @param {any} known
+ *   the answer so far @param {Choose} choose
  * @returns {HTMLElement}
  */
 export function field(domain, shown, known, choose) {
   const { kind, size, low } = domain;
   if (kind === "grid") return map(domain, known, choose);
   if (kind === "date") return size > FEW_DAYS ? days(domain, known, choose) : listed(fewDays(domain), date, known, choose);
-  if (low !== undefined) return numbers(domain, known, choose);
-  const own = labelsOf(domain, []);
-  const names = new Map(own.map((label, x) => [label, shown[x] ?? label]));
+  if (low !== undefined) return numbers(shown, known, choose);
+  const [own, said] = [labelsOf(domain), labelsOf(shown)];
+  const names = new Map(own.map((label, x) => [label, said[x]]));
   return listed(own, (label) => names.get(label) ?? label, known, choose, kind === "items");
 }
 

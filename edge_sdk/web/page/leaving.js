@@ -11,12 +11,13 @@ import { reveals } from "./reveals.js";
 
 /**
  * An answer as a person reads it.
- * @param {any} value as the device reads it @param {any} domain @param {string[]} shown @returns {string}
+ * @param {any} value as the device reads it @param {any} domain @param {any} shown the same in the person's language
+ * @returns {string}
  */
 export function spelled(value, domain, shown) {
   if (value === null) return say("answer.skipped");
-  const { kind, low, labels = [], unit = "" } = domain;
-  const named = (/** @type {string} */ label) => labelsOf(domain, shown)[labelsOf(domain, []).indexOf(label)] ?? label;
+  const { kind, low, labels = [], unit = "" } = shown;
+  const named = (/** @type {string} */ label) => labelsOf(shown)[labelsOf(domain).indexOf(label)] ?? label;
   if (kind === "grid") return position(value, "answer.position");
   if (kind === "date") return date(value);
   if (kind === "items") return [value].flat().map(named).join(", ") || say("leaving.empty");
@@ -34,7 +35,7 @@ export async function leaving(visit, value, answers) {
   const { kind, random } = campaign.domain;
   // A number or day between two that are counted becomes one of them; the page shows which, unless chance decides.
   const rounded = (kind === "number" || kind === "date") && !random && campaign.views === 1 && found.label !== value;
-  const counts = rounded && spelled(found.label, campaign.domain, []);
+  const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
   const bytes = el("div");
   const send = button(say("leaving.send"), () => visit.do(() => visit.send(value)));
   const price = p(cost.charge ? say("leaving.costs", { cost: above(cost.charge) }) : say("leaving.free"));
@@ -55,7 +56,7 @@ export async function leaving(visit, value, answers) {
         p(asked.length > 1 ? text : say("leaving.answer"), "small"),
         el("p.asked", {}, spelled(answers[name], domain, shown)),
       ]).flat(),
-      counts && counts !== spelled(value, campaign.domain, []) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
+      counts && counts !== spelled(value, campaign.domain, campaign.shown) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
       p(say(asked.length > 1 ? "leaving.stay" : "leaving.stays"), "small"),
     ),
     reveals(say("leaving.chances"), asked.length > 1 ? say("leaving.together") : "", found),

@@ -19,18 +19,18 @@ export function standing({ opens, closes, closedEarly, left, following }) {
 
 /** A value that was answered, as a person reads it; what a view made of it has a name of its own. @param {string} label @param {any} campaign @returns {string} */
 function named(label, campaign) {
-  const { domain, texts, views } = campaign;
+  const { domain, shown, views } = campaign;
   if (domain.kind === "form") {
     const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
     return questionsOf(campaign)
-      .map(({ name, text, domain: own }) => {
+      .map(({ name, text, domain: own, shown: said }) => {
         const value = given.get(name) ?? "";
-        return `${text} ${spelled(value === "skipped" && !own.labels?.includes(value) ? null : value, own, [])}`;
+        return `${text} ${spelled(value === "skipped" && !own.labels?.includes(value) ? null : value, own, said)}`;
       })
       .join(" · ");
   }
   if (domain.kind === "items" && label.startsWith("(none ")) return say("leaving.empty");
-  return views > 1 ? label : spelled(label, domain, texts.labels);
+  return views > 1 ? label : spelled(label, domain, shown);
 }
 
 /** @param {import("./main.js").Visit} visit */

@@ -5,16 +5,15 @@ import { field } from "./choices.js";
 import { say } from "./say.js";
 
 /**
- * What this device is asked, each with its domain and what its values are called.
+ * What this device is asked, each with its domain, and the same in the person's language.
  * @param {any} campaign the result of `terms`
- * @returns {{name: string, text: string, domain: any, shown: string[], skippable: boolean}[]}
+ * @returns {{name: string, text: string, domain: any, shown: any, skippable: boolean}[]}
  */
-export function questionsOf({ domain, texts, asked }) {
-  if (domain.kind !== "form") return [{ name: "", text: texts.question, domain, shown: texts.labels, skippable: false }];
-  const said = texts.question.split("\n");
+export function questionsOf({ domain, shown, texts, asked }) {
+  if (domain.kind !== "form") return [{ name: "", text: texts.question, domain, shown, skippable: false }];
   return asked.map((/** @type {number} */ place) => {
-    const one = domain.questions[place];
-    return { ...one, text: said.length > 1 ? said[place] : one.text, shown: [] };
+    const { text, domain: said } = shown.questions[place];
+    return { ...domain.questions[place], text, shown: said };
   });
 }
 

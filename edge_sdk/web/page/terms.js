@@ -13,7 +13,7 @@ const MOST_NAMED = 24;
 export async function terms(visit) {
   const { device, id } = visit;
   const [campaign, budget, found] = [await visit.terms(), await device.budget(), await device.reveals(id)];
-  const { texts, domain, classes } = campaign;
+  const { texts, domain, shown, classes } = campaign;
   const form = domain.kind === "form";
   const lang = texts.language || null;
   const fits = campaign.worstCharge <= budget.remaining;
@@ -29,7 +29,7 @@ export async function terms(visit) {
       el("p.asked", { lang }, form ? texts.title : say("terms.question", { question: texts.question })),
       texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
     ),
-    form ? questions(campaign) : card(say("terms.values"), p(possible(domain, texts.labels, MOST_NAMED))),
+    form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MOST_NAMED))),
     about(visit, campaign),
     card(say("terms.promise"), p(promised(campaign.promise)), p(say("terms.checked"), "small")),
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
@@ -68,28 +68,27 @@ export async function terms(visit) {
 }
 
 /** @param {any} campaign */
-function questions({ domain, asked, texts }) {
-  const said = texts.question.split("\n");
+function questions({ shown, asked }) {
   return card(
-    say("terms.form", { count: domain.questions.length }),
+    say("terms.form", { count: shown.questions.length }),
     !asked && p(say("terms.form_how"), "small"),
     el(
       "ol",
       {},
-      domain.questions.map((/** @type {any} */ one, /** @type {number} */ place) =>
-        el("li", {}, said.length > 1 ? said[place] : one.text, el("br"), el("span.small", {}, possible(one.domain, [], 8))),
+      shown.questions.map((/** @type {any} */ one) =>
+        el("li", {}, one.text, el("br"), el("span.small", {}, possible(one.domain, 8))),
       ),
     ),
   );
 }
 
-/** What can be answered. @param {any} domain @param {string[]} shown @param {number} most @returns {string} */
-function possible(domain, shown, most) {
+/** What can be answered. @param {any} domain in the person's language @param {number} most @returns {string} */
+function possible(domain, most) {
   const { kind, low, high, unit = "" } = domain;
   if (kind === "grid") return say("terms.place", { step: number(String(domain.step / 1e6)) });
   if (kind === "date") return say("terms.day", { low: date(low), high: date(high) });
   if (low !== undefined) return say("terms.number", { low: number(low), high: `${number(high)} ${unit}`.trim() });
-  const labels = labelsOf(domain, shown);
+  const labels = labelsOf(domain);
   const values = labels.slice(0, most).join(", ");
   return labels.length > most ? say("terms.more", { values, count: labels.length - most }) : values;
 }
