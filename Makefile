@@ -8,7 +8,7 @@ READY  := $(VENV)/ready
 # anew, which is 10 s, and each command that a test starts compiles the project.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo page app check docs test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo page app lint types check docs laws test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
 # Made again when what is installed changes; reused otherwise.
 $(READY): pyproject.toml
@@ -30,22 +30,29 @@ page: $(READY)
 app: $(READY)
 	$(BIN)/python -m demo_app
 
-# Lint, types, the mathematics and the device: tests/protocol and tests/edge_sdk, but for what is slow.
-check: $(READY)
+lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(READY)
 	$(BIN)/mypy
+
+# Lint, types, the mathematics and the device: tests/protocol and tests/edge_sdk, but for what is slow.
+check: lint types
 	$(BIN)/python -m pytest --dist load -m 'not long and not slow' tests/test_architecture.py tests/protocol tests/edge_sdk
 
 # The documentation as a site in build/site, every link and every docstring of the API checked; no network is needed.
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-test: docs
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+# Every law in its short form.
+laws: $(READY)
 	$(BIN)/python -m pytest
+
+# Tests wait for other processes now and then; the documentation and the types are checked meanwhile.
+test: lint
+	@$(MAKE) --no-print-directory --jobs 2 laws docs types || \
+		{ echo 'make test failed; what failed (laws, docs or types) is in the lines above with ***' >&2; exit 1; }
 
 # About an hour of both cores at most; each law's long form, and laws about any value with new examples.
 test-long: $(READY)
