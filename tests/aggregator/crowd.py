@@ -6,7 +6,9 @@ import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from aggregator.storage.places import Place
 from aggregator.study import Study
 from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
@@ -54,9 +56,25 @@ def report(number: int, signed: SignedCampaign, *outputs: int, period: int = 0, 
     return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
 
 
-def study(path: Path, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
-    """A study with one campaign, ``education``, and the keys of some devices."""
-    made = Study.create(path)
-    made.import_campaign(signed.data, [AUTHOR.public], "education")
-    made.enrol(b"".join(enrolment(number, signed) for number in devices))
-    return made
+@lru_cache
+def _files(signed: SignedCampaign, devices: tuple[int, ...]) -> dict[str, bytes]:
+    """The files of a study with one campaign and the keys of some devices, by name."""
+    with TemporaryDirectory() as folder:
+        made = Study.create(folder)
+        made.import_campaign(signed.data, [AUTHOR.public], "education")
+        made.enrol(b"".join(enrolment(number, signed) for number in devices))
+        files = (file for file in Path(folder).rglob("*") if file.is_file())
+        return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
+def study(path: Place, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
+    """A study with one campaign, ``education``, and the keys of some devices.
+
+    Studies of the same campaign and devices are copies of one: creating each anew takes 50 ms of the processor's time.
+    """
+    for name, data in _files(signed, tuple(devices)).items():
+        file = path / name
+        if isinstance(file, Path):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return Study(path)

@@ -6,6 +6,7 @@ import re
 import string
 import time
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ def written(language: str) -> list[dict[str, Any]]:
     return [flat(tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))) for folder in FOLDERS]
 
 
+@cache
 def catalogue(language: str) -> dict[str, Any]:
     shared, own = written(language)
     return shared | own
@@ -57,6 +59,7 @@ def sources() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
+@cache
 def asked() -> tuple[set[str], set[str]]:
     """Keys that the code names in full, and patterns of those it puts together, such as ``notice.*.title``."""
     named = set(re.findall(r'\bsay\(\s*"([a-z_.]+)"', sources()))
