@@ -74,6 +74,8 @@ FLOODS: dict[str, tuple[Callable[[random.Random, int], bytes], str]] = {
     "scraps": (scraps, "malformed"),
     "enrolments": (enrolments, "bad-signature"),
 }
+LONG = "scraps"
+"""In short, test_intake_framing holds garbage to time as its bytes, and what waits for more to one envelope."""
 
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:
@@ -95,7 +97,7 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("name", FLOODS)
+@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.long if one == LONG else ()) for one in FLOODS])
 def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, name):
     """Four times the flood: about the same memory, at most ten times the time, and a row a chunk of refusals."""
     make, reject = FLOODS[name]

@@ -281,7 +281,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     study.faults = []
 
 
-@pytest.mark.parametrize("people", [500, pytest.param(10_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("people", [200, pytest.param(10_000, marks=pytest.mark.long)])
 def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, people: int) -> None:
     """Devices in the browser send, from the same dice, what simulated people send; the study takes all of it.
 
