@@ -1,1 +1,1 @@
-"""From a tally to a distribution: decoders, estimators, intervals, queries."""
+"""Estimates from a tally of reports: distributions, intervals, queries, differences."""

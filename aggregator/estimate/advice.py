@@ -1,4 +1,4 @@
-"""The warnings of an estimate: what a reader must know before using the numbers."""
+"""The warnings of an estimate, which a reader must know before using the numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOVED = 5e-4
 """Shares that differ by less are reported as equal."""
 
 UNKNOWN = 0.5
-"""Above this standard error, the interval covers all possible shares: nothing is known about the value."""
+"""Above this standard error, the interval covers nearly all possible shares: nothing is known about the value."""
 
 WITHOUT_BARS = "shares without error bars"
 """Start of the warning about shares without standard errors."""

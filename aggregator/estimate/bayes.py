@@ -1,15 +1,15 @@
-"""Empirical Bayes: each share's posterior mean under a law fitted to all raw estimates.
+"""Empirical Bayes: each share's posterior mean under a distribution fitted to all raw estimates.
 
 With many values and much noise, most raw estimates are mostly noise. The typical size of shares can be estimated from
-all of them together. The law of the shares is fitted to the raw estimates, and each value's share is its mean given its
-own raw estimate and that law:
+all of them together. The distribution of the shares is fitted to the raw estimates, and each value's share is its
+posterior mean given its own raw estimate:
 
     raw[x] ~ N(p[x], se[x]^2),   p[x] ~ G,   G by maximum likelihood on a grid     (Kiefer, Wolfowitz 1956; MATH 6.1)
 
-Standard errors that differ are informative: in a block with many people, shares and errors are both large. So each
-octave of them has a law of its own, which leans on the common one where the octave has few values. A standard error is
-estimated too, and grows with its own raw estimate: octaves begin where fewest lie, so that values which are alike are
-not parted by their noise.
+Standard errors that differ are informative: in a block with many people, shares and errors are both large. So the
+standard errors are divided into octaves, each with its own distribution of shares, which is pulled towards the common
+one if the octave has few values. A standard error is estimated too, and grows with its raw estimate. So octaves begin
+where the fewest values lie, and noise seldom separates similar values.
 
 A value is shrunk towards a share in proportion to the number of values with such a share: an isolated value keeps its
 raw estimate, and a value like a hundred others is estimated from all of them.
@@ -26,30 +26,30 @@ from aggregator.estimate.distribution import project
 from aggregator.families.decoder import Floats
 
 GRID = 64
-"""Points of the law of the shares near the noise, beside 0."""
+"""Grid points of the distribution of shares within the range of the noise, in addition to 0."""
 
 FINEST, NEAR = 0.02, 5.0
-"""They span these parts of the least and of the largest standard error: a share below cannot be told from 0. Above, the
-law has points only where raw estimates lie ..."""
+"""These points span FINEST of the smallest to NEAR of the largest standard error; a smaller share cannot be
+distinguished from 0. Above, grid points are placed only where raw estimates lie, ..."""
 
 APART = 0.5
-"""... this part of a standard error from each other, or up to twice as near."""
+"""... at most this part of a standard error apart, and at least half of it."""
 
 FAR = 64.0
 """A raw estimate of more than this many standard errors is kept: there is little left to learn."""
 
 CROWD = 5.0
-"""So many values within about a standard error of a share are believed half that it is the share of each."""
+"""The number of values within about one standard error of a share at which they are shrunk halfway towards it."""
 
 SURE = 2.0
-"""Of what is missing to one, a value with a share of so many standard errors takes half the part of an unsure one."""
+"""A value with a share of this many standard errors takes half the usual part of the correction of the sum."""
 
 ROUNDS = 300
 LEANING = 1.0
-"""The common law counts for as many values in the law of an octave."""
+"""The common distribution counts for this many values in the distribution of an octave."""
 
 BIN = 1 / 16
-"""A law is fitted to the raw estimates in bins of this many standard errors, ..."""
+"""Raw estimates are binned before the fit, in bins of this many standard errors, ..."""
 
 COARSER = 4
 """... as many times wider beyond ``NEAR`` ..."""
@@ -58,23 +58,23 @@ BINS_PER_OCTAVE = 4
 """... and these parts of an octave of standard errors."""
 
 LEAST = -10.0
-"""Raw estimates lower by more standard errors are binned with those that have as many."""
+"""Raw estimates below this many standard errors share the lowest bin."""
 
 PHASES = 16
-"""Where octaves may begin; the fewest values lie within one such part on either side."""
+"""Candidate offsets of the octaves; the one with the fewest values next to a boundary is taken."""
 
 CHUNK = 1024
-"""Values whose means are taken at once, neighbours in size, so that what they are compared with stays in the cache."""
+"""Values whose means are computed together: neighbours in size, so that their grid points stay in the cache."""
 
 BEYOND = 9.0
-"""Shares so many standard errors away from a value have no part in its mean that a float could hold."""
+"""Grid points more than this many standard errors from a value have a likelihood below floating-point precision."""
 
 
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
-    """Return the posterior means under the law of the shares that fits the raw estimates best.
+    """Return the posterior means under the distribution of shares that fits the raw estimates best.
 
     The difference of their sum from one is distributed over the values in proportion to their means, and hardly to
-    values that are large compared with their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean of m.
+    values that are large compared with their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean m(x).
 
     Args:
         raw: (k,) unbiased estimates.
@@ -102,8 +102,8 @@ def _drawn(raw: Floats, se: Floats) -> Floats:
         crowd(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
         belief(g) = 1 / (1 + (CROWD / crowd(g))^4)
 
-    Without this, the fitted law has an atom at nearly every large raw estimate, and neighbouring values of different
-    shares get the same estimate.
+    Without this, the fitted distribution has an atom at nearly every large raw estimate, and neighbouring values with
+    different shares get the same estimate.
     """
     grid = _grid(raw, se)
     phase = _phase(se)
@@ -121,13 +121,13 @@ def _drawn(raw: Floats, se: Floats) -> Floats:
             seen = slice(*np.searchsorted(grid, [max(raw[some[0]], 0) - width, max(raw[some[-1]], 0) + width]))
             weighted = _likelihood(raw[some], se[some], grid[seen]) * law[seen]
             own = np.maximum(raw[some], 0)
-            told = weighted @ (belief * grid)[seen] + weighted @ (1 - belief[seen]) * own
-            drawn[some] = told / weighted.sum(axis=1)
+            mean = weighted @ (belief * grid)[seen] + weighted @ (1 - belief[seen]) * own
+            drawn[some] = mean / weighted.sum(axis=1)
     return drawn
 
 
 def _grid(raw: Floats, se: Floats) -> Floats:
-    """The shares that a law may give weight to, rising from 0."""
+    """Return the grid points of the distribution of shares, in increasing order from 0."""
     above = raw > NEAR * se
     step = APART * np.exp2(np.floor(np.log2(se[above])))
     own = np.round(raw[above] / step) * step
@@ -135,7 +135,7 @@ def _grid(raw: Floats, se: Floats) -> Floats:
 
 
 def _phase(se: Floats) -> float:
-    """The offset of a standard error's logarithm that puts the fewest values near a boundary between octaves."""
+    """Return the offset of the logarithms of standard errors that puts the fewest values near an octave boundary."""
     part = np.floor(np.log2(se) % 1.0 * PHASES).astype(np.int64) % PHASES
     lie = np.bincount(part, minlength=PHASES)
     near = lie + np.roll(lie, 1)  # the part that begins there, and the one before
@@ -143,7 +143,7 @@ def _phase(se: Floats) -> float:
 
 
 def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:
-    """The weights of ``grid`` in each octave of the standard errors."""
+    """Return the fitted weights of the grid points, by octave of the standard errors."""
     # Bins lie within octaves, so the mean of a bin's standard errors lies in the octave of each.
     above = np.maximum(raw / se, LEAST) - LEAST
     near = np.minimum(above, NEAR - LEAST)
@@ -162,9 +162,14 @@ def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floa
 
 
 def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, leaning: float) -> Floats:
-    """The weights that explain the bins best, by expectation maximisation, pulled to ``start`` by ``leaning`` values.
+    """Return the maximum-likelihood weights of the grid points, by expectation maximisation.
 
     It stops after ``ROUNDS`` rounds; later rounds only move weight between shares that explain the bins equally well.
+
+    Args:
+        likelihood: (bins, g)
+        count: (bins,) values in each bin.
+        start: (g,) the weights to begin with, which count for ``leaning`` values.
     """
     law, whole = start, count.sum() + leaning
     for _ in range(ROUNDS):
@@ -173,7 +178,7 @@ def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, le
 
 
 def _likelihood(raw: Floats, se: Floats, grid: Floats) -> Floats:
-    """(k, g) likelihood of each raw estimate at each share of the grid, relative to the largest of its row."""
+    """Return (k, g): the likelihood of each raw estimate at each grid point, relative to the largest of its row."""
     z = raw[:, np.newaxis] - grid
     z /= se[:, np.newaxis]
     z *= z

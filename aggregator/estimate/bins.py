@@ -1,6 +1,6 @@
-"""Bins that a reader expects: tens of years, months of a year, hundreds, or the values themselves where they are few.
+"""Bins with familiar boundaries: tens of years, months, hundreds, or single values if there are few.
 
-Which shares people have in them: ordered.
+The shares of people in them: ordered.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from itertools import count
 from protocol.domain import Dates, Domain, Line
 
 BINS = 12
-"""At most."""
+"""The largest number of bins."""
 
 FEW = 6
-"""Where several estimates are compared, at most."""
+"""The largest number of bins if several estimates are compared."""
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -26,23 +26,24 @@ _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def fewer_bins(reports: int) -> int:
-    """Return how many bins so many reports fill: half the cube root, at least 4 and at most ``BINS``.
+    """Return the number of bins for a number of reports: half its cube root, at least 4 and at most ``BINS``.
 
-    Where bins are narrower, their intervals say little: of 3,000 dates of a year at 1 nat, most of those of a month
-    reached from nothing to three times the share.
+    The intervals of narrower bins are too wide to be useful: for 3,000 dates in a year at 1 nat, most intervals of a
+    month reached from zero to three times its share.
     """
     return min(BINS, max(4, round(math.cbrt(reports) / 2)))
 
 
 def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
-    """Return the first input of each bin but the first, in increasing order.
+    """Return the first input of each bin except the first bin, in increasing order.
 
-    Evenly spaced numbers are cut at multiples of 1, 2 or 5 times a power of ten of their step, days where weeks,
-    months, quarters, half years or so many years begin, and other values into bins of about as many each.
+    Evenly spaced numbers are cut at multiples of 1, 2 or 5 times a power of ten of their step. Days are cut where
+    weeks, months, quarters, half years, years, decades or centuries begin. Other values are cut into bins of about
+    equal numbers of values.
 
     Args:
         domain: of ordered values.
-        most: bins, at most.
+        most: the largest number of bins.
     """
     if domain.size <= most:
         return list(range(1, domain.size))
@@ -54,6 +55,7 @@ def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
 
 
 def _multiples(domain: Line, most: int) -> list[int]:
+    """Return the first inputs of bins whose width is the smallest round multiple of the step that is wide enough."""
     low, step = domain.scaled[0], domain.scaled[1] - domain.scaled[0]
     for power in count():
         for digit in (1, 2, 5):
@@ -68,7 +70,7 @@ def _multiples(domain: Line, most: int) -> list[int]:
 
 
 def _calendar(domain: Dates) -> Iterator[list[int]]:
-    """The bins of weeks, of months, and so on; the last of one bin only."""
+    """Yield bins of weeks, of months, and so on, and at last a single bin."""
     first = _EPOCH + datetime.timedelta(days=domain.low)
     monday = domain.low - first.weekday()
     yield _from(domain, list(range(monday, domain.high + 1, 7)))
@@ -80,7 +82,7 @@ def _calendar(domain: Dates) -> Iterator[list[int]]:
 
 
 def _months(domain: Dates, width: int) -> list[int]:
-    """The days from which on a month counts whose number since the year 0 is a multiple of ``width``."""
+    """Return the first days of the months whose number since the year 0 is a multiple of ``width``."""
     first, last = (_EPOCH + datetime.timedelta(days=day) for day in (domain.low, domain.high))
     begin, end = (day.year * 12 + day.month - 1 for day in (first, last))
     numbers = range(-(-begin // width) * width, end + 1, width)
@@ -88,5 +90,5 @@ def _months(domain: Dates, width: int) -> list[int]:
 
 
 def _from(domain: Dates, days: list[int]) -> list[int]:
-    """The inputs at or after these days, without the first input."""
+    """Return the first input at or after each day, except the first input of the domain."""
     return sorted({bisect_left(domain.scaled, day) for day in days} - {0, domain.size})

@@ -1,8 +1,9 @@
 """Weights of classes by known shares of the population: post-stratification, and raking over groups of classes.
 
-Which class a report is of travels in clear. So the share of a class among the reports is known, and weights that lead
-to the margins follow without noise. One margin that names each class: its shares are the classes' weights. Otherwise
-iterative proportional fitting from the reports' own shares, which keeps what the margins say nothing of.
+The class of a report travels in clear. So the share of each class among the reports is known, and the weights that
+reproduce the margins are computed without noise. If one margin has a group for each class, its shares are the weights
+of the classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports and keeps
+everything that the margins do not determine.
 
 The weighted decoder: reweighed.
 """
@@ -20,12 +21,12 @@ from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting,
 from aggregator.families.decoder import Decoder, Floats
 
 SETTLED = 1e-13
-"""Raking ends where no group is off by more."""
+"""Raking ends if the relative error of each group's share is below this."""
 
 MAX_ROUNDS = 10_000
 
 UNSETTLED = 1e-9
-"""Margins that raking does not come as near to contradict each other."""
+"""Margins that still have a larger relative error after raking contradict each other."""
 
 
 def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
@@ -35,7 +36,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
         members: (C,) the shares of the classes among the reports.
         margins: by class.
     Returns:
-        (C,) which sum to one; 0 where nobody of a class has answered.
+        (C,) shares that sum to one; 0 for a class without reports.
     Raises:
         MarginRefused: a group has no reports, or the margins contradict each other.
     Source: Deming, Stephan 1940.
@@ -64,10 +65,12 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
 
 
 def reported_by(shares: Floats, margin: KnownMargin) -> Floats:
-    """(G,) the shares of a margin's groups of classes.
+    """Return the shares of a margin's groups of classes.
 
     Args:
         shares: (C,) of the classes.
+    Returns:
+        (G,)
     """
     found: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
     return found
@@ -76,11 +79,11 @@ def reported_by(shares: Floats, margin: KnownMargin) -> Floats:
 def weigh(
     decoder: Decoder, share: Floats, margins: Sequence[KnownMargin], *, dependent: bool
 ) -> tuple[ReweighedDecoder, Weighting]:
-    """Return the decoder in which classes count for their part of the population, and what is told of it.
+    """Return the decoder that weights classes by their shares of the population, and the effect of the weights.
 
     Args:
         decoder: of the campaign.
-        share: (m,) how often each output came, over the reports.
+        share: (m,) the relative frequency of each output.
         margins: by class.
         dependent: whether a device has several reports.
     Raises:
@@ -94,21 +97,19 @@ def weigh(
         )
     members = decoder.members
     found = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
-    # Beside the same estimate with the classes as large as they are, whose sizes are no more chance than here.
+    # The unweighted estimate for comparison. It too takes the class sizes as fixed, so only the weights differ.
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = found.factors[members > 0]
     reported = tuple(reported_by(members, one) for one in margins)
-    told = Weighting(
-        tuple(margins), reported, float(factors.min()), float(factors.max()), *_prices(found, plain, share)
-    )
-    return found, told
+    prices = _prices(found, plain, share)
+    return found, Weighting(tuple(margins), reported, float(factors.min()), float(factors.max()), *prices)
 
 
 def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> tuple[float, float, float]:
-    """The design effect, and the most people that a report counts for with and without weights.
+    """Return the design effect, and the most people that a report counts for with and without weights.
 
-    Where a class sends its numbers by a wave, single values have no unbiased estimate and no report counts for so many
-    people of one: the effect is that of the mean, and the people are NaN.
+    If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the
+    mean, and the numbers of people are NaN.
     """
     if found.by_value:
         return float(found.variances(share).sum() / plain.variances(share).sum()), found.weight, plain.weight

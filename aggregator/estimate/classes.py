@@ -1,6 +1,6 @@
-"""Estimates of a campaign whose people answer through channels of different classes, and which campaigns are pooled.
+"""Decoders for campaigns with classes of people, each class with its own channel.
 
-How estimates of classes add: pooled. A class for each prior that anybody declared: personal.
+How estimates of classes are added: pooled. A class for each declared prior: personal.
 """
 
 from __future__ import annotations
@@ -36,10 +36,15 @@ class NoSuchClass(HalftruthError, ValueError):
 
 
 class ClassesDecoder(Pooled):
-    """A decoder for each class, their outputs one after another."""
+    """A decoder for several classes; its features are those of the classes, concatenated."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
-        """Decode classes by ``decoders``, each of k inputs and one-hot features; see ``Pooled`` for the rest."""
+        """Decode each class by its decoder.
+
+        Args:
+            decoders: of the classes, each with k inputs and one-hot features.
+            members, priors: as of ``Pooled``.
+        """
         self._decoders = decoders
         self.classes, self.inputs = len(decoders), decoders[0].inputs
         self.features = sum(decoder.features for decoder in decoders)
@@ -54,11 +59,11 @@ class ClassesDecoder(Pooled):
 
     @property
     def parts(self) -> Floats:
-        """(C,) what part of the people each class is taken to be: its part of the reports."""
+        """(C,) the share of the population that each class counts for: its share of the reports."""
         return self.members
 
     def of_classes(self, features: NDArray[Number]) -> list[NDArray[Number]]:
-        """(m,) numbers by feature -> those of each class."""
+        """Split (m,) numbers by feature into those of each class."""
         return np.split(features, self._cuts)
 
     def _forward(self, p: Floats) -> Floats:
@@ -93,7 +98,7 @@ class ClassesDecoder(Pooled):
 
     @property
     def scales(self) -> Floats:
-        """(C,) what a report of each class counts for."""
+        """(C,) the weight of a report of each class."""
         return np.ones(self.classes)
 
     @property
@@ -127,7 +132,7 @@ class ClassesDecoder(Pooled):
 
 
 def _increments_of_steps(decoder: Decoder) -> WordIncrements:
-    """The increments of a decoder of few levels, as those of many are described, at even shares."""
+    """Return the increments of a decoder that has steps only, at even shares."""
     stairs = decoder.staircase(np.zeros(decoder.features, dtype=np.int64), 1)
     reach = stairs.heights.sum(axis=0)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
@@ -135,7 +140,7 @@ def _increments_of_steps(decoder: Decoder) -> WordIncrements:
 
 
 def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:
-    """The levels of a staircase from the top to the base, and the number of reports at each level."""
+    """Return the levels of the steps from the highest to the base, and the number of reports at each level."""
     levels = stairs.base + np.concatenate(
         [np.cumsum(stairs.heights[::-1], axis=0)[::-1], np.zeros((1, len(stairs.base)))]
     )
@@ -147,8 +152,10 @@ def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:
 
 
 def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
-    """The campaign as the class called ``name`` has it, and the reports of that class.
+    """Return the campaign and the tally of one class.
 
+    Args:
+        name: of the class.
     Raises:
         NoSuchClass
     """
@@ -166,7 +173,7 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
 
 
 def _of_class(tally: Tally, terms: Campaign, view: int, place: int) -> Tally:
-    """The part of a view's tally that is of the class at ``place``."""
+    """Return the part of a view's tally that belongs to the class at ``place``."""
     channels = class_channels(terms.views[view].channel, len(terms.classes))
     first = sum(channel.outputs for channel in channels[:place])
     past = first + channels[place].outputs
@@ -178,12 +185,12 @@ def _of_class(tally: Tally, terms: Campaign, view: int, place: int) -> Tally:
 def classes_decoder(
     channel: Channel, counts: Integers, priors: Floats | None = None, *, classes: int
 ) -> ClassesDecoder:
-    """The decoder of everybody, over the outputs of all classes.
+    """Return the decoder of all classes together.
 
     Args:
         channel: of all classes, of a campaign or of one of its views.
-        counts: (m,) how often each output came, by which the classes are as large as they are.
-        priors: (C, k) of the classes, where each has one.
+        counts: (m,) the number of reports with each output, from which the class sizes follow.
+        priors: (C, k) of the classes; None if a class has none.
         classes: C.
     """
     channels = class_channels(channel, classes)
@@ -195,17 +202,17 @@ def classes_decoder(
 
 
 def even_decoder(channel: Channel, classes: int) -> Decoder:
-    """The decoder of a view's channel where people are spread evenly over the classes; 0 of them: it has none."""
+    """Return the decoder of a view's channel for classes of equal size; with 0 classes, of the channel alone."""
     if not classes:
         return decoder_of(channel)
     return ClassesDecoder([*map(decoder_of, class_channels(channel, classes))], np.full(classes, 1 / classes), None)
 
 
 def view_decoder(terms: Campaign, view: int, tally: Tally) -> Decoder:
-    """The decoder of everybody who has a view, whatever their class.
+    """Return the decoder of one view, for all classes together.
 
     Args:
-        view: by its position in the campaign.
+        view: its position in the campaign.
         tally: of the view.
     """
     channel = terms.views[view].channel
@@ -213,7 +220,7 @@ def view_decoder(terms: Campaign, view: int, tally: Tally) -> Decoder:
 
 
 def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
-    """The decoder of a campaign with classes, people's own priors or transcripts; None for every other campaign."""
+    """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns."""
     if terms.transcript:
         if not isinstance(tally, TranscriptTally):
             raise ValueError("the tally of a campaign with transcripts is counted by transcript")

@@ -1,8 +1,8 @@
-"""Sums in which people count differently: S = sum over people of a_i X_i + b_i, a_i and b_i by their class.
+"""Sums with coefficients by class: S = sum over people of a_i X_i + b_i.
 
-Which class a report is of travels in clear, so its coefficients are known, and the sum is one of independent means: of
-each class, decoded by its own channel. Nothing that only a device knows can be a coefficient, since the study would
-learn it.
+The class of a report travels in clear, so its coefficients are known. The sum is then a weighted sum of independent
+means, one for each class, decoded by the channel of the class. Nothing that only a device knows can be a coefficient,
+since the study would learn it.
 
 Source: Jiang, Li, Tandon 2018, weighted summation (employers against employees, adults against children).
 """
@@ -24,12 +24,12 @@ from protocol.campaign import Campaign
 
 @dataclass(frozen=True)
 class Coefficients:
-    """What each person of a class adds to a sum.
+    """The coefficients of a class.
 
     Attributes:
-        weight: a, which the person's number is multiplied by.
-        offset: b, which is added.
-        people: how many people the class has; None for as many as have reported.
+        weight: a, the factor of each person's number.
+        offset: b, added for each person.
+        people: the number of people in the class; None takes its number of reports.
     """
 
     weight: float
@@ -45,16 +45,16 @@ def sum_by_class(
     *,
     level: float = 0.95,
 ) -> Answer:
-    """The sum over people of a[c] numbers[x] + b[c], c their class and x their value.
+    """Return the unbiased estimate of the sum over people of a[c] numbers[x] + b[c], c their class and x their value.
 
-    Unbiased. Its variance is the sum of those of the classes, since no device is in two; classes of weight 0 are not
-    looked at.
+    Its variance is the sum of the variances of the classes, since no device is in two classes. Classes of weight 0 are
+    not decoded.
 
     Args:
         numbers: one for each value.
         coefficients: one for each class, in the campaign's order.
     Returns:
-        The sum with its interval; NaN where a class has no unbiased estimate. ``mmse`` where every class has a prior.
+        The sum with its interval; NaN if a class has no unbiased estimate. ``mmse`` only if every class has a prior.
     Raises:
         NotEnough: fewer devices of a class than the campaign waits for.
         NotInvertible: a class without a prior has no unbiased estimate.
@@ -80,7 +80,7 @@ def sum_by_class(
             mmse += factor * found.mmse
         raw += factor * found.raw
         variance += (factor * found.se) ** 2
-        if found.se > 0:  # of few devices with several reports it is larger than the normal law's
+        if found.se > 0:  # with few devices that have several reports, the quantile is larger than the normal one
             quantile = max(quantile, (found.high - found.raw) / found.se)
     se = math.sqrt(variance)
     return Answer(

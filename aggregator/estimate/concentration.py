@@ -1,4 +1,4 @@
-"""How concentrated people are inside the districts of a map, estimated from the reports.
+"""An estimate of the concentration of people inside the districts of a map.
 
 With few reports for each cell, the projection puts all shares into the few cells whose estimates are largest by chance.
 If people are concentrated, these are often the right cells. If people are spread evenly, an even spread inside each
@@ -7,13 +7,13 @@ parents whose shares are given, the one with the smallest squared error has
 
     f = sum u (p - even) / sum u^2,    u = projected - even,
 
-and an unbiased estimate of it replaces p by its estimate and subtracts from the numerator what the noise alone adds,
-the divergence of the projection (Stein 1981, theorem 1). The variance of that numerator is known too: sum u^2 v, and
-the trace of the square of the divergence's matrix (Bellec, Zhang 2021, theorem 2.1).
+and an unbiased estimate of it replaces p by its estimate and subtracts from the numerator the contribution of the
+noise, the divergence of the projection (Stein 1981, theorem 1). The variance of that numerator is known too: sum u^2 v,
+and the trace of the square of the divergence's matrix (Bellec, Zhang 2021, theorem 2.1).
 
-Each resolution keeps the f of the next coarser one, 1 above all, unless its own estimate contradicts it. Then f moves
-to the nearest end of the confidence interval of its estimate. A mixture inside parents changes no sum of a parent, and
-the unbiased estimates and their intervals not at all. (MATH 8.3)
+Each resolution keeps the f of the next coarser one, beginning with 1, unless its own estimate contradicts it. Then f
+moves to the nearest end of the confidence interval of its estimate. A mixture inside parents does not change the sum of
+a parent, the unbiased estimates, or their intervals. (MATH 8.3)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aggregator.estimate.interval import quantile
 from aggregator.families.decoder import Floats, Integers
 
 DOUBT = 0.05
-"""An interval of f misses it this often."""
+"""The probability that the interval of f does not contain it."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Children:
 
     Attributes:
         raw: (k,) unbiased shares.
-        variances: (k,) of the estimate from each district's own subtree; those of one parent are in proportion to
-            the distances by which ``projected`` was weighed.
+        variances: (k,) of the estimate from each district's own subtree; inside a parent they are proportional to
+            the variances that weighted the projection.
         parent: (k,) of each district.
         above: (parents,) shares of the parents, which may differ from the sums of ``raw``.
-        projected, even: (k,) two ways to share them out.
+        projected, even: (k,) two distributions of the parents' shares over their districts.
     """
 
     raw: Floats
@@ -53,15 +53,15 @@ class Children:
     def part(self) -> tuple[float, float]:
         """Return the estimate of f, the part of the projection in the best mixture, and its standard error.
 
-        The error of the estimates inside a parent, their sum being known, has the covariance diag(v) - v v' / sum(v),
-        and the projection of it on the districts A that are kept, diag(v_A) - v_A v_A' / sum(v_A). Of that matrix the
-        trace is the divergence.
+        Inside a parent of known share, the errors of the estimates have the covariance diag(v) - v v' / sum(v).
+        Projected on the districts A that are kept, it is diag(v_A) - v_A v_A' / sum(v_A). The divergence is the trace
+        of that matrix.
 
-        Only parents count whose share is one standard error of their districts or more. In smaller ones a single
-        district is kept, and which one is no smooth function of estimates that are made of whole reports.
+        Only parents are used whose share is at least one standard error of their districts. In smaller ones a single
+        district is kept, and the choice of this district is not a smooth function of the counts.
 
         Returns:
-            f, not clipped; an infinite standard error where no parent counts.
+            f, not clipped, and its standard error; infinite if no parent is used.
         """
         v, parent, count = self.variances, self.parent, len(self.above)
 
@@ -85,10 +85,12 @@ class Children:
         return found / size, math.sqrt(max(float(u**2 @ v + trace), 0.0)) / size
 
     def mixed(self, part: float) -> tuple[Floats, float]:
-        """Return the shares, and the part of the projection in them.
+        """Return the mixed shares, and the part of the projection in them.
 
         Args:
-            part: that of the next coarser resolution, which is kept if the reports do not contradict it.
+            part: of the next coarser resolution, which is kept unless the reports contradict it.
+        Returns:
+            (k,) shares, and f.
         """
         found, error = self.part()
         if math.isfinite(error):

@@ -14,20 +14,20 @@ from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder, Floats
 
 SMALLEST = 1e-9
-"""Variances that differ by less than this part of the largest one are the same, and a smaller one counts as much: the
-value is known."""
+"""Variances that differ by less than this part of the largest one count as equal; smaller ones are raised to it."""
 
 
 def project(raw: Floats, reported: Reported | None = None, variances: Floats | None = None) -> Floats:
-    """The distribution nearest to ``raw``: max(raw - c v, 0), with c such that it sums to one.
+    """Return the distribution nearest to ``raw``: max(raw - c v, 0), with c such that it sums to one.
 
     Args:
         raw: (k,) unbiased shares.
-        reported: of the inputs of item sets, which have more in common than that (``_project_sets``).
-        variances: (k,) v, by which squared distances are divided; all alike where not given. They must not be estimated
-            from the same reports: large shares vary more and would be drawn down (up to 1.8 times the squared error,
-            in simulations of block channels).
-
+        reported: the shares that are reported; the inputs of item sets have further constraints (``_project_sets``).
+        variances: (k,) v, by which squared distances are divided; equal if not given. They must not be estimated from
+            the same reports: large shares have larger variances and would be biased downwards (up to 1.8 times the
+            squared error, in simulations of block channels).
+    Returns:
+        (k,)
     Source: Euclidean projection onto the simplex, Duchi et al. 2008, fig. 1; the "norm-sub" of Wang et al. 2020.
     """
     if reported is not None and reported.factor > 1:
@@ -42,7 +42,7 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
 
 
 def _project_sets(raw: Floats, reported: Reported) -> Floats:
-    """Return the distribution of the sampled items nearest to ``raw`` among those that sets of items can have.
+    """Return the distribution of the sampled items nearest to ``raw`` among those that item sets can produce.
 
     A person sends each item with probability at most 1 / l, and all dummies have the same probability:
 
@@ -62,7 +62,7 @@ def _project_sets(raw: Floats, reported: Reported) -> Floats:
         of_dummies = np.full(len(dummies), max(level - c, 0.0))
         return np.concatenate([np.clip(items - c, 0, most), of_dummies])
 
-    # The sum falls with c, and is linear between the places where an input reaches an end.
+    # The sum decreases in c, and is linear between the points where an input reaches 0 or 1 / l.
     ends = np.unique(np.concatenate([items, items - most, [level, min(level, items.min()) - 1]]))
     first, past = 0, len(ends) - 1
     while past - first > 1:
@@ -75,12 +75,18 @@ def _project_sets(raw: Floats, reported: Reported) -> Floats:
 
 
 def posterior_mean(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
-    """The mean, over the reports, of each person's posterior: the MMSE estimate if the prior is right.
+    """Return the mean over the reports of each person's posterior: the MMSE estimate if the prior is right.
 
         p[x] = sum over y of share[y] P[x] Q(y|x) / P(y)             (Jiang, Li, Tandon 2020, sec. III; MATH 2.9)
 
     It is exactly one step of expectation maximisation from the prior, so the bias of a wrong prior remains, for any
     number of reports.
+
+    Args:
+        share: (m,) the relative frequency of each output.
+        prior: (k,)
+    Returns:
+        (k,)
     """
     marginal = decoder.forward(prior)
     seen = marginal > 0

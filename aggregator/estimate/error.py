@@ -1,7 +1,7 @@
 """The expected error of an estimate, computed before any report exists.
 
-The variance of a linear estimate follows from the law of its features, so the exact expected error needs one pass
-through the channel and no simulation. Authors choose channels by it; the audit prints it.
+The variance of a linear estimate follows from the distribution of its features, so the exact expected error takes one
+pass through the channel and no simulation. The planner chooses channels by it, and the audit prints it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ def expected_mse(
     reported: Reported | None = None,
     reference: Sequence[float] | Floats | None = None,
 ) -> float:
-    """Expected squared error of the raw estimate of one report, summed over the values; n reports have 1/n of it.
+    """Return the expected squared error of the raw estimate from one report, summed over the values.
 
-        sum over x of the variance of what one report adds to raw[x], under p                         (MATH 4.1)
+        sum over x of the variance of one report's contribution to raw[x], under p                    (MATH 4.1)
 
     Args:
-        p: the true shares of the inputs; uniform where not given.
-        reported: the shares that the error is of; those of all inputs where not given.
+        p: the true shares of the inputs; uniform if not given.
+        reported: the shares that the error refers to; those of all inputs if not given.
         reference: the shares that the estimate is tuned to, as of ``decoder_of``: a campaign's prior, if it has one.
+    Returns:
+        The error of one report; divide by n for n reports.
     Raises:
         NotInvertible
     """
@@ -60,8 +62,8 @@ class ViewWorth:
     """The variance that one report contributes to the unbiased estimate of one view's values.
 
     Attributes:
-        mse: expected squared error of one report, summed over the view's values (n reports of all views together have
-            1/n of it), people spread evenly over the answers; NaN where the view has no unbiased estimate.
+        mse: expected squared error of one report, summed over the view's values, if all answers are equally frequent;
+            divide by n for n reports of all views together. NaN if the view has no unbiased estimate.
         weight: the most people that one report of this view counts for; NaN likewise.
     """
 
@@ -75,15 +77,19 @@ class ViewWorth:
 
 
 def view_worths(terms: Campaign) -> list[ViewWorth]:
-    """Return what one report is worth in the figures of each view of a campaign, as ``worths_of``."""
+    """Return the worth of one report in the estimate of each view of a campaign, as ``worths_of``."""
     return worths_of(terms.domain, terms.views, len(terms.classes))
 
 
 def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[ViewWorth]:
-    """Return what one report is worth in the figures of each view, from the reports of that view alone.
+    """Return the worth of one report in the estimate of each view, from the reports of that view alone.
 
-    Of n reports a view has about n w_j / W, so both numbers are W / w_j times those of its channel. People are spread
-    evenly over ``classes``, if there are any.
+    A view has about n w_j / W of n reports, so both numbers are W / w_j times those of its channel.
+
+    Args:
+        domain: of the answers.
+        views: of the campaign.
+        classes: number of classes, over which people are spread evenly; 0 if the campaign has none.
     """
     total, found = sum(view.weight for view in views), []
     for view in views:
@@ -97,7 +103,7 @@ def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[V
 
 
 def _even_law(domain: Domain, view: View) -> Floats:
-    """(k_j,) the shares of a view's values where all answers are equally common."""
+    """Return (k_j,) the shares of a view's values if all answers are equally frequent."""
     if isinstance(view.map, Questions):  # the answers of a form are too many to list
         return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))
     counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.inputs(domain))
@@ -106,14 +112,14 @@ def _even_law(domain: Domain, view: View) -> Floats:
 
 
 def campaign_error(terms: Campaign) -> tuple[float, float]:
-    """What one report is worth in the unbiased estimate of everybody, people spread evenly over inputs and classes.
+    """Return the expected error and the weight of one report in the unbiased estimate of a campaign.
 
-    Of several views the error is that of the finest, from its own reports: what the others add is not in it. The
-    people are those of the view whose reports weigh most.
+    People are spread evenly over inputs and classes. With several views, the error is that of the finest view from its
+    own reports, without the information of the other views; the weight is the largest of any view.
 
     Returns:
-        the expected squared error of one report, summed over the values that are reported (n reports have 1/n of it),
-        and the most people that one report counts for; of item sets both are of people who hold an item.
+        the expected squared error of one report, summed over the reported values (divide by n for n reports), and the
+        most people that one report counts for; for item sets both refer to people who hold an item.
     Raises:
         NotInvertible
     """
@@ -134,15 +140,15 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
 
 
 def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = None) -> float:
-    """Expected squared error of one person's posterior as an estimate of their histogram, under the prior.
+    """Return the expected squared error of one person's posterior as an estimate of their histogram, under the prior.
 
         sum over x of (P[x] - sum over y of (P[x] Q(y|x))^2 / P(y))                                   (MATH 2.1)
 
-    For two values this is twice the error of either coordinate, which is what Jiang, Li, Tandon 2020 plot.
+    For two values this is twice the error of either coordinate, which Jiang, Li, Tandon 2020 plot.
 
     Args:
         prior: positive integers; P[x] = prior[x] / sum(prior).
-        reported: the entries x of the histogram, and what they are multiplied by; all inputs where not given.
+        reported: the entries x of the histogram and their factor; all inputs if not given.
     """
     reported = reported or Reported(channel.inputs)
     decoder = decoder_of(channel)
@@ -154,14 +160,15 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
 
 
 def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
-    """Return the mean absolute error E|X - Y| of one bit's report as it stands, under the prior; None for more values.
+    """Return the mean absolute error E|X - Y| of a one-bit report taken as the answer, under the prior.
 
-    Which output says yes is not said by a channel: it is the one that makes the error least.
-
-    Source: Jiang, Li, Tandon 2018, eq. 22.
+    A channel does not say which output means yes; the reading with the smaller error is taken.
 
     Args:
         prior: two positive integers.
+    Returns:
+        None if the channel does not have two inputs and two outputs.
+    Source: Jiang, Li, Tandon 2018, eq. 22.
     """
     if channel.unary or (channel.inputs, channel.outputs) != (2, 2):
         return None

@@ -55,18 +55,19 @@ def estimate(
     """Return the shares of ``campaign``'s values, estimated from a tally of its reports.
 
     Args:
+        tally: of the campaign's reports.
         method: one of ``names.METHODS``; None takes ``default_method``.
-        level: of the intervals.
-        forged: a number of forged reports to state the influence of, beside the usual ones.
-        where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
-        pool: one of ``POOLS``: how classes are put together.
-        margins: known shares of the population by class, to weight the classes to.
+        level: of the intervals, such as 0.95.
+        forged: a number of forged reports whose influence is stated in addition to the usual numbers.
+        where: the class, if ``classes.within`` has restricted campaign and tally to one.
+        pool: one of ``POOLS``: how classes are combined.
+        margins: known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
         NotShared: classes cannot be pooled by precision.
         NotEnough: fewer devices than the campaign waits for.
         MethodRefused: an unknown method, or one that the campaign does not support.
-        NotInvertible: no unbiased estimate exists and the method is made of one.
+        NotInvertible: no unbiased estimate exists and the method needs one.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign

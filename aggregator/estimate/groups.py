@@ -6,12 +6,12 @@ within a device, and the variance between them estimates the error:
 
     Var(raw) = G / (G - 1) sum over groups of (what its reports add to raw, beyond their part of it)^2
 
-(random groups: Mahalanobis 1946; Wolter 2007, ch. 2; raw is a ratio, its reports being counted too: Cochran 1977, 6.5).
-Groups of two tallies hold the same devices, so the contributions of one device are subtracted: a device whose output
-has not changed adds nothing to the difference.
+(random groups: Mahalanobis 1946; Wolter 2007, ch. 2; raw is a ratio, since the number of reports varies as well:
+Cochran 1977, 6.5). Groups of two tallies hold the same devices, so the contributions of one device are subtracted: a
+device whose output has not changed adds nothing to the difference.
 
-This takes G multiplications with the channel, and no matrix of devices or of outputs and values. How rows of a study
-come into groups: counting. What is done with the error: linear, change.
+This takes G multiplications with the channel, and no matrix of devices or of outputs and values. How reports are
+assigned to groups: counting. How the error is used: linear, change.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scipy import special
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 GROUPS = 256
-"""Their number, a power of two. The error is known to 4 or 5 parts of a hundred, which intervals allow for."""
+"""Their number, a power of two. The relative error of a standard error is then 4 or 5%, which intervals allow for."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Groups:
 
     Attributes:
         group, feature, count: (r,) of each row, by increasing group.
-        reports: (GROUPS,) outputs of each group.
-        devices: how many sent them; of a part of a tally, at most.
-        most: outputs of the device that sent most.
-        part: whether it is of a part of a tally.
+        reports: (GROUPS,) the number of outputs in each group.
+        devices: the number of devices that sent them; an upper bound if ``part``.
+        most: the largest number of outputs of one device.
+        part: whether the groups have only a part of a tally.
     """
 
     group: Integers
@@ -53,7 +53,9 @@ class Groups:
     def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, most: int) -> Groups:
         """Return the groups of rows in any order; rows of the same group and feature are added.
 
-        Of a channel whose reports have one feature each.
+        Args:
+            group, feature, count: (r,) of each row, for a channel whose reports have one feature each.
+            devices, most: as of the class.
         """
         reports = np.bincount(group, weights=count, minlength=GROUPS).astype(np.int64)
         order = np.lexsort((feature, group))
@@ -85,9 +87,7 @@ class Groups:
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
-        """Yield, for each group, (k,): the sum of its reports' addends to ``raw``, minus the group's share of
-        ``raw``.
-        """
+        """Yield for each group (k,): the contribution of its reports to ``raw``, minus the group's share of ``raw``."""
         n = max(int(self.reports.sum()), 1)
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
@@ -99,7 +99,15 @@ class Groups:
             yield reports / n * (decoder.invert(counts / reports) - raw)
 
     def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """(GROUPS,) n times the same for a number to which a feature adds ``weights`` and a report ``constant``."""
+        """Return the contributions of the groups to a single number, as ``adds``, times n.
+
+        Args:
+            weights: (m,) the addend of each feature.
+            constant: the addend of each report.
+            mean: the number, whose share by group is subtracted.
+        Returns:
+            (GROUPS,)
+        """
         sums = np.bincount(self.group, weights=self.count * weights[self.feature], minlength=GROUPS)
         found: Floats = sums + self.reports * (constant - mean)
         return found
@@ -110,23 +118,23 @@ class Spread:
     """A variance estimated between groups.
 
     Attributes:
-        variance: (k,).
-        freedom: degrees of freedom it is known with; 0: nothing is known.
+        variance: (k,)
+        freedom: its degrees of freedom; 0 if nothing is known.
     """
 
     variance: Floats
     freedom: int
 
     def quantile(self, alpha: float) -> float:
-        """t, with probability ``alpha`` outside -t .. t."""
+        """Return t such that a Student t variable is outside -t .. t with probability ``alpha``."""
         return float(-special.stdtrit(self.freedom, alpha / 2)) if self.freedom else np.inf
 
 
 def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
-    """The variance of an estimate.
+    """Return the variance of an estimate, from the contributions of the groups.
 
     Args:
-        adds: (k,) for each group, what its devices add to the estimate, beyond their part of it.
+        adds: (k,) for each group, as yielded by ``Groups.adds``.
         filled: (GROUPS,) whether the group has a report.
     """
     squares = np.zeros(1)
@@ -136,7 +144,7 @@ def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
 
 
 def spread_of(groups: Groups, weights: Floats, constant: float, mean: float) -> Spread:
-    """The variance of one number's estimate; arguments as of ``Groups.adds_to``."""
+    """Return the variance of the estimate of a single number; arguments as of ``Groups.adds_to``."""
     adds = groups.adds_to(weights, constant, mean) / max(int(groups.reports.sum()), 1)
     return _spread(np.array([adds @ adds]), groups.filled)
 

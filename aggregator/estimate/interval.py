@@ -5,8 +5,8 @@ each count has an exact interval (Clopper, Pearson 1934). The sum of several exa
 interval replaces it if enough reports affect the value.
 
 Intervals are for the shares in the population that the reports are drawn from. For a fixed set of people the counts
-vary less (Hoeffding 1956), so they hold there too and are wider than they must be. They are not clipped here. Reports
-that are not independent count for fewer: linear.
+vary less (Hoeffding 1956), so the intervals hold there too and are conservative. They are not clipped here. Reports
+that are not independent count for fewer (design effect): linear.
 """
 
 from __future__ import annotations
@@ -67,30 +67,32 @@ class Intervals(NamedTuple):
 
 
 LEAST_COUNT = 50
-"""The normal interval needs at least this many reports that bear on the value ..."""
+"""The normal interval needs at least this many effective reports on the value, ..."""
 
 LEAST_WORDS = 500
-"""... and this many where an exact interval of a larger error could be offered instead: with 80 reports that bear on
-the value, 95% intervals of words of bits held 93.5%, with 500 and more 94.1% and more for every value."""
+"""... and this many for words of bits, where an exact but wider interval is the alternative. With 80 effective reports,
+the coverage of 95% intervals was 93.5%; with 500 and more it was at least 94.1% for every value."""
 
 
 def standard_errors(decoder: Decoder, share: Floats, reports: int) -> Floats:
-    """(k,) standard error of each raw estimate: sqrt(variance of what one report adds / n)."""
+    """Return (k,) the standard error of each raw estimate: sqrt(variance of one report's contribution / n)."""
     return np.sqrt(np.maximum(decoder.variances(share), 0) / reports)
 
 
 def quantile(alpha: float) -> float:
-    """z, with probability ``alpha`` outside -z .. z under the normal law."""
+    """Return z such that a standard normal variable is outside -z .. z with probability ``alpha``."""
     return float(-special.ndtri(alpha / 2))
 
 
 def clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -> Interval:
-    """The probabilities under which neither tail at ``count`` of ``reports`` has less than ``alpha`` / 2.
+    """Return the exact binomial intervals at the level 1 - ``alpha``.
 
     Args:
-        reports: one number, or one for each count; reports that are worth fewer independent ones need not be whole.
-
-    Source: Clopper, Pearson 1934, as quantiles of the beta law.
+        count: successes.
+        reports: trials, one number or one for each count; an effective number of reports need not be whole.
+    Returns:
+        lower and upper ends, of the shape of ``count``.
+    Source: Clopper, Pearson 1934, as quantiles of the beta distribution.
     """
     if isinstance(reports, np.ndarray):
         return _clopper_pearson(count, reports, alpha)
@@ -100,14 +102,14 @@ def clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) ->
 
 
 def _clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -> Interval:
-    some, gap = (np.where(part > 0, part, 1) for part in (count, reports - count))  # the ends are set below
+    some, gap = (np.where(part > 0, part, 1) for part in (count, reports - count))  # counts of 0 and n: see below
     low = special.betaincinv(some, reports - some + 1, alpha / 2)
     high = special.betainccinv(reports - gap + 1, gap, alpha / 2)
     return np.where(count <= 0, 0.0, low), np.where(count >= reports, 1.0, high)
 
 
 def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
-    """The intervals of the normal law; NaN where the standard error is."""
+    """Return the normal intervals; NaN where the standard error is NaN."""
     z = quantile(alpha)
     return raw - z * se, raw + z * se
 
@@ -120,18 +122,21 @@ def intervals(
     effect: Floats | None = None,
     words: WordIncrements | None = None,
 ) -> Interval:
-    """(k,) lower and upper ends; each interval misses its share with probability ``alpha`` at most.
+    """Return intervals that each miss their share with probability ``alpha`` at most.
 
     One step: exact. Several steps: normal if enough reports affect the value, else exact at ``alpha`` divided by the
     number of steps, which is conservative (Boole) and up to 1.6 times as wide for two steps. If ``words`` are given,
     ``raw`` has a smaller error than the steps: normal if enough reports affect the value, else the interval of the
     steps.
 
-    For the intervals of all k values to hold together, divide ``alpha`` by k (Bonferroni).
-
     Args:
-        effect: (k,) how many reports are worth one independent one; None: each is.
+        stairs: the estimates as steps on counts.
+        raw, se: (k,) the estimates and their standard errors.
+        alpha: divided by k, the intervals are simultaneous (Bonferroni).
+        effect: (k,) the design effects; None if reports are independent.
         words: of the decoder.
+    Returns:
+        (k,) lower and upper ends, not clipped.
     """
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
@@ -157,7 +162,7 @@ def _exact(stairs: BinomialSteps, alpha: float, effect: Floats | None) -> Interv
 
 
 def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
-    """Return whether each value's estimate is nearly normal in its tails beyond ``z``.
+    """Return (k,) whether the tails of each estimate beyond ``z`` standard errors are nearly normal.
 
     N = (standard deviation of one report / its largest deviation)^2 * n is the count for a rare binomial and the
     reports of the block for a block channel; the skewness of the mean is at most 1 / sqrt(N). Edgeworth's first term
@@ -171,5 +176,5 @@ def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Fl
 
 
 def _least_count(z: float) -> float:
-    """Return how many reports must affect a value's estimate, so that its tails beyond ``z`` are nearly normal."""
+    """Return the number of effective reports above which the tails beyond ``z`` standard errors are nearly normal."""
     return max(LEAST_COUNT, z**6 / 3)

@@ -1,7 +1,7 @@
 """Maximum likelihood: the distribution that makes the reports most likely, with or without a prior.
 
-The log-likelihood is concave in the shares, so its slope bounds what is left to gain. With g = backward(share /
-forward(p)) and s reports of prior P for each report, the objective per report and its gap are
+The log-likelihood is concave in the shares, so its gradient bounds the distance from the maximum. With
+g = backward(share / forward(p)) and s reports of prior P for each report, the objective per report and its gap are
 
     F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
@@ -9,7 +9,7 @@ forward(p)) and s reports of prior P for each report, the objective per report a
 (1 + s); two steps and the curvature between them make a longer one (SQUAREM: Varadhan, Roland 2008). It ends when the
 log-likelihoods of the distribution and of the best one differ by a fraction of a nat, which the reports cannot detect.
 
-It works where a channel has no inverse. There the Fisher information says which values the reports tell apart.
+It also works if a channel has no inverse. Then the Fisher information says which values the reports distinguish.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from aggregator.families.decoder import Decoder, Floats
 
 NATS = 0.5
-"""The fit has settled where no distribution has a log-likelihood, of all reports together, this much higher."""
+"""The fit has converged if no distribution has a log-likelihood of all reports higher by this many nats."""
 
 SLACK = 1e-4
-"""A longer step may lose this part of it: near the end, rounding hides which of two is better."""
+"""A longer step may lose this part of ``NATS``: near the maximum, rounding hides which of two steps is better."""
 
 MAX_STEPS = 1500
 """Steps of expectation maximisation; three make a round."""
@@ -35,16 +35,16 @@ PRIOR_REPORTS = 0.01
 """The prior counts for this many reports per report in ``posterior_mode``; 0.01 and 0.001 were tried (MATH 2.9)."""
 
 LEAST_START = 0.1
-"""Part of the start that is spread evenly: a share of zero would stay zero."""
+"""The part of the starting point that is spread evenly, because a share of zero would stay zero."""
 
 LEAST_STEP = 0.1
-"""A longer step takes no share below this part of what the plain step left of it."""
+"""A longer step takes no share below this part of its value after the plain step."""
 
 MOST_CELLS = 2**20
-"""Of the matrix that ``identified_values`` writes down."""
+"""The largest matrix that ``identified_values`` computes with."""
 
 LOST = 1e-9
-"""Below this part of the largest information, a direction is not seen at all."""
+"""A direction with less than this part of the largest Fisher information counts as not observable."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Fit:
 
     Attributes:
         share: (k,) the distribution.
-        gap: nats, at most; the most that the log-likelihood of all reports (and the prior's) can be above.
-        steps: of expectation maximisation.
+        gap: an upper bound on the distance of the log-likelihood of all reports (and the prior) from its maximum, nats.
+        steps: the number of steps of expectation maximisation.
     """
 
     share: Floats
@@ -63,7 +63,7 @@ class Fit:
 
     @property
     def settled(self) -> bool:
-        """Whether the gap is too small to be detected."""
+        """True if the gap is too small for the reports to detect it."""
         return self.gap <= NATS
 
 
@@ -73,36 +73,38 @@ def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: i
     If several distributions are equally likely, the result depends on ``start``.
 
     Args:
-        share: (m,) how often each output came, over the reports.
+        decoder: of a channel whose outputs are counted one by one.
+        share: (m,) the relative frequency of each output.
         reports: n.
-        start: (k,) a distribution; near the answer is faster.
+        start: (k,) a distribution; the search is faster if it is near the result.
+        steps: the largest number of steps.
     """
     return _ascend(decoder, share, reports, start, np.zeros(decoder.inputs), steps)
 
 
 def posterior_mode(decoder: Decoder, share: Floats, reports: int, prior: Floats, *, steps: int = MAX_STEPS) -> Fit:
-    """The most probable distribution, if people are drawn from one that is Dirichlet around the prior   (MATH 2.9).
+    """Return the posterior mode of the distribution under a Dirichlet prior around ``prior``   (MATH 2.9).
 
     The prior has the weight of ``PRIOR_REPORTS`` reports for each report. Unlike the posterior mean, the mode moves
     away from a wrong prior where the reports contradict it.
 
     Args:
-        share, reports: as in ``em``.
-        prior: (k,) a distribution, where the search starts as well.
+        decoder, share, reports, steps: as of ``em``.
+        prior: (k,) a distribution, which is the starting point too.
     """
     return _ascend(decoder, share, reports, prior, PRIOR_REPORTS * prior, steps)
 
 
 def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: Floats, steps: int) -> Fit:
-    """Args: pull: (k,) s P."""
+    """Return the maximum of the objective; ``pull`` is (k,) s P."""
     if not decoder.one_hot:
-        raise ValueError("a likelihood needs how often each output came, and bits are counted one by one")
+        raise ValueError("a likelihood needs counts of whole outputs, and here bits are counted one by one")
     whole = 1 + pull.sum()
     seen = share > 0
     slack = SLACK * NATS / reports
 
     def climb(p: Floats) -> tuple[float, float, Floats]:
-        """The objective at ``p``, its gap, and the next step of expectation maximisation."""
+        """Return the objective at ``p``, its gap, and the next step of expectation maximisation."""
         law = decoder.forward(p)
         if (law[seen] <= 0).any():
             return -math.inf, math.inf, p
@@ -133,7 +135,7 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
 
 
 def _extrapolate(p: Floats, first: Floats, second: Floats) -> Floats:
-    """The squared step of SQUAREM (scheme S3), with every share positive and their sum one."""
+    """Return the squared step of SQUAREM (scheme S3), with positive shares that sum to one."""
     step, bend = first - p, second - 2 * first + p
     curvature = float(np.linalg.norm(bend))
     length = max(1.0, float(np.linalg.norm(step)) / curvature) if curvature > 0 else 1.0
@@ -148,10 +150,10 @@ class Partial:
     """Estimates of the values that a channel without an inverse distinguishes.
 
     Attributes:
-        raw: (k,) the estimate of each value that the reports tell from all others, unbiased but for the weights'
-            being learnt from the same reports; NaN for every other value.
-        variance: (k,) of what one report adds to it; NaN where raw is.
-        weight: the most people one report counts for in any of them; NaN where there is none.
+        raw: (k,) the estimate of each value that is distinguished from all others; NaN for other values. It is unbiased
+            except that its weights are learnt from the same reports.
+        variance: (k,) of one report's contribution to ``raw``; NaN where ``raw`` is.
+        weight: the most people that one report counts for in any of them; NaN if no value is distinguished.
     """
 
     raw: Floats
@@ -160,7 +162,7 @@ class Partial:
 
     @property
     def identified(self) -> NDArray[np.bool_]:
-        """(k,) bool: which values the channel distinguishes from all others."""
+        """(k,) whether the channel distinguishes the value from all others."""
         identified: NDArray[np.bool_] = ~np.isnan(self.raw)
         return identified
 
@@ -171,16 +173,17 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> Partial:
         F = Q D^-1 Q',  raw = share D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
 
     F is the Fisher information of one report at ``p``. A value x is identified if its unit vector lies in the
-    range of F; elsewhere other shares would give the same reports, and there is no estimate. It is one step of Fisher
+    range of F; otherwise other shares would give the same reports, and there is no estimate. It is one step of Fisher
     scoring from ``p``, which is asymptotically as good as maximum likelihood and, unlike it, not biased by shares of
     zero.
 
     Args:
-        share: (m,) how often each output came, over the reports.
-        p: (k,) the shares to weigh outputs by, such as the most likely ones.
+        decoder: of the channel.
+        share: (m,) the relative frequency of each output.
+        p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood ones.
     """
     if decoder.inputs * decoder.features > MOST_CELLS:
-        raise ValueError(f"a matrix of more than {MOST_CELLS} cells is not written down")
+        raise ValueError(f"the channel's matrix has more than {MOST_CELLS} cells")
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     law = p @ channel
     seen = law > 0

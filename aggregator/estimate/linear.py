@@ -1,10 +1,10 @@
 """The unbiased estimate of a tally, and its standard errors.
 
-Where each device has one report, reports are independent and their error follows from the channel. Where a device has
-more, the error is the spread between groups of devices; it is kept as a design effect, how many reports are worth one
-independent one (Kish 1965), and exact intervals are those of as many fewer reports (Korn, Graubard 1998).
+If each device has one report, reports are independent and the error follows from the channel. If a device has more, the
+error is the variance between groups of devices. It is kept as a design effect, by which the number of reports is
+divided (Kish 1965); exact intervals then use the effective number of reports (Korn, Graubard 1998).
 
-Distributions made of the estimate: result. Numbers: query. Differences: change.
+Consistent distributions: method. Weighted sums: query. Differences: change.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Linear:
 
     Attributes:
         raw: (k,) the estimate.
-        se: (k,) its standard error; NaN where all reports come from one device.
-        effect: (k,) how many reports are worth one independent one; None where all are independent.
-        between: the variance between groups of devices; None where all reports are independent.
+        se: (k,) its standard error; NaN if all reports come from one device.
+        effect: (k,) the design effect; None if all reports are independent.
+        between: the variance between groups of devices; None if all reports are independent.
     """
 
     decoder: Decoder
@@ -56,7 +56,7 @@ class Linear:
 
     @cached_property
     def reach(self) -> Floats:
-        """(k,) the difference between the largest and the smallest addend of one report."""
+        """(k,) the difference between the largest and the smallest contribution of one report."""
         words = self.decoder.words
         return self.stairs.heights.sum(axis=0) if words is None else words.most - words.least
 
@@ -72,17 +72,17 @@ class Linear:
         return self._groups.filled
 
     def adds(self) -> Iterator[Floats]:
-        """(k,) for each group, what its reports add to the estimate, beyond their part of it."""
+        """Yield for each group (k,): the contribution of its reports to the estimate, minus the group's share of it."""
         return self._groups.adds(self.decoder, self.raw)
 
     @property
     def _groups(self) -> Groups:
         if self.tally.groups is None:
-            raise ValueError("devices are compared with themselves by the groups of their tallies, which have none")
+            raise ValueError("the tally has no groups of devices, which a comparison of the same devices needs")
         return self.tally.groups
 
     def intervals(self, alpha: float) -> Interval:
-        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha`` at most."""
+        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha`` at most."""
         if self.effect is None or self.between is None:
             return interval.intervals(self.stairs, self.raw, self.se, alpha, words=self.decoder.words)
         if not self.between.freedom:
@@ -93,8 +93,11 @@ class Linear:
 
 
 def solve(decoder: Decoder, tally: Tally) -> Linear:
-    """The unbiased estimate of a tally.
+    """Return the unbiased estimate of a tally.
 
+    Args:
+        decoder: of the tally's channel.
+        tally: with at least one report.
     Raises:
         NotInvertible
     """
@@ -113,7 +116,11 @@ def design_effect(between: Floats, independent: Floats) -> Floats:
     """Return (k,) the design effect: the variance divided by that of independent reports; at least 1.
 
     If few reports affect a value, its estimated effect is unreliable and may be small by chance. So the effect of all
-    values together is the minimum.
+    values together is a lower bound.
+
+    Args:
+        between: (k,) variances between groups of devices.
+        independent: (k,) variances of independent reports.
     """
     own = np.divide(between, independent, out=np.zeros_like(between), where=independent > 0)
     whole = float(between.sum() / independent.sum()) if independent.sum() > 0 else 1.0

@@ -1,10 +1,10 @@
 """Reports on ordered numbers, with their channel as a matrix; neighbouring numbers are merged if there are many.
 
-A report of a wave locates a number only within a part of the range. So above ``MOST_BLOCKS`` numbers, neighbouring
-numbers form a block, in which people are taken to be spread evenly, and neighbouring outputs are counted together. With
-fewer numbers every block is one number.
+A report of the wave mechanism locates a number only within a part of the range. So above ``MOST_BLOCKS`` numbers,
+neighbouring numbers form a block, inside which the shares are assumed to be equal, and neighbouring outputs are counted
+together. With fewer numbers every block is one number.
 
-The distribution estimated from it: smoothed. Intervals of its masses: profile.
+The distribution estimated from it: smoothed. Intervals of shares of ranges: profile.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ MOST_BLOCKS = 512
 
 @dataclass(frozen=True)
 class MergedChannel:
-    """A channel whose outputs lie on the line of its inputs, block by block.
+    """A channel with ordered inputs and outputs, block by block.
 
     Attributes:
         ends: (K,) as of ``Merged``.
         starts: (M',) the first output of each block of outputs.
-        channel: (K, M') the probability of each block of outputs, people spread evenly over a block of numbers.
+        channel: (K, M') the probability of each block of outputs, the numbers of a block equally frequent.
     """
 
     ends: Integers
@@ -36,7 +36,7 @@ class MergedChannel:
 
     @classmethod
     def of(cls, decoder: Decoder, most: int) -> MergedChannel:
-        """The channel of a decoder, in ``most`` blocks at most."""
+        """Return the channel of a decoder, in ``most`` blocks at most."""
         k = decoder.inputs
         blocks = min(k, most)
         ends = np.arange(1, blocks + 1) * k // blocks
@@ -49,13 +49,13 @@ class MergedChannel:
         return cls(ends, starts, channel)
 
     def merged(self, counts: Integers) -> Merged:
-        """Return the reports of this channel with ``counts``, (m,) by output, not all zero."""
+        """Return the reports of this channel from their (m,) counts by output, not all zero."""
         merged = np.add.reduceat(counts, self.starts)
         came = merged > 0
         return Merged(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
 
     def spread(self, p: Floats) -> Floats:
-        """(K,) shares of the blocks -> (k,) shares of the numbers, even within a block."""
+        """Return (k,) shares of the numbers from (K,) shares of the blocks, equal within a block."""
         return _spread(p, self.ends)
 
 
@@ -65,11 +65,11 @@ class Merged:
 
     Attributes:
         ends: (K,) for each block the first number after it; the last is k.
-        channel: (K, M) the probability of each block of outputs, people spread evenly over a block of numbers; of
-            outputs that came. Of C classes of people (C K, M), the rows of one class after those of another.
+        channel: (K, M) the probability of each block of outputs that occurred, the numbers of a block equally frequent;
+            for C classes of people (C K, M), class after class.
         counts: (M,) the reports in each block of outputs, above zero.
-        weights: (C,) known parts of the people in classes, which sum to one; None where there is one class, or the
-            class sizes are estimated by their numbers of reports.
+        weights: (C,) known shares of the classes, which sum to one; None for a single class, or if the shares are those
+            of the reports.
     """
 
     ends: Integers
@@ -79,42 +79,43 @@ class Merged:
 
     @classmethod
     def of(cls, decoder: Decoder, counts: Integers, most: int = MOST_BLOCKS) -> Merged:
-        """The reports of a channel whose outputs lie on the line of its inputs.
+        """Return the reports of a channel with ordered inputs and outputs.
 
         Args:
-            counts: (m,) how often each output came, some of them above zero.
-            most: blocks, at most.
+            decoder: of the channel.
+            counts: (m,) the number of reports with each output, not all zero.
+            most: the largest number of blocks.
         """
         return MergedChannel.of(decoder, most).merged(counts)
 
     @classmethod
     def joined(cls, classes: Sequence[Merged], weights: Floats | None = None) -> Merged:
-        """The reports of several classes of people, each with a channel of its own.
+        """Return the reports of several classes of people, each with its own channel.
 
         Args:
-            classes: over the same blocks; one at least.
-            weights: (C,) known parts of the people in them, which sum to one.
+            classes: at least one, over the same blocks.
+            weights: (C,) known shares of the classes, which sum to one.
         """
         channel = block_diag(*(one.channel for one in classes))
         return cls(classes[0].ends, channel, np.concatenate([one.counts for one in classes]), weights)
 
     @property
     def classes(self) -> int:
-        """C."""
+        """C, the number of classes."""
         return len(self.channel) // len(self.ends)
 
     @property
     def blocks(self) -> int:
-        """K."""
+        """K, the number of blocks."""
         return len(self.ends)
 
     @property
     def sizes(self) -> Integers:
-        """(K,) how many numbers are in each block."""
+        """(K,) the number of numbers in each block."""
         return _sizes(self.ends)
 
     def spread(self, p: Floats) -> Floats:
-        """(K,) shares of the blocks -> (k,) shares of the numbers, even within a block."""
+        """Return (k,) shares of the numbers from (K,) shares of the blocks, equal within a block."""
         return _spread(p, self.ends)
 
 

@@ -1,9 +1,9 @@
-"""The estimation methods: which one is the default for a campaign, and which ones it cannot use.
+"""The estimation methods: the default for a campaign, and the checks that a method can be used.
 
-Every method makes a distribution from the same unbiased estimate or the same counts. The default is the one that was
-best in measurements for such a campaign.
+Every method computes a distribution from the same unbiased estimate or the same counts. The default is the method with
+the smallest error in measurements for such a campaign.
 
-The methods themselves: distribution, bayes, likelihood. What an estimate says besides: result.
+The methods themselves: distribution, bayes, likelihood, smoothed.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
 WITHOUT_INVERSE = ("em", "smooth", "mmse", "map")
-"""These need a channel's outputs one by one, and no unbiased estimate."""
+"""These methods need counts of whole outputs, and no unbiased estimate."""
 
 CROWD = 16
 NOISY = 0.25
-"""Empirical Bayes is the default from ``CROWD`` values on where noise is this part of an even share: see
-``default_method``."""
+"""Empirical Bayes is the default for at least ``CROWD`` values if their noise is at least this part of an even share:
+see ``default_method``."""
 
 
 class MethodRefused(HalftruthError, ValueError):
@@ -38,8 +38,12 @@ class MethodRefused(HalftruthError, ValueError):
 
 
 def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
-    """Refuse a method that does not exist or lacks what it needs.
+    """Refuse a method that does not exist or cannot be used for the campaign.
 
+    Args:
+        method: its name.
+        prior: (k,) of the campaign; None without one.
+        decoder: of the campaign.
     Raises:
         MethodRefused
     """
@@ -63,25 +67,27 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
 def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *, ordered: bool = False) -> str:
     """Return the default method of a campaign.
 
-    - "mmse" where a prior is declared and outputs are counted: its prior makes it best.
-    - "smooth" for numbers sent by a wave, and "em" where else no unbiased estimate exists, and no prior either.
-    - "empirical-bayes" from 16 values on, where the standard errors are a quarter of an even share 1/k or more.
-    - "projection" for the rest, and for ordered values, however many.
+    - "mmse" if a prior is declared and whole outputs are counted: the prior makes it the best.
+    - "smooth" for numbers sent by the wave mechanism, and "em" for other channels without an unbiased estimate.
+    - "empirical-bayes" for 16 or more values if the standard errors are at least a quarter of an even share 1/k.
+    - "projection" otherwise, and for any number of ordered values.
 
-    Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five laws: where the noise is above a quarter of an
-    even share, empirical Bayes has 0.45 to 0.79 of the projection's total variation in the mean of the logarithms;
-    below it, .89 to .99, and up to 1.15 in the worst case. Where it loses most, few values hold everything and few of
-    them stand out: 1.5 times the total variation at k = 32.
+    Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4 and five distributions, in total variation distance:
+    if the noise is above a quarter of an even share, empirical Bayes has 0.45 to 0.79 times the error of the projection
+    (geometric means); below it, .89 to .99, and up to 1.15 in the worst case. It is worst if few values hold all the
+    people and few of them stand out: 1.5 times the error at k = 32.
 
-    Ordered values (numbers) are read as distances and quantiles, and there empirical Bayes, which moves shares between
-    values that are equally large, wherever they lie, is worse: at k = 16, 32, 64, n = 2,000 and 50,000, eps = 1, the
-    projection has .39 to 1.02 of its Wasserstein distance on Beta(2, 5), two peaks, a spike on a hill and exponential
-    shapes, and 1.00 in the mean of the logarithms of that of expectation maximisation or less. It loses on even shares
-    and on one value for everybody.
+    Ordered values (numbers) are used for distances and quantiles. Empirical Bayes moves shares between values with
+    equal estimates, regardless of their order, so it is worse there: at k = 16, 32, 64, n = 2,000 and 50,000, eps = 1,
+    the projection has .39 to 1.02 of its Wasserstein distance on Beta(2, 5), two peaks, a spike on a hill and
+    exponential shapes, and at most 1.00 of that of expectation maximisation (geometric means). The projection is worse
+    on even shares and if all people have one value.
 
     Args:
-        se: (k,) standard errors of the raw estimates; None where there are none.
-        ordered: whether the values are numbers on a line.
+        decoder: of the campaign.
+        prior: (k,) of the campaign; None without one.
+        se: (k,) standard errors of the raw estimates; None if they do not exist.
+        ordered: whether the values are ordered.
     """
     if prior is not None and decoder.one_hot:
         return "mmse"
@@ -104,10 +110,14 @@ def consistent(
     """Return (k,) shares of the inputs, estimated by ``method``.
 
     Args:
-        share: (m,) of the features.
-        linear: (k,) raw estimates and (k,) standard errors; None where there are none, and the method needs none.
-        warnings: where a search that has not settled is told.
-        reported: what is made of them, which the projection takes into account.
+        method: one of ``names.METHODS``.
+        decoder: of the campaign.
+        share: (m,) mean features of the reports.
+        reports: n.
+        linear: (k,) raw estimates and (k,) standard errors; None if they do not exist, and the method needs none.
+        prior: (k,) of the campaign; None without one.
+        warnings: a list to which a search that has not converged adds a warning.
+        reported: the shares that are reported, whose constraints the projection takes into account.
     """
     if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # each person's own prior, not the mean of all
         return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
@@ -122,7 +132,9 @@ def consistent(
         return merged.spread(smoothed(merged).share)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
-        start = empirical_bayes(*linear) if linear else even if prior is None else prior  # where nothing is told
+        start = (
+            empirical_bayes(*linear) if linear else even if prior is None else prior
+        )  # kept where the reports say nothing
         return _settled(likelihood.em(decoder, share, reports, start), warnings)
     if linear is None:
         raise ValueError(f"method {method!r} needs an unbiased estimate")
@@ -135,7 +147,7 @@ def consistent(
 
 
 def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, reported: Reported) -> Floats:
-    """(k,) the shares of each class, smoothed where its numbers are sent by a wave, for its part of the people."""
+    """Return (k,) the shares of all classes; those that use the wave mechanism are smoothed, the others projected."""
     found = np.zeros(decoder.inputs)
     for inner, part, weight in zip(decoder.decoders, decoder.of_classes(share), decoder.parts, strict=True):
         if weight:

@@ -1,8 +1,8 @@
 """Checks that a tally comes from enough devices to be estimated.
 
-A campaign promises a minimum number of devices before anything is estimated. So devices are counted, by
-their keys, and not what they sent: a unit with a thousand readings is one. Of a class whose devices have several
-reports each, the number is known from below only, and that is what counts.
+A campaign promises a minimum number of devices before anything is estimated. So devices are counted by their keys,
+not reports: a unit with a thousand readings is one device. For a class whose devices have several reports each, only a
+lower bound of the number is known, and the bound is used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def devices_of(*tallies: Tally) -> int:
 
 
 def is_enough(terms: Campaign, *tallies: Tally) -> bool:
-    """Whether tallies of different devices together reach the campaign's minimum."""
+    """Return whether tallies of different devices together reach the campaign's minimum."""
     return devices_of(*tallies) >= terms.minimum_reports
 
 
@@ -35,7 +35,7 @@ def require_enough(terms: Campaign, *tallies: Tally) -> None:
     """Refuse tallies from fewer devices than the minimum.
 
     Args:
-        tallies: of different devices, such as those of the views behind a figure.
+        tallies: of different devices, such as those of the views of an estimate.
     Raises:
         NotEnough
     """

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 METHODS = ("projection", "empirical-bayes", "em", "smooth", "mmse", "map", "linear")
-"""How the consistent distribution is made: see ``distribution``, ``bayes``, ``likelihood`` and ``smoothed``.
+"""The estimates of the consistent distribution: see ``distribution``, ``bayes``, ``likelihood`` and ``smoothed``.
 
-"linear" leaves the raw estimate as it is.
+"linear" leaves the raw estimate unchanged.
 """
 
 VIEW_METHODS = ("projection", "linear")
@@ -13,5 +13,5 @@ VIEW_METHODS = ("projection", "linear")
 the default."""
 
 POOLS = ("heads", "precision")
-"""How classes are put together: every report counts alike, which estimates the shares of everybody who reports; or each
-class by how sure it is, where all have the same shares."""
+"""The ways to combine classes. With "heads" every report has the same weight, which estimates the shares of all people
+who report. With "precision" each class is weighted by its precision, which requires that all have the same shares."""
