@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
+TYPE_CHECKING = False  # type checkers treat it as true; importing it from typing would cost time
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign as Campaign
@@ -45,7 +45,7 @@ _HOME = {
     "seal_closing": "protocol.closing",
     "unverified_campaign": "protocol.campaign",
 }
-"""The module that each name is loaded from, when it is first used."""
+"""The module of each public name."""
 
 __all__ = list(_HOME)
 

@@ -1,7 +1,7 @@
-"""Addresses of a study and links to web pages, as an author signs them (SPEC 7.1).
+"""Check the addresses of a study and links to web pages, which an author signs (SPEC 7.1).
 
-A signed address is one exact string: no second spelling leads to the same host, so what the person was shown is what
-the device connects to. Nothing here connects to anything.
+A signed address is one exact string: no second spelling leads to the same host. So the device connects to exactly the
+address that the person saw. This module opens no connection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def require_address(text: str) -> None:
     """Refuse an invalid address of a study.
 
     Raises:
-        CampaignError: with what is wrong with it, and what an address looks like.
+        CampaignError: the text names the fault and the form of an address.
     """
     _require_written(text, "an address", MAX_ADDRESS)
     if not text.startswith((_HTTPS, _HTTP)):
@@ -65,7 +65,7 @@ def require_link(text: str) -> None:
     """Refuse an invalid link to a page.
 
     Raises:
-        CampaignError: with what is wrong with it.
+        CampaignError: the text names the fault.
     """
     _require_written(text, "a link", MAX_LINK)
     if not text.startswith(_HTTPS):
@@ -77,12 +77,12 @@ def require_link(text: str) -> None:
 
 
 def host_of(text: str) -> str:
-    """The host of an address or link, with its port where it names one: the part that is shown to a person."""
+    """Return the host of an address or link, with its port if it has one: the part that a person sees."""
     return _split(text)[0]
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Host and port, and what comes after them."""
+    """Return the host with its port, and the rest after it."""
     after = text.partition("://")[2]
     end = next((place for place, sign in enumerate(after) if sign in "/?#"), len(after))
     return after[:end], after[end:]
@@ -96,7 +96,7 @@ def _require_written(text: str, what: str, most: int) -> None:
 
 
 def _require_authority(authority: str, what: str) -> str:
-    """The host of ``authority``, in its only form."""
+    """Return the host of ``authority``; refuse credentials, an invalid port and an invalid host."""
     if "@" in authority:
         raise CampaignError(f"{what} has no credentials: leave out what stands before the '@'")
     host, port = authority, ""
@@ -114,11 +114,11 @@ def _require_authority(authority: str, what: str) -> str:
 
 def _is_host(host: str) -> bool:
     if host.startswith("[") and host.endswith("]"):
-        # An address of version 4 in one of version 6 has two written forms, and versions of Python differ in which.
+        # An IPv4 address mapped into IPv6 has two spellings, and Python versions differ in the one they write.
         return _is_ip(host[1:-1], ipaddress.IPv6Address) and ipaddress.IPv6Address(host[1:-1]).ipv4_mapped is None
     if _is_ip(host, ipaddress.IPv4Address):
         return True
-    # A last label of digits alone would be read as a number by some resolvers.
+    # Some resolvers read a last label of digits as a number.
     return len(host) <= 253 and bool(_NAME.fullmatch(host)) and not host.rpartition(".")[2].isdigit()
 
 

@@ -1,7 +1,7 @@
 """The closing notice: an author's signed message that closes a campaign early (SPEC 7.2).
 
-A notice can only shorten: its time is before the campaign's own closing, and of several the earliest holds. So an old
-or a later notice never reopens a campaign.
+A notice can only shorten a campaign: its time is before the campaign's own closing, and of several notices the earliest
+holds. So an old notice, or a later one, never reopens a campaign.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Closing:
             raise CampaignError("a campaign is closed from a time in UTC seconds on, 0 or later")
 
     def encode(self) -> bytes:
-        """The payload of its envelope."""
+        """Return the payload of the notice's envelope."""
         return codec.encode([self.campaign_id, self.closes])
 
     @classmethod
     def decode(cls, payload: bytes) -> Closing:
-        """The notice of a payload.
+        """Decode the payload of a notice's envelope.
 
         Raises:
             CodecError, CampaignError
@@ -63,16 +63,16 @@ class Closing:
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:
-    """The signed notice that closes a campaign early.
+    """Return the signed notice that closes a campaign early.
 
     Args:
         signed: the campaign.
-        closes: from when on, UTC seconds.
-        key: the author's, which signed the campaign.
+        closes: UTC seconds from which the campaign is closed.
+        key: the author's key, which signed the campaign.
     Returns:
         One signed envelope.
     Raises:
-        CampaignError: the key is not the author's, or the campaign closes before that anyway.
+        CampaignError: the key is not the author's, or the campaign closes no later than that anyway.
     """
     closing = Closing(signed.id, closes)
     closing.require_fit(signed.terms)
@@ -96,12 +96,12 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
 
 
 def is_closing(data: bytes) -> bool:
-    """Return whether bytes begin like an envelope with a closing notice. Only opening them proves that they are one."""
+    """Return whether bytes begin like the envelope of a closing notice; ``open_closing`` checks the rest."""
     return data[:3] == bytes([0x95, envelope.VERSION, Kind.CLOSING])
 
 
 def unverified_closing(data: bytes) -> Closing:
-    """Return the unverified content of a notice, to find its campaign.
+    """Return the content of a notice without verifying its signature, to find its campaign.
 
     Raises:
         BadData
@@ -113,7 +113,7 @@ def require_open(terms: Campaign, closes: int, now: int) -> None:
     """Refuse reports at or after an early closing.
 
     Args:
-        closes: when the campaign closes, as its author said last; its own closing where they said nothing.
+        closes: the time of the earliest closing notice; the campaign's own closing if there is no notice.
     Raises:
         ClosedEarly
     """

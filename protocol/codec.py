@@ -1,9 +1,9 @@
-"""One codec: a canonical subset of msgpack (SPEC 1).
+"""The codec: a canonical subset of msgpack (SPEC 1).
 
-Integers, UTF-8 text, byte strings and arrays; nothing else. Every value has exactly one encoding, so ``encode``
-returns byte for byte whatever ``decode`` accepted. General msgpack decoders accept long-form integers,
-duplicate map keys, NaN, extension types and 600-deep nesting in silence; this one reads only the shortest
-form, counts depth, and compares every claimed length with the available bytes before it allocates.
+It has integers, UTF-8 text, byte strings and arrays, and nothing else. Every value has exactly one encoding, so
+``encode(decode(data)) == data`` for all accepted bytes. General msgpack decoders silently accept long-form integers,
+duplicate map keys, NaN, extension types and 600-deep nesting. This one reads only the shortest form, counts the depth,
+and compares every claimed length with the available bytes before it allocates.
 
 The meaning of an array: envelope, campaign and report.
 """
@@ -68,7 +68,7 @@ def decode(data: bytes, *, limit: int) -> Value:
     """Decode exactly one value that fills ``data``.
 
     Args:
-        limit: the most bytes to look at, checked first.
+        limit: maximum length of ``data`` in bytes, checked first.
     Raises:
         CodecError: anything but one canonical value, trailing bytes included.
     """
@@ -81,10 +81,12 @@ def decode(data: bytes, *, limit: int) -> Value:
 
 
 def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exception]) -> tuple[int, int]:
-    """Return where the content of the byte string at ``start`` begins and ends; nothing is copied.
+    """Return the offsets of the first byte of a byte string's content and of the byte after it; nothing is copied.
 
+    Args:
+        start: offset of the byte string.
     Raises:
-        error: no byte string, or one that claims more than ``most`` bytes, however many are there.
+        error: no byte string, or one that claims more than ``most`` bytes.
         Truncated: ``data`` ends inside it.
         CodecError: its length is not in its shortest form.
     """
@@ -100,10 +102,10 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
 
 
 def array_at(data: bytes, at: int) -> tuple[int, int]:
-    """Return the claimed number of elements of the array at ``at``, and where the first begins; none is read.
+    """Return the claimed number of elements of the array at ``at``, and the offset of the first; no element is read.
 
     Raises:
-        CodecError: no array, or one that claims more elements than there are bytes.
+        CodecError: no array, or one that claims more elements than bytes follow.
     """
     _require(data, at, 1)
     marker = data[at]
@@ -212,10 +214,9 @@ def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], 
     return items, at
 
 
-# Code points that a person does not see, or that change how the others are read. They are listed here because
-# the Unicode tables of machines differ from version to version. Joiners and variation selectors are invisible
-# too, but Persian, the scripts of India and emoji are not written right without them: they are accepted only
-# beside such characters, where they change what is seen.
+# Code points that are invisible or change how others are read. They are listed here because the Unicode tables of
+# machines differ from version to version. Joiners and variation selectors are invisible too, but Persian, the scripts
+# of India and emoji need them: they are accepted only beside characters whose appearance they change.
 _NEVER = (
     r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u2800"
     r"\u3164\ud800-\udfff\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffc\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
@@ -241,7 +242,7 @@ def readable(value: str) -> bool:
 
 
 def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[Value]:
-    """``value`` as an array of exactly ``count`` elements; unknown or missing fields are refused."""
+    """Return ``value`` as an array of exactly ``count`` elements; refuse unknown or missing fields."""
     if not isinstance(value, list) or len(value) != count:
         got = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
         raise error(f"{what} is an array of {count} fields, not {got}")
@@ -249,7 +250,7 @@ def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[
 
 
 def integer(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> int:
-    """``value`` as an integer in ``low .. high``."""
+    """Return ``value`` as an integer in ``low .. high``."""
     if not isinstance(value, int):
         raise error(f"{what} is an integer, not {type(value).__name__}")
     if not low <= value <= high:
@@ -258,14 +259,14 @@ def integer(value: Value, what: str, error: type[Exception], low: int = 0, high:
 
 
 def text(value: Value, what: str, error: type[Exception]) -> str:
-    """``value`` as text."""
+    """Return ``value`` as text."""
     if not isinstance(value, str):
         raise error(f"{what} is text, not {type(value).__name__}")
     return value
 
 
 def octets(value: Value, what: str, error: type[Exception], length: int | None = None) -> bytes:
-    """``value`` as a byte string, of exactly ``length`` bytes where that is given."""
+    """Return ``value`` as a byte string, of exactly ``length`` bytes if a length is given."""
     if not isinstance(value, bytes):
         raise error(f"{what} is a byte string, not {type(value).__name__}")
     if length is not None and len(value) != length:
@@ -274,7 +275,7 @@ def octets(value: Value, what: str, error: type[Exception], length: int | None =
 
 
 def integers(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
-    """``value`` as an array of integers in ``low .. high``."""
+    """Return ``value`` as an array of integers in ``low .. high``."""
     if not isinstance(value, list):
         raise error(f"{what} is an array of integers, not {type(value).__name__}")
     return tuple(integer(item, what, error, low, high) for item in value)

@@ -1,9 +1,9 @@
 """Limits on the work of a campaign's audit, checked before the audit runs (SPEC 6.11).
 
-A few bytes can describe a channel whose audit takes minutes. So every family states the number of steps of its worst
-ratios, and every notion which ratios it needs. A campaign that needs too many steps is refused, on the desk and on
-devices. A step is about a third of a microsecond of the reference machine; the counts err upwards, and are the same
-everywhere.
+A few bytes can describe a channel whose audit takes minutes. So every family states the number of steps for its worst
+ratios, and every notion states the ratios it needs. The desk and every device refuse a campaign that needs too many
+steps. A step is about a third of a microsecond on the reference machine; the counts err upwards and are the same on
+every machine.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ MOST_STEPS = 2**22
 """Steps of one audit."""
 
 MOST_HELD = 2**19
-"""Numbers that one audit holds at once, beside the campaign's own."""
+"""Numbers that one audit holds in memory at once, without those of the campaign."""
 
 
 def require_affordable(steps: int, held: int) -> None:
     """Refuse an audit that would take too long, or too much memory.
 
     Raises:
-        Uncertified: with the limit and what was asked.
+        Uncertified: the text names the limit and the required amount.
     """
     for asked, most, what in ((steps, MOST_STEPS, "take"), (held, MOST_HELD, "hold")):
         if asked > most:

@@ -1,9 +1,9 @@
 """The envelope: a payload, its kind, the key id and a signature (SPEC 3).
 
-Bytes are signed, never re-encoded objects. Until ``open`` has verified them they are
-``unverified``: use them only to find the key.
+The signature covers bytes, never a re-encoded object. Until ``open`` has verified a payload it is ``unverified``: use
+it only to find the key.
 
-The meaning of a payload: campaign, report.
+The meaning of a payload: campaign, closing and report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Kind(IntEnum):
 MAX_PAYLOAD = {Kind.CAMPAIGN: 2**20, Kind.ENROLMENT: 2**10, Kind.REPORT: 2**16, Kind.CLOSING: 2**6}
 """Bytes of payload, by kind; checked before the payload is decoded."""
 
-# The codec leaves one way to write an envelope: 95 01 kind, c4 08 key id, payload, c4 40 signature (SPEC 3.1).
+# An envelope has one encoding: 95 01 kind, c4 08 key id, payload, c4 40 signature (SPEC 3.1).
 _PREFIX = bytes([0x95, VERSION])
 _KEY_ID = bytes([0xC4, keys.KEY_ID_BYTES])
 _SIGNATURE = bytes([0xC4, keys.SIGNATURE_BYTES])
@@ -75,7 +75,7 @@ class Envelope:
 
 
 def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
-    """The bytes under the signature: context, key id and payload, each after its length as 4 bytes big-endian."""
+    """Return the signed bytes: context, key id and payload, each after its length as 4 bytes big-endian."""
     context = _CONTEXTS[kind]
     return b"".join(
         (
@@ -123,7 +123,7 @@ def decode_first(data: bytes, start: int) -> tuple[Envelope, int]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The offsets of an envelope's parts. A search for envelopes in damaged data copies nothing."""
+    """The offsets of an envelope's parts, so that a search for envelopes in damaged data copies nothing."""
 
     kind: Kind
     key_at: int

@@ -1,15 +1,15 @@
 """The errors for invalid bytes, claims and values from outside.
 
-An error says who is at fault and at which stage of SPEC.md it was found, because the negative test
-vectors name that stage. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``.
-No error text contains a person's value, prior or key.
+An error names the fault and the stage of SPEC.md at which it was found; the negative test vectors name the same stage.
+A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``. No error text contains a person's value,
+prior or key.
 """
 
 from __future__ import annotations
 
 
 class HalftruthError(Exception):
-    """The base class of all errors. The text says what was expected, what was found, and what to do."""
+    """The base class of all errors; the text names the expected form, the fault and the remedy."""
 
 
 class BadData(HalftruthError):
@@ -35,7 +35,7 @@ class KeyRefused(BadData):
 
 
 class SignatureRefused(BadData):
-    """A signature that does not verify, whatever library looks at it (SPEC 2)."""
+    """A signature that does not verify, with any library (SPEC 2)."""
 
     stage = "signature"
 
@@ -47,7 +47,7 @@ class EnvelopeError(BadData):
 
 
 class DomainError(BadData):
-    """A domain that cannot be asked about: one value, repeated labels, edges out of order (SPEC 4)."""
+    """An invalid domain: a single value, repeated labels, edges out of order (SPEC 4)."""
 
     stage = "domain"
 
@@ -77,7 +77,7 @@ class ViewError(BadData):
 
 
 class CampaignError(BadData):
-    """A campaign whose parts do not fit together, or that nobody trusted has signed (SPEC 7)."""
+    """A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7)."""
 
     stage = "campaign"
 

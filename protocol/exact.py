@@ -1,11 +1,11 @@
 """Exact arithmetic: levels as integers, rational bounds of e^level, decimals without floats.
 
-A privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without
-rounding, and a ratio of probabilities is proved to keep a level by comparing it with a rational LOWER bound of
-e^level. An upper bound would prove nothing; it serves only to say how tight the lower one is.
+A privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without rounding. A ratio of
+probabilities provably keeps a level if it is at most a rational LOWER bound of e^level. An upper bound would prove
+nothing; it only shows how tight the lower one is.
 
-Floats appear twice, and decide nothing: in ``rough_log``, as a guess that integers then correct, and in ``nats``
-for print.
+Floats appear twice and decide nothing: in ``rough_log``, as a guess that integers then correct, and in ``nats``, for
+display.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 
 @lru_cache(maxsize=256)
 def exp_lower(level: int) -> int:
-    """The largest provable N with N / 2^96 <= e^(level / 10^9): Taylor's series, every term rounded down.
+    """Return N with N / 2^96 <= e^(level / 10^9), by Taylor's series with every term rounded down (SPEC 6.1).
 
     Args:
         level: nanonats, not negative.
@@ -51,7 +51,7 @@ def exp_lower(level: int) -> int:
 
 
 def exp_upper(level: int) -> int:
-    """An N with e^(level / 10^9) <= N / 2^96, one unit above ``exp_lower``.
+    """Return N with e^(level / 10^9) <= N / 2^96: one unit above ``exp_lower``.
 
     A unit lost in one term grows by at most e^20 < 2^29 in the later ones, and fewer than 2^10 terms are summed:
     all losses together stay below the 2^64 of one guarded unit.
@@ -77,7 +77,7 @@ def factor_above(level: int) -> Fraction:
     Args:
         level: nanonats, not negative; any size, since the levels of many reports add.
     Returns:
-        the next decimal of ``FACTOR_DIGITS`` digits above it (1.011, 1.5, 2.8, 1200), at most one unit of its last
+        The next decimal of ``FACTOR_DIGITS`` digits above it (1.011, 1.5, 2.8, 1200), at most one unit of its last
         digit too high; above 10^15 the next power of ten.
     """
     upper = exp_above(level)
@@ -121,7 +121,7 @@ def rounded_up(number: Fraction, digits: int = FACTOR_DIGITS) -> Fraction:
 
 
 def written(number: Fraction, point: str = ".", group: str = ",") -> str:
-    """A decimal in full, without trailing zeros: 2.8, 12,000; above 10^15 as a power of ten: 10^44.
+    """Return a decimal in full, without trailing zeros: 2.8, 12,000; above 10^15 as a power of ten: 10^44.
 
     Args:
         number: not negative, with finitely many decimals.
@@ -145,7 +145,7 @@ def written(number: Fraction, point: str = ".", group: str = ",") -> str:
 
 
 def in_nats(level: int) -> str:
-    """A level with its unit, to its last nanonat: "1 nat", "0.999999998 nats".
+    """Return a level with its unit, to its last nanonat: "1 nat", "0.999999998 nats".
 
     Args:
         level: nanonats.
@@ -155,14 +155,14 @@ def in_nats(level: int) -> str:
 
 
 def keeps(numerator: int, denominator: int, level: int) -> bool:
-    """Whether numerator / denominator <= e^level is proved. A denominator of 0 keeps no level."""
+    """Return whether numerator / denominator <= exp_lower(level) / 2^96; a denominator of 0 keeps no level."""
     return numerator << EXP_BITS <= exp_lower(level) * denominator
 
 
 def level_of(numerator: int, denominator: int) -> int | None:
-    """The smallest level, in nanonats, that numerator / denominator provably keeps; None where that is infinite.
+    """Return the smallest level, in nanonats, that numerator / denominator provably keeps; None if it is infinite.
 
-    Rounds up: the level is never below ln(numerator / denominator).
+    It is rounded up: never below ln(numerator / denominator).
     """
     if denominator == 0:
         return None
@@ -184,7 +184,7 @@ def rough_log(numerator: int, denominator: int) -> float:
 
 
 def nats(level: int) -> float:
-    """A level in nats, for print and plots only; infinity where no float is so large."""
+    """Return a level in nats as a float, for display and plots only; infinity if no float is large enough."""
     try:
         return level / NANONATS
     except OverflowError:
@@ -192,7 +192,7 @@ def nats(level: int) -> float:
 
 
 def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
-    """The number a person wrote, exactly: a float stands for its shortest decimal form, so 0.1 is 1/10.
+    """Return the exact number that a person wrote; a float is read as its shortest decimal form, so 0.1 is 1/10.
 
     Raises:
         ValueError: not a finite number. The text does not repeat the value: it may be a person's answer.
@@ -204,7 +204,7 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     if isinstance(value, int):
         return Fraction(value)
     text = float.__repr__(value) if isinstance(value, float) else str(value).strip()
-    # Three digits of exponent hold every float; more would let a short text become a number of gigabytes.
+    # Three digits of exponent are enough for every float; with more, a short text could be a number of gigabytes.
     if len(text) <= MAX_NUMERAL and _DECIMAL.fullmatch(text):
         return Fraction(text)
     raise ValueError("a finite decimal number is expected")

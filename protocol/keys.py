@@ -1,9 +1,9 @@
 """Ed25519 keys and signatures, with the same verdict for every library (SPEC 2).
 
-Libraries disagree only on inputs that nobody honest produces (small-order points, non-canonical
-encodings, S >= L), so those are refused by looking at bytes, before any library is asked.
+Libraries disagree only on inputs that no honest signer produces (small-order points, non-canonical encodings, S >= L).
+A check of the bytes refuses these before any library sees them.
 
-The curve itself is the ``cryptography`` package's. Where a secret is kept is not decided here.
+The ``cryptography`` package computes on the curve. Storing a secret is the caller's task.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def require_public(public: bytes) -> None:
 
 
 def key_id(public: bytes) -> bytes:
-    """The first 8 bytes of SHA-256 of a public key."""
+    """Return the first 8 bytes of SHA-256 of a public key."""
     return hashlib.sha256(public).digest()[:KEY_ID_BYTES]
 
 
@@ -74,15 +74,15 @@ def fingerprint(public: bytes) -> bytes:
 
 
 def fingerprint_text(found: bytes) -> str:
-    """A fingerprint as 22 characters: base64url without padding (RFC 4648, section 5)."""
+    """Return a fingerprint as 22 characters: base64url without padding (RFC 4648, section 5)."""
     return base64.urlsafe_b64encode(found).rstrip(b"=").decode("ascii")
 
 
 def fingerprint_from_text(text: str) -> bytes:
-    """The fingerprint of its text, 16 bytes.
+    """Return the fingerprint that a text spells, 16 bytes.
 
     Raises:
-        KeyRefused: not the text of 16 bytes, in its only form.
+        KeyRefused: not the canonical text of 16 bytes.
     """
     if not _FINGERPRINT.fullmatch(text):
         raise KeyRefused("a fingerprint is 22 letters, digits, - and _, as a link or key list shows it")
@@ -90,7 +90,7 @@ def fingerprint_from_text(text: str) -> bytes:
 
 
 def verify(public: bytes, signature: bytes, message: bytes) -> None:
-    """Return if ``signature`` over ``message`` verifies under ``public``.
+    """Refuse a ``signature`` over ``message`` that does not verify under ``public``.
 
     Raises:
         KeyRefused: the key must not be used at all.
@@ -126,10 +126,10 @@ class SigningKey:
 
     @classmethod
     def for_campaign(cls, device_secret: bytes, campaign_id: bytes) -> SigningKey:
-        """The key of one device in one campaign: HMAC-SHA256(device secret, context, campaign id).
+        """Derive the key of one device in one campaign: HMAC-SHA256(device secret, context || campaign id).
 
-        Keys of two campaigns are independent to everybody without the device secret, so reports of one device
-        cannot be joined across campaigns.
+        Without the device secret, the keys of two campaigns look independent. So reports of one device cannot be
+        linked across campaigns.
 
         Args:
             device_secret: 32 bytes.
@@ -159,7 +159,7 @@ class SigningKey:
         return key_id(self.public)
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of ``message``.
+        """Return the signature of ``message``.
 
         Args:
             message: bytes of any length.
@@ -169,7 +169,7 @@ class SigningKey:
         return self._key.sign(message)
 
     def line(self) -> str:
-        """The text form of a secret key file. Whoever reads it can sign in the owner's name.
+        """Return the text of a secret key file; whoever reads it can sign in the owner's name.
 
         Returns:
             One line, with its end.
@@ -178,14 +178,14 @@ class SigningKey:
 
     @classmethod
     def from_line(cls, text: str) -> SigningKey:
-        """The key of a secret key file.
+        """Return the key of a secret key file.
 
         Args:
             text: as ``line`` writes it.
         Returns:
             The key.
         Raises:
-            KeyRefused: not of that form. The text of the error does not repeat the file's.
+            KeyRefused: not of that form. The error does not repeat the file's text.
         """
         match = _SECRET_LINE.fullmatch(text.strip())
         if match is None:
@@ -201,7 +201,7 @@ class AuthorKey:
 
     Attributes:
         public: 32 bytes.
-        name: at most ``MAX_AUTHOR`` readable characters; "" where there is none.
+        name: at most ``MAX_AUTHOR`` readable characters; "" for none.
     """
 
     public: bytes
@@ -227,10 +227,10 @@ class AuthorKey:
 
     @classmethod
     def from_line(cls, text: str) -> AuthorKey:
-        """The key of a public key file.
+        """Return the key and its name from a public key file.
 
         Args:
-            text: as ``line`` writes it; blanks around it make no difference.
+            text: as ``line`` writes it; blanks around it are ignored.
         Returns:
             The key with its name.
         Raises:
@@ -246,7 +246,7 @@ class AuthorKey:
 
 
 def public_line(public: bytes, name: str = "") -> str:
-    """The text form of a public key file.
+    """Return the text of a public key file.
 
     Args:
         public: 32 bytes.
@@ -258,7 +258,7 @@ def public_line(public: bytes, name: str = "") -> str:
 
 
 def public_from_line(text: str) -> bytes:
-    """The public key of a public key file, whatever its name.
+    """Return the public key of a public key file; its name is ignored.
 
     Args:
         text: as ``public_line`` writes it.

@@ -1,9 +1,9 @@
-"""Links that invite people to a study, as they are mailed, printed and pasted (SPEC 7.4).
+"""Links that invite people to a study by mail, on paper or in a chat (SPEC 7.4).
 
-A link has one spelling, so what a person was shown is what a device connects to. It names the study's address, the
-campaign and the author's key, so whoever has it needs nothing else and trusts nothing that comes over the network.
+A link has one spelling, so a device connects to exactly the address that the person saw. It names the study's address,
+the campaign and the author's key. So a device with the link can check everything that it then downloads.
 
-Nothing here connects to anything.
+This module opens no connection.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Link:
     """An invitation to one campaign. Its repr shows no code.
 
     Attributes:
-        address: of the study, as SPEC 7.1 has it.
+        address: of the study, in the form of SPEC 7.1.
         campaign_id: 16 bytes.
         fingerprint: of the author's public key, 16 bytes.
-        code: by which an enrolled campaign lets a device in; "" where the link has none.
-        for_app: whether it is written with halftruth: in place of https:, for an app to open.
+        code: the single-use code that admits a device to an enrolled campaign; "" for none.
+        for_app: True if the link begins with halftruth: in place of https:, so that an app opens it.
     """
 
     address: str
@@ -64,7 +64,7 @@ class Link:
 
     @property
     def host(self) -> str:
-        """The host that the link leads to, with its port where it names one."""
+        """The host that the link leads to, with its port if it has one."""
         return host_of(self.address)
 
     @classmethod
@@ -72,11 +72,11 @@ class Link:
         """Return the link that a text spells.
 
         Args:
-            text: as it was mailed, printed or pasted; blanks around it make no difference.
+            text: as received; blanks around it are ignored.
         Returns:
             The link; ``str`` gives the text back.
         Raises:
-            LinkRefused: with what is wrong with it. The text of the error does not repeat a code.
+            LinkRefused: the text names the fault and does not repeat a code.
         """
         text = text.strip()
         if len(text) > MAX_LINK:
@@ -102,7 +102,7 @@ class Link:
         return cls(address, bytes.fromhex(campaign), fingerprint, code, for_app)
 
     def __str__(self) -> str:
-        """The text that ``parse`` reads."""
+        """Return the text that ``parse`` reads."""
         address = _APP + self.address.removeprefix(_SECURE) if self.for_app else self.address
         code = f"&c={self.code}" if self.code else ""
         return f"{address}/s/{self.campaign_id.hex()}#k={self.fingerprint_text}{code}"

@@ -1,10 +1,10 @@
 """The declared prior of one person, and the deterministic rule that derives a channel from it (SPEC 6.7, 9).
 
-A declared prior is a few small integers, and the rule from them to the integers of a channel is fixed. The
-device that samples, the study that decodes and the author of a campaign with one prior for all derive the same
-channel from the same declaration, so the channel itself is never sent.
+A declared prior is a few small integers, and a fixed rule turns them into the integers of a channel. The device that
+samples, the study that decodes and the author of a campaign with one prior for all derive the same channel from the
+same declaration, so the channel itself is never sent.
 
-Who declares a prior, and what that means: report, notions.own.
+The declaration: report. Its meaning: notions.own.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAX_DECLARED_WEIGHT = 2**20
 """Limits of a declared prior, which every device sends: the number of values, and the sum of the weights."""
 
 DRIFT_ONE = 2**16
-"""The integer that stands for a drift of 1."""
+"""The integer that represents a drift of 1."""
 
 ONE = 1 << EXP_BITS
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """The best same-alphabet LIP channel; for two values, the optimum over all channels.
+    """Return the best LIP channel whose outputs are its inputs; for two values, the optimum over all channels.
 
     With truth T and cover c, the lifts of symbol m are (c_m + T) / (c_m + P_m T) on itself and c_m / (c_m + P_m T)
     elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking
@@ -58,7 +58,7 @@ def gained(prior: Sequence[int], channel: Channel) -> int:
 
         sum over y of (sum over x of (P_x Q(y|x))^2) / P(y),   one less the expected squared error of the posterior
 
-    It takes k times the outputs steps, and no float, so everybody who compares two channels by it agrees.
+    It takes inputs times outputs steps and uses no float, so every machine that compares two channels agrees.
 
     Source: Jiang, Li, Tandon 2020, eq. 13, for a histogram.
     """
@@ -87,7 +87,7 @@ def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel
 def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
     """Return the posterior after output ``y`` as integer weights: Bayes' rule without division, so without rounding.
 
-        P(x|y) is as P_x * w(x, y)
+        P(x|y) is proportional to P_x * w(x, y)
 
     Weights that differ by a common factor are the same prior; the rule above gives them the same channel.
     """
@@ -139,7 +139,7 @@ def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
     ones.
 
     Args:
-        counts: k integers, not negative; all zero is as near to every prior.
+        counts: k integers, not negative; if all are zero, every prior is equally near.
         priors: each k positive integers.
     """
     whole = sum(counts)
@@ -174,17 +174,17 @@ def declaration_value(prior: Sequence[int], level: int) -> codec.Value:
 
 
 def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
-    """The inverse of ``declaration_value``.
+    """Return the prior and the personal level of a wire form, the inverse of ``declaration_value``.
 
     Returns:
-        The prior, and the personal level in nanonats; 0 stands for the campaign's level.
+        The prior, and the personal level in nanonats; 0 for the campaign's level.
     Raises:
         ReportError: not a declared prior, or not a level.
     """
     level = 0
     if isinstance(value, list) and value and isinstance(value[0], list):
         value, own = codec.fields(value, 2, "a declared prior with a level", ReportError)
-        level = codec.integer(own, "a level of one's own", ReportError, MIN_LEVEL, MAX_LEVEL)
+        level = codec.integer(own, "a personal level", ReportError, MIN_LEVEL, MAX_LEVEL)
     prior = codec.integers(value, "a weight of a declared prior", ReportError, 1, MAX_DECLARED_WEIGHT)
     require_declared(prior)
     return prior, level

@@ -1,9 +1,9 @@
-"""Reports and enrolments: what a device sends (SPEC 8).
+"""Reports and enrolments, the messages of a device (SPEC 8).
 
-A report places its outputs in numbered slots of a period. A slot of a device is filled once, so a
-replay, a duplicate and an answer over the quota are all seen without anybody counting.
+A report places its outputs in numbered slots of a period. A slot of a device is filled once, so a replay, a duplicate
+and an answer above the quota are all visible from the slot alone.
 
-How an output was drawn: channels. Who may send: the study.
+Sampling of an output: channels. Permission to send: the study.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Report:
         outputs: Sequence[int],
         view: int | None = None,
     ) -> Report:
-        """The report of ``outputs``.
+        """Return the report of ``outputs``.
 
         Args:
             view: of the device; None in a plain campaign.
@@ -70,7 +70,7 @@ class Report:
         return report
 
     def encode(self) -> bytes:
-        """The payload of its envelope."""
+        """Return the payload of the envelope."""
         return codec.encode([self.campaign_id, self.period, self.slot, self.count, self.packed])
 
     @classmethod
@@ -128,9 +128,8 @@ class Enrolment:
     Attributes:
         campaign_id: 16 bytes.
         public: 32 bytes.
-        prior: what the device declares, once, in a campaign for people's own priors; None in every other. Whoever
-            reads the enrolment reads it.
-        level: of the device's own, nanonats, declared with the prior; 0 for the campaign's.
+        prior: declared once, in a campaign for people's own priors; None in every other campaign. It is public.
+        level: the personal level in nanonats, declared with the prior; 0 for the campaign's.
     """
 
     campaign_id: bytes
@@ -143,7 +142,7 @@ class Enrolment:
             personal.require_declared(self.prior)
 
     def encode(self) -> bytes:
-        """The payload of its envelope."""
+        """Return the payload of the envelope."""
         declared = [] if self.prior is None else [personal.declaration_value(self.prior, self.level)]
         return codec.encode([self.campaign_id, self.public, *declared])
 
@@ -155,7 +154,7 @@ class Enrolment:
     def open(cls, sealed: Envelope) -> Enrolment:
         """The enrolment of an envelope, its signature verified under the key it introduces.
 
-        Whether it declares what its campaign asks for: ``require_fit``.
+        ``require_fit`` checks the declaration against the campaign.
 
         Raises:
             BadData: at the stage that fails: codec, report, key, envelope or signature.
@@ -190,7 +189,7 @@ class Enrolment:
         if len(self.prior or ()) != asked:
             raise ReportError(f"an enrolment in this campaign declares a prior of {asked} values")
         if self.level >= terms.notion.level:
-            raise ReportError("a level of one's own is below the campaign's")
+            raise ReportError("a personal level is below the campaign's")
 
 
 def packed_bytes(count: int, bits: int) -> int:

@@ -1,8 +1,7 @@
-"""Runs: which block each input is in, as (block, length) pairs in input order (SPEC 5.7).
+"""Runs: the block of each input, as (block, length) pairs in input order (SPEC 5.7).
 
-A partition has one form. Blocks are numbered in order of first appearance, runs are not empty, and
-neighbouring runs differ in their block; so equal partitions are equal bytes, and a map of 43,750 cells in blocks takes
-a few kilobytes.
+A partition has one form: blocks are numbered in order of first appearance, runs are not empty, and neighbouring runs
+differ in their block. So equal partitions have equal bytes, and a map of 43,750 cells in blocks takes a few kilobytes.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ Runs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def runs_of(blocks: Iterable[int], known: int = 0) -> Runs:
-    """The runs of a block number per input.
+    """Return the runs of a block number per input.
 
     Args:
-        blocks: any numbers; from ``known`` on they are renumbered by first appearance.
-        known: how many numbers, from 0, mean the same before and after.
+        blocks: any numbers; numbers from ``known`` on are renumbered by first appearance.
+        known: the numbers 0 .. ``known`` - 1 keep their meaning.
     """
     numbers = {number: number for number in range(known)}
     runs: list[tuple[int, int]] = []
@@ -39,8 +38,8 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
     """Refuse runs that are not canonical.
 
     Args:
-        known: how many block numbers, from 0, need not appear in order.
-        error: raised.
+        known: the blocks 0 .. ``known`` - 1 may appear in any order.
+        error: the class to raise.
     """
     seen, before = known - 1, None
     for block, length in runs:
@@ -52,7 +51,7 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
 
 
 def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
-    """The inputs of each block, block 0 first, in 8 bytes each."""
+    """Return the inputs of each block, block 0 first, in 8 bytes each."""
     members = [array("L") for _ in range(1 + max((block for block, _ in runs), default=-1))]
     x = 0
     for block, length in runs:

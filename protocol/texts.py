@@ -1,8 +1,8 @@
 """The texts of a campaign for people, their limits and translations (SPEC 7.1).
 
-Every text is signed. The campaign's own texts are in one language, perhaps a named one; a translation has them in
-another, and has the domain's labels and units and the classes' names by their position. What is counted and what is
-answered with are the campaign's own labels, whatever language they were shown in.
+Every text is signed. The campaign's own texts are in one language, which may be named. A translation holds them in
+another language, with the domain's labels and units and the names of the classes by position. Answers and counts always
+use the campaign's own labels, in every language.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class Texts:
     """A campaign's texts in one language.
 
     Attributes:
-        language: a tag in lower case, such as "de" or "zh-hant"; of a campaign's own texts "" where it is not said.
-        title, question, purpose, organisation: who asks what, and why.
-        contact: how the organisation is reached; "" where it is not said.
-        retention: how long reports and results are kept; "" where it is not said.
-        notice: a link to the legal notice; "" where there is none.
-        labels: the domain's labels and units, as ``Domain.named``. Of a translation, empty where they stay.
-        classes: names of the classes of people. Of a translation, empty where they stay.
+        language: a tag in lower case, such as "de" or "zh-hant"; "" if a campaign does not name its own language.
+        title, question, purpose, organisation: shown to the person before consent.
+        contact: how to reach the organisation; "" if not given.
+        retention: how long reports and results are kept; "" if not given.
+        notice: a link to the legal notice; "" for none.
+        labels: the domain's labels and units, as in ``Domain.named``; empty in a translation that keeps them.
+        classes: names of the classes of people; empty in a translation that keeps them.
     """
 
     language: str
@@ -54,7 +54,7 @@ class Texts:
             require_language(self.language)
         for name in ("title", "question"):
             if not getattr(self, name).strip():
-                raise CampaignError(f"a campaign has a {name}: the person is told it before consenting")
+                raise CampaignError(f"a campaign has a {name}: the person sees it before consenting")
         for name in ("title", "organisation", "contact"):
             require_text(getattr(self, name), name, MAX_TITLE)
         for name in ("question", "purpose", "retention"):
@@ -72,7 +72,7 @@ class Texts:
         return replace(self, **{name: getattr(self, name) or getattr(own, name) for name in names})
 
     def encode(self) -> codec.Value:
-        """The wire form of a translation (SPEC 7.1)."""
+        """Return the wire form of a translation (SPEC 7.1)."""
         return [
             self.language, self.title, self.question, self.purpose, self.organisation, self.contact, self.retention,
             self.notice, list(self.labels), list(self.classes),
@@ -80,7 +80,7 @@ class Texts:
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Texts:
-        """The translation of a wire form.
+        """Return the translation of a wire form.
 
         Raises:
             CampaignError
@@ -125,9 +125,11 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
         raise CampaignError(f"a campaign has at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
     tags = [one.language for one in translations]
     if tags and not own.language:
-        raise CampaignError("a campaign with translations says which language its own texts are in")
+        raise CampaignError("a campaign with translations names the language of its own texts")
     if "" in tags or own.language in tags or tags != sorted(set(tags)):
-        raise CampaignError("translations are in order of their languages, one for each, none in the campaign's own")
+        raise CampaignError(
+            "translations are in order of their language tags, one for each language and none in the campaign's own"
+        )
     for one in translations:
         for name, there, needed in (
             ("labels and units", one.labels, own.labels),
@@ -152,10 +154,14 @@ def require_language(tag: str) -> None:
 
 
 def best(language: str, there: Sequence[str]) -> str | None:
-    """The tag of ``there`` for a reader of ``language``, whose last parts are left out until one is found.
+    """Return the tag of ``there`` for a reader of ``language``: the longest that ``language`` begins with.
 
     Args:
         language: a tag as a person or system writes it: de, de-AT, de_AT.
+        there: the available tags, in lower case.
+    Returns:
+        A tag of ``there``; None if none fits.
+
     Source: RFC 4647, section 3.4 (lookup).
     """
     parts = language.lower().replace("_", "-").split("-")
@@ -176,8 +182,8 @@ def require_text(value: str, name: str, limit: int) -> None:
         raise CampaignError(f"the {name} has at most {limit} characters, not {len(value)}")
     if not codec.readable(value):
         raise CampaignError(
-            f"the {name} has control characters, invisible or direction-changing ones, or line breaks where it is one "
-            "line: leave them out"
+            f"the {name} has characters that are control codes, invisible or change the direction, or line breaks "
+            "where it is one line: leave them out"
         )
 
 
@@ -193,7 +199,7 @@ def _require_names(names: Sequence[str], what: str) -> None:
 
 
 def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
-    """The names of a wire form.
+    """Return the names of a wire form.
 
     Raises:
         CampaignError

@@ -73,10 +73,10 @@ export function translationsFrom(wire, own) {
   const found = array(wire, "the translations", CampaignError).map(translationFrom);
   if (found.length > 32) throw new CampaignError("a campaign has at most 32 translations");
   if (found.length && !own.language)
-    throw new CampaignError("a campaign with translations says which language it is in");
+    throw new CampaignError("a campaign with translations names its own language");
   found.forEach(({ language, labels, classes }, i) => {
     if (!language || language === own.language || (i && language <= found[i - 1].language))
-      throw new CampaignError("translations are in order of their languages, and none is the campaign's own");
+      throw new CampaignError("translations are in order of their language tags, none in the campaign's own");
     if (
       (labels.length && labels.length !== own.labels.length) ||
       (classes.length && classes.length !== own.classes.length)

@@ -180,7 +180,7 @@ export function viewsFrom(wire) {
     map: mapFrom(row[1]),
     channel: channels[places[j]],
   }));
-  if (isPlain(views)) throw new ViewError("one view of the answer as it is is written as its channel alone");
+  if (isPlain(views)) throw new ViewError("a single view without coarsening is written as its channel alone");
   const weights = views.map(({ weight }) => BigInt(weight));
   if (weights.reduce((one, other) => one + other) > 2n ** 32n || weights.reduce(gcd) !== 1n)
     throw new ViewError("the weights of views sum to at most 2^32 and have no factor in common");

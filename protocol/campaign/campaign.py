@@ -38,26 +38,27 @@ class Campaign:
 
     Attributes:
         title, question, purpose, organisation: texts shown to the person; the title also names the campaign.
-        domain, notion: what can be answered, and what is promised.
+        domain: the possible answers.
+        notion: the privacy notion and its declared level.
         mechanism: the recipe that made the channels; shown, never used in a computation.
-        views: what devices are asked for, each by its public key, and the laws that keep the promise. A plain campaign
-            has one view, of the answer as it is.
+        views: the coarsenings of the answer, each with its channel; a device's public key decides its view. A plain
+            campaign has one view, of the answer as it is.
         opens, closes: UTC seconds; open from ``opens`` until just before ``closes``.
         period_seconds: length of a period; period p begins at opens + p * period_seconds, the last may be shorter.
-        answers_per_period: the most outputs of one device in one period.
-        minimum_reports: below this many outputs, nothing is estimated.
+        answers_per_period: maximum number of outputs of one device in one period.
+        minimum_reports: smallest number of devices for which anything is estimated.
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys registered at the study).
-        classes: names of the classes of people, where the notion is one of classes; else empty. An input of a view's
-            channel is then class * k + value, k the number of the view's inputs.
-        addresses: where the study takes reports, tried in this order; empty if the device gets one when it joins.
-        contact: how the organisation is reached; "" where it is not said.
-        retention: how long reports and results are kept, in words; "" where it is not said.
-        notice: a link to the legal notice; "" where there is none.
-        language: tag of the language of all these texts; "" where it is not said.
+        classes: names of the classes of people if the notion is one of classes, else empty. An input of a view's
+            channel is then class * k + value, with k the number of the view's inputs.
+        addresses: of the study, tried in this order; empty if the device receives one when it joins.
+        contact: how to reach the organisation; "" if not given.
+        retention: how long reports and results are kept, in words; "" if not given.
+        notice: a link to the legal notice; "" for none.
+        language: tag of the language of these texts; "" if not given.
         translations: the texts in other languages, in order of their tags.
-        goal: one of ``GOALS``, what the estimate is wanted for; "" where it is not said.
-        certificate: what the integers of all views prove; computed here, never carried.
-        view_certificates: what those of each view prove, in the order of the views.
+        goal: one of ``GOALS``, the purpose of the estimate; "" if not given.
+        certificate: the levels that the integers of all views prove; computed here, never carried.
+        view_certificates: the same of each view, in the order of the views.
     """
 
     title: str
@@ -87,7 +88,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         if not self.organisation.strip():
-            raise CampaignError("a campaign has an organisation: the person is told it before consenting")
+            raise CampaignError("a campaign has an organisation: the person sees it before consenting")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
         texts.require_translations(self.own_texts, self.translations, self.domain)
         address.require_addresses(self.addresses)
@@ -125,34 +126,35 @@ class Campaign:
         )  # fmt: skip
 
     def texts(self, language: str | None = None) -> Texts:
-        """The texts for a reader of ``language``; the campaign's own where it has no translation, or None is asked for.
+        """Return the texts for a reader of ``language``.
 
         Args:
-            language: a tag as a system writes it: de, de-AT, de_AT.
+            language: a tag as a system writes it: de, de-AT, de_AT. None for the campaign's own language.
         Returns:
-            The texts; what the translation leaves out is in the campaign's own language.
+            The texts of the translation, with the campaign's own in place of missing ones; without a translation, the
+            campaign's own.
         """
         own, translated = self.own_texts, {one.language: one for one in self.translations}
         tag = None if language is None else texts.best(language, [*translated, own.language])
         return own if tag is None or tag == own.language else translated[tag].over(own)
 
     def domain_in(self, language: str | None = None) -> Domain:
-        """The domain for a reader of ``language``: its labels and units, and the texts of a form's questions.
+        """Return the domain for a reader of ``language``: with translated labels, units and question texts.
 
         Args:
             language: as for ``texts``.
         Returns:
-            A domain of the same inputs in the same order; answers and reports are in the campaign's own.
+            A domain with the same inputs in the same order. Answers and reports use the campaign's own labels.
         """
         said = self.texts(language)
         return self.domain if said.language == self.language else texts.translated(self.domain, said)
 
     @property
     def channel(self) -> Channel:
-        """The channel that every device answers through, in a plain campaign.
+        """The channel of every device, in a plain campaign.
 
         Raises:
-            CampaignError: devices are asked for views of the answer, each of its own inputs and channel.
+            CampaignError: the campaign has several views, or a coarse one.
         """
         if not views.is_plain(self.views):
             raise CampaignError(f"{self.title!r} asks devices for views of the answer: it has no one channel")
@@ -160,17 +162,17 @@ class Campaign:
 
     @cached_property
     def output_bits(self) -> int:
-        """Bits of one output on the wire, the same whatever the view: those of the widest."""
+        """Bits of one output on the wire: those of the widest view, for all views."""
         return max(view.channel.output_bits for view in self.views)
 
     @cached_property
     def view_ends(self) -> tuple[int, ...]:
-        """[j]: the sum of the weights of views 0 .. j."""
+        """The cumulative weights: entry j is the sum of the weights of views 0 .. j."""
         return tuple(accumulate(view.weight for view in self.views))
 
     @property
     def periods(self) -> int:
-        """Number of periods, the last perhaps shorter."""
+        """Number of periods; the last may be shorter than the others."""
         return -(-(self.closes - self.opens) // self.period_seconds)
 
     def periods_until(self, closes: int) -> int:
@@ -185,13 +187,13 @@ class Campaign:
 
     @property
     def transcript(self) -> TranscriptPrior | None:
-        """The notion, if each report is designed for what the device's earlier reports revealed; else None."""
+        """The notion, if it derives each report's channel from the device's earlier reports; else None."""
         return self.notion if isinstance(self.notion, TranscriptPrior) else None
 
     def slots(self, period: int) -> int:
         """Return the number of slots that reports up to ``period`` may use.
 
-        With transcripts a report's slot is how many reports of the device came before it: at most one a period.
+        With transcripts, the slot of a report is the number of the device's earlier reports, at most one a period.
 
         Args:
             period: 0 .. ``periods`` - 1.
@@ -208,20 +210,20 @@ class Campaign:
             slot: of its first output.
             count: of its outputs.
         Returns:
-            Whether all of them are allowed.
+            True if all of them are allowed.
         """
         return count <= self.answers_per_period and slot + count <= self.slots(period)
 
     def draws_of(self, view: int) -> int:
-        """The most fresh draws a device with this view can ever make.
+        """Return the maximum number of fresh draws of a device with this view.
 
-        A value is drawn for once and its output kept, so there are no more draws than values of the view, nor than
-        reports; with transcripts, every report is a fresh draw.
+        The output of a value is drawn once and kept, so the draws are at most the values of the view and at most the
+        reports. With transcripts, every report is a fresh draw.
 
         Args:
-            view: by its position in the campaign.
+            view: its position in the campaign.
         Returns:
-            A number of draws; at least 1.
+            1 or more.
         """
         if self.transcript:
             return self.periods
@@ -229,48 +231,48 @@ class Campaign:
 
     @cached_property
     def most_draws(self) -> int:
-        """The most fresh draws a device can ever make, over all views."""
+        """Maximum number of fresh draws of a device, over all views."""
         return max(map(self.draws_of, range(len(self.views))))
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """What the integers prove for each class; where there are no classes, for each view."""
+        """The certificate of each class; without classes, that of each view."""
         return self.certificate.classes or self.view_certificates
 
     @cached_property
     def worst_case(self) -> int:
-        """Nanonats that all fresh draws together cost at most, in the class and for the view where they cost most.
+        """The largest cost of all fresh draws of a device, over all classes and views, in nanonats.
 
-        A device reserves what they cost in its own class, and for its own view, when the person consents.
+        When the person consents, a device reserves this cost for its own class and view.
         """
         return max(self.worst_case_of(place) for place in range(max(1, len(self.classes))))
 
     def worst_case_of(self, place: int) -> int:
-        """Nanonats that all fresh draws of a member of class ``place`` cost at most, for the view where that is most.
+        """Return the largest cost of all fresh draws of a member of a class, over all views.
 
         Args:
-            place: of the class; 0 where there are none.
+            place: position of the class; 0 without classes.
         Returns:
-            A level.
+            Nanonats.
         """
         return max(self.certificate_of(place, view).cost * self.draws_of(view) for view in range(len(self.views)))
 
     def cost_of(self, place: int) -> int:
-        """Nanonats that a fresh draw of a member of class ``place`` costs at most, for the view where that is most.
+        """Return the largest cost of one fresh draw of a member of a class, over all views.
 
         Args:
-            place: of the class; 0 where there are none.
+            place: position of the class; 0 without classes.
         Returns:
-            A level.
+            Nanonats.
         """
         return max(self.certificate_of(place, view).cost for view in range(len(self.views)))
 
     def certificate_of(self, place: int, view: int) -> Certificate:
-        """The certificate of what members of class ``place`` answer through in a view.
+        """Return the certificate of the channel of a class's members in a view.
 
         Args:
-            place: of the class; 0 where there are none.
-            view: by its position in the campaign.
+            place: position of the class; 0 without classes.
+            view: its position in the campaign.
         Returns:
             The certificate; its inputs are those of the class's own channel.
         """
@@ -278,7 +280,7 @@ class Campaign:
         return found.classes[place] if self.classes else found
 
     def channel_of(self, place: int, view: int) -> Channel:
-        """The channel that members of class ``place`` answer through in a view, over the view's inputs.
+        """Return the channel of a class's members in a view, over the view's inputs.
 
         Args:
             place, view: as for ``certificate_of``.
@@ -289,14 +291,14 @@ class Campaign:
         return class_channels(whole, len(self.classes))[place] if self.classes else whole
 
     def class_of(self, name: str) -> int:
-        """The place of the class called ``name``.
+        """Return the position of the class with this name.
 
         Args:
             name: of a class.
         Returns:
             0 .. number of classes - 1.
         Raises:
-            CampaignError: there is none.
+            CampaignError: no class has this name.
         """
         if name not in self.classes:
             known = ", ".join(self.classes) or "none"
@@ -304,28 +306,28 @@ class Campaign:
         return self.classes.index(name)
 
     def input_of(self, x: int, place: int, view: int = 0) -> int:
-        """The input of a view's channel for value ``x`` of a member of class ``place``; without classes, that is 0.
+        """Return the input of a view's channel for one value.
 
         Args:
-            x: a value's number in the domain.
-            place: of the person's class.
-            view: by its position in the campaign.
+            x: the value's number in the domain.
+            place: position of the person's class; 0 without classes.
+            view: its position in the campaign.
         Returns:
-            A channel's input, 0 .. its size - 1.
+            0 .. number of the channel's inputs - 1.
         """
         map_ = self.views[view].map
         return place * map_.inputs(self.domain) + map_.input(self.domain, x)
 
     def period_at(self, now: int) -> int:
-        """The period that a time lies in.
+        """Return the period that contains a time.
 
         Args:
             now: UTC seconds.
         Returns:
             0 .. ``periods`` - 1.
         Raises:
-            NotOpen: before it opens.
-            OutsideSchedule: from its closing on.
+            NotOpen: the campaign has not opened yet.
+            OutsideSchedule: the campaign is closed.
         """
         if now < self.opens:
             raise NotOpen(f"{self.title!r} opens in {_span(self.opens - now)}")

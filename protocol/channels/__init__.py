@@ -1,8 +1,8 @@
 """The channels: conditional laws Q(y given x) with integer probabilities (SPEC 5), and the registry of their families.
 
-``channel`` holds what all families share, ``structure`` what audits ask of a channel. Each folder is one family: its
-channel, which is what devices sample and authors write, and its structure, which is how audits see the channel without
-a walk through all of its cells. ``FAMILIES`` is the one list that knows them all; a new family is added here alone.
+``channel`` holds the base class of all families, ``structure`` the base class of the audits. Each folder is one family:
+its channel, which devices sample and authors write, and its structure, through which audits see the channel without a
+visit to every cell. ``FAMILIES`` is the only list of all families; add a new family there.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Family:
 
 
 def structure_of(channel: Channel, most: int = MOST_STEPS) -> Structure:
-    """Return the structure of a channel, as its family makes it.
+    """Return the structure of a channel, made by its family.
 
     Args:
-        most: the most steps of a walk; an audit that needs more raises ``TooLarge``.
+        most: maximum number of steps; an audit that needs more raises ``TooLarge``.
     """
     family = FAMILIES.get(channel.family)
     return Structure(channel, most) if family is None else family.structure(channel, most)
@@ -88,7 +88,7 @@ FAMILIES: dict[str, Family] = {
         Family(GradedProjective, GradedStructure),
     )
 }
-"""All families, by their names on the wire. A channel of a single output, inside blocks only, is of none."""
+"""All families, by their names on the wire. ``Constant``, which occurs only inside blocks, belongs to no family."""
 
 
 def decode(value: codec.Value) -> Channel:

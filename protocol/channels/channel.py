@@ -1,7 +1,7 @@
 """The base class of channels: weights, sampling, worst ratios, wire form.
 
 ``weight``, ``sample`` and ``loss`` read the same integers: ``sample`` compares random bits with them, and ``loss``
-    takes their ratios. So the audited probabilities are the sampled ones.
+takes their ratios. So the audited probabilities are the sampled ones.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import ClassVar
 from protocol import codec, exact
 
 PAIR_STEPS = 64
-"""Audit steps that one worst ratio costs in a family that has it in closed form."""
+"""Audit steps of one worst ratio in a family with a closed form."""
 
 
 @dataclass(frozen=True)
 class Loss:
-    """The worst ratio of two probabilities, as integers, and where it is reached.
+    """The worst ratio of two probabilities, as integers, with the inputs and the output that reach it.
 
     Attributes:
         numerator, denominator: the ratio; a denominator of 0 is an infinite loss.
         x: the input that makes the output likely.
-        other: the input that makes it unlikely; None where the comparison is with the prior.
+        other: the input that makes it unlikely; None if the comparison is with the prior.
         y: the output.
     """
 
@@ -40,20 +40,20 @@ class Loss:
         return exact.level_of(self.numerator, self.denominator)
 
     def worse_than(self, other: Loss) -> bool:
-        """Whether this ratio is strictly the larger one."""
+        """Return whether this ratio is strictly larger than ``other``."""
         return self.numerator * other.denominator > other.numerator * self.denominator
 
 
 class Channel(ABC):
     """A conditional law Q(y given x) over ``inputs`` x ``outputs``, in integers over 2^``scale``.
 
-    Immutable and valid at birth: every row sums to exactly 2^scale.
+    A channel is immutable, and its constructor checks that every row sums to exactly 2^scale.
 
     Attributes:
         family: its name on the wire.
-        unary: whether an output is a word of bits that are counted one by one: bit x, from the most significant,
-            speaks of input x. Such a channel has 2^inputs outputs.
-        ones: how many bits of every output of a unary channel are set; None where it may be any number.
+        unary: True if an output is a word of bits that are counted one by one: bit x, from the most significant,
+            belongs to input x. Such a channel has 2^inputs outputs.
+        ones: the number of set bits in every output of a unary channel; None if it varies.
         inputs, outputs: k and m.
     """
 
@@ -69,12 +69,12 @@ class Channel(ABC):
         return (self.outputs - 1).bit_length()
 
     def emits(self, y: int) -> bool:
-        """Whether any input gives output ``y``."""
+        """Return whether any input gives output ``y``."""
         return 0 <= y < self.outputs and self.ones in (None, y.bit_count())
 
     @property
     def features(self) -> int:
-        """Number of features that reports are counted by: the outputs, or the bits of a unary channel."""
+        """Number of counters of the reports: one for each output, or for each bit of a unary channel."""
         return self.output_bits if self.unary else self.outputs
 
     def spelled(self, y: int) -> int | str:
@@ -93,19 +93,19 @@ class Channel(ABC):
     @property
     @abstractmethod
     def rand_bytes(self) -> int:
-        """Random bytes that one ``sample`` consumes, whatever the input."""
+        """Number of random bytes of one ``sample``, the same for every input."""
 
     @abstractmethod
     def weight(self, x: int, y: int) -> int:
-        """2^scale * Q(y given x)."""
+        """Return 2^scale * Q(y given x)."""
 
     def column(self, y: int) -> list[int]:
-        """``weight(x, y)`` for every input x."""
+        """Return ``weight(x, y)`` for every input x."""
         return [self.weight(x, y) for x in range(self.inputs)]
 
     @abstractmethod
     def sample(self, x: int, rand: bytes) -> int:
-        """Draw an output: y with probability exactly ``weight(x, y)`` / 2^scale over uniform ``rand``.
+        """Return output y with probability exactly ``weight(x, y)`` / 2^scale over uniform ``rand``.
 
         Args:
             rand: exactly ``rand_bytes`` bytes from the operating system, drawn before x is looked at.
@@ -117,7 +117,7 @@ class Channel(ABC):
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         """Return the largest Q(y given x) / Q(y given x') over all y, x in ``first`` and x' in ``second``.
 
-        The two sequences may overlap: where x = x' the ratio is 1.
+        The two sequences may overlap; for x = x' the ratio is 1.
         """
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
@@ -137,13 +137,11 @@ class Channel(ABC):
 
     @property
     def held(self) -> int:
-        """How many numbers ``loss`` and ``loss_against_prior`` keep in memory at once, without those of the channel
-        itself.
-        """
+        """Number of integers that ``loss`` and ``loss_against_prior`` hold in memory, except the channel's own."""
         return 0
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """The worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior).
+        """Return the worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior).
 
         Args:
             prior: ``inputs`` positive integers.
@@ -170,12 +168,12 @@ class Channel(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """The wire form (SPEC 5)."""
+        """Return the wire form (SPEC 5)."""
 
     @classmethod
     @abstractmethod
     def from_wire(cls, value: codec.Value) -> Channel:
-        """The channel of a wire form; runs the same constructor as the author's."""
+        """Return the channel of a wire form; it runs the same constructor as the author's tools."""
 
     def _require_draw(self, x: int, rand: bytes) -> None:
         if not 0 <= x < self.inputs:

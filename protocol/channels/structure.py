@@ -1,11 +1,11 @@
-"""What an audit asks of a channel: pairs of inputs, columns, marginals, row sums.
+"""The view that an audit has of a channel: pairs of inputs, columns, marginals, row sums.
 
 An audit never visits every cell of a large channel. Outputs with the same weights form a class: the same pair of
 weights for a pair of inputs, or the same column of weights for a prior. A family states its classes and their sizes,
 and every level is a sum or a maximum over classes. ``Structure`` computes them cell by cell; a family with a faster
 method overrides it, and ``structure_of`` chooses between them.
 
-Every answer is in integers over 2^scale; what is computed from them: pairs, priors.
+All results are integers over 2^scale. Levels from them: protocol.levels.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from protocol.channels.channel import Channel
 from protocol.errors import HalftruthError
 
 MOST_STEPS = 2**21
-"""The most cells, or outputs of pairs, that an audit enumerates by default."""
+"""Default maximum of cells, or outputs of pairs, that an audit enumerates."""
 
 Profile: TypeAlias = Iterable[tuple[int, int, int]]
-"""(weight of x, weight of x', how many outputs have both): the whole of what tells two inputs apart.
+"""(weight of x, weight of x', number of outputs with both): everything that distinguishes two inputs.
 
-Outputs where the two stand in the same ratio may be added up to one."""
+Outputs with the same ratio of the two weights may be merged into one."""
 
 
 class TooLarge(HalftruthError):
@@ -38,7 +38,7 @@ class OutputClass:
 
     Attributes:
         y: one of them.
-        count: how many there are.
+        count: number of outputs in the class.
         parts: (weight, prior mass of the inputs that give it) pairs, weights different, masses above zero.
     """
 
@@ -56,7 +56,7 @@ class Structure:
     """The audit's view of a channel; this implementation visits every cell.
 
     Attributes:
-        channel: what is audited.
+        channel: the audited channel.
         most: maximum number of steps; a method that needs more raises ``TooLarge``.
     """
 
@@ -129,10 +129,11 @@ class Structure:
         return 2 * self.channel.inputs * self.channel.outputs
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """Columns, among them those where a weight is largest, and least, beside the mean under any prior that is
-        reached from ``prior`` by moving mass or by factors, the same for all inputs.
+        """Yield columns, among them the worst for every prior near ``prior``.
 
-        Each may be given up to a factor of its weights.
+        A column is the worst if some weight of it, relative to the column's mean, is the largest or the least of all.
+        The priors near ``prior`` are those of a ball: reached by moving mass, or by factors up to a bound. A column may
+        be scaled by a common factor of its weights.
 
         Args:
             prior: ``inputs`` positive integers.
@@ -140,7 +141,7 @@ class Structure:
         return self.columns(prior)
 
     def column(self, y: int) -> Sequence[int]:
-        """The weight of output ``y`` for every input."""
+        """Return the weight of output ``y`` for every input."""
         return [self.channel.weight(x, y) for x in range(self.channel.inputs)]
 
     def fits(self, x: int) -> tuple[int, int, int]:

@@ -24,7 +24,7 @@ class SupportChannel(Channel):
 
     Attributes:
         outside: the weight of an output that the input does not prefer; positive and below ``inside``.
-        inside: the weight of one that it prefers.
+        inside: the weight of an output that it prefers.
     """
 
     outside: int
@@ -50,24 +50,24 @@ class SupportChannel(Channel):
         pair = next(((x, other) for x in first for other in second if x != other), None)
         if pair is None:
             return Loss(1, 1, first[0], second[0], 0)
-        return Loss(self.inside, self.outside, *pair, self._telling(*pair))
+        return Loss(self.inside, self.outside, *pair, self._distinguishing(*pair))
 
     @abstractmethod
-    def _telling(self, x: int, other: int) -> int:
-        """An output that ``x`` prefers and for which ``other`` has the outside weight."""
+    def _distinguishing(self, x: int, other: int) -> int:
+        """Return an output that ``x`` prefers and for which ``other`` has the outside weight."""
 
     def _outside_on_wire(self) -> codec.Value:
         return self.outside.to_bytes(WEIGHT_BYTES, "big")
 
 
 def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[int, int]:
-    """Return the largest inside weight that the outside weights leave, and the remainder of the row, both over 2^128.
+    """Return the largest inside weight that the outside weights allow, and the remainder of the row, both over 2^128.
 
     Two integer weights may not fill a row exactly; then one output that the input does not prefer gets the remainder.
 
     Args:
-        having, lacking: how many outputs an input prefers, and how many it does not.
-        output: the word for an output in the error's text.
+        having, lacking: number of outputs that an input prefers, and of those that it does not.
+        output: the word for an output in the text of an error.
     Raises:
         ChannelError: the outside weight is not positive and below the inside one, or the remainder would lift an output
             above those that the input prefers.
@@ -81,7 +81,7 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
 
 
 def outside_from_wire(value: codec.Value) -> int:
-    """The outside weight of a wire form.
+    """Return the outside weight of a wire form.
 
     Raises:
         ChannelError: not 16 bytes.

@@ -1,7 +1,7 @@
 """Domains: the possible answers, numbered as inputs 0 .. k - 1 (SPEC 4).
 
-``domain`` holds what all share, lists and maps; ``numbers`` numbers and days; ``items`` sets; ``form`` several
-questions. ``decode`` is the only place that knows them all.
+``domain`` holds the base class, lists and maps; ``numbers`` numbers and days; ``items`` sets; ``form`` several
+questions. ``decode`` is the only function that knows all of them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def decode(value: codec.Value) -> Domain:
     """Return the domain of a wire form (SPEC 4).
 
     Raises:
-        DomainError: unknown kind, wrong fields, or a domain that cannot be.
+        DomainError: unknown kind, wrong fields, or an invalid domain.
     """
     if not isinstance(value, list) or not value:
         raise DomainError("a domain is an array that begins with its kind")

@@ -17,7 +17,7 @@ def day_of(text: str) -> int:
     """Return the day that ``text`` spells as YYYY-MM-DD, in days since 1970-01-01.
 
     Raises:
-        ValueError: another form, or no day of the calendar.
+        ValueError: another form, or not a day of the calendar.
     """
     found = _DAY.fullmatch(text)
     if found is None:

@@ -1,8 +1,7 @@
 """The base class of domains, and domains of labels and places: a list of values, a grid of map cells (SPEC 4).
 
-A domain turns what an app or sensor has (a label, a position, a number) into an input index, exactly. Numbers are
-compared as rationals, so a border belongs to the same cell on every machine. What an input does to the report is the
-channel's business.
+A domain turns the value of an app or sensor (a label, a position, a number) into an input index, exactly. It compares
+numbers as rationals, so a border belongs to the same cell on every machine. The channel then randomises the input.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from protocol.errors import DomainError, NotInDomain
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
 Single: TypeAlias = str | Number | tuple[Number, ...]
-"""An answer to one question that has one answer: a label, a number, or (latitude, longitude)."""
+"""An answer to a single question: a label, a number, or (latitude, longitude)."""
 Answer: TypeAlias = Single | list[str] | frozenset[str] | Mapping[str, Single | None]
 """What an app hands over: one of these, a set of labels, or the answers to the questions of a form by their names."""
 
@@ -31,11 +30,11 @@ MICRODEGREES = 10**6
 
 
 class Domain(ABC):
-    """A finite set of inputs with names."""
+    """A finite set of inputs with labels."""
 
     kind: ClassVar[str]
     ordered: ClassVar[bool] = False
-    """Whether the inputs are in an order that means something: "at most this answer" is a question one can ask."""
+    """True if the order of the inputs has a meaning, so that a share of "at most this answer" makes sense."""
 
     @property
     @abstractmethod
@@ -44,11 +43,12 @@ class Domain(ABC):
 
     @abstractmethod
     def index(self, answer: Answer, dither: bytes) -> int:
-        """The input for ``answer``.
+        """Return the input for ``answer``.
 
         Args:
+            answer: of the domain's kind.
             dither: ``DITHER_BYTES`` random bytes, drawn once with each consent, so that the same answer is always the
-                same input. Only ``Buckets``, ``NumberRange``, ``Items`` and ``Form`` look at them.
+                same input. Only ``Buckets``, ``NumberRange``, ``Items`` and ``Form`` use them.
         Raises:
             NotInDomain: the domain has no such answer.
         """
@@ -70,7 +70,7 @@ class Domain(ABC):
 
     @abstractmethod
     def label(self, x: int) -> str:
-        """The name of input ``x``; ``parse`` of it leads back to ``x``."""
+        """Return the label of input ``x``; ``parse`` turns it into an answer whose input is ``x``."""
 
     @abstractmethod
     def parse(self, text: str) -> Answer:
@@ -82,7 +82,7 @@ class Domain(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """The wire form (SPEC 4)."""
+        """Return the wire form (SPEC 4)."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Values(Domain):
                     f"a value is 1 to {MAX_LABEL} readable characters without blanks at its ends, not {label[:40]!r}"
                 )
         if len(self._index) != len(self.labels):
-            # The index holds the last place of a repeated label.
+            # The index maps a repeated label to its last position.
             repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
             raise DomainError(f"value {repeated[:40]!r} is listed more than once")
 
@@ -153,8 +153,8 @@ class OrderedValues(Values):
 class Grid(Domain):
     """Square cells of a latitude and longitude box; input = row * columns + column, from the south-west corner.
 
-    All fields are integer microdegrees. The box is closed: its northern and eastern border belong to the last
-    row and column.
+    All fields are integer microdegrees. The box is closed: its northern and eastern borders belong to the last row and
+    column.
     """
 
     south: int
@@ -198,7 +198,7 @@ class Grid(Domain):
         return row * self.columns + column
 
     def _steps(self, degrees: Number, low: int, high: int) -> int:
-        """Whole steps from ``low`` to a position; at ``high``, one fewer."""
+        """Return the number of whole steps from ``low`` to a position; at ``high``, one fewer."""
         numerator, denominator = number_of(degrees).as_integer_ratio()
         numerator *= MICRODEGREES
         if not low * denominator <= numerator <= high * denominator:
@@ -253,7 +253,7 @@ def number_of(value: Answer) -> Fraction:
 
 
 def decimal_of(number: Fraction) -> str:
-    """A decimal fraction written out exactly, without trailing zeros."""
+    """Return a decimal fraction written out exactly, without trailing zeros."""
     places = 0
     while (number * 10**places).denominator != 1:
         places += 1

@@ -1,8 +1,8 @@
 """Forms: several named questions, each with a domain of its own (SPEC 4).
 
-A form is a product that nobody walks through. An input is one number in mixed radix, the first question the
-most significant; there may be far more of them than can be listed, so what is computed is computed from the inputs of
-single questions. Which questions a device is asked is its view's map, and an answer holds these alone.
+A form is the product of its questions' domains. An input is one number in mixed radix, the first question the most
+significant. There may be far too many inputs to list, so every computation uses the inputs of single questions. The
+map of a device's view names the questions that the device asks, and an answer holds these alone.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_QUESTION = 500
 """Characters of a question's text."""
 
 SKIPPED = "skipped"
-"""The name of the input of whoever skips a question."""
+"""The label of the input for a skipped question."""
 
 SEPARATOR, EQUALS = ";", "="
 """Between the questions of an answer, and between a name and an answer, where they are written as text."""
@@ -45,9 +45,9 @@ class FormQuestion:
 
     Attributes:
         name: 1 to 40 characters of a-z, 0-9 and _, by which it is answered.
-        text: what the person is asked.
-        domain: what can be answered: values, ordered values, a grid, buckets, a number or a date.
-        skippable: whether a person may leave it out; then the input after those of the domain is "skipped".
+        text: of the question, shown to the person.
+        domain: the possible answers: values, ordered values, a grid, buckets, a number or a date.
+        skippable: True if a person may leave it out; then the input after those of the domain is "skipped".
     """
 
     name: str
@@ -73,11 +73,11 @@ class FormQuestion:
 
     @property
     def size(self) -> int:
-        """Number of inputs, with "skipped" where it can be."""
+        """Number of inputs, including "skipped" if the question is skippable."""
         return self.domain.size + self.skippable
 
     def index(self, answer: Single | None, dither: bytes) -> int:
-        """The input for ``answer``; None is a skipped question.
+        """Return the input for ``answer``; None is a skipped question.
 
         Raises:
             NotInDomain
@@ -92,11 +92,11 @@ class FormQuestion:
             raise NotInDomain(f"question {self.name!r}: {error}") from None
 
     def label(self, x: int) -> str:
-        """The name of input ``x``."""
+        """Return the label of input ``x``."""
         return SKIPPED if x == self.domain.size else self.domain.label(x)
 
     def parse(self, text: str) -> Single | None:
-        """The answer that ``text`` spells; None for "skipped", where it can be.
+        """Return the answer that ``text`` spells; None for "skipped", if the question is skippable.
 
         Raises:
             NotInDomain
@@ -104,7 +104,7 @@ class FormQuestion:
         if self.skippable and text.strip() == SKIPPED:
             return None
         try:
-            # The domain of one question has no answers of several parts but a position.
+            # The only answer of several parts to one question is a position.
             return self.domain.parse(text.strip())  # type: ignore[return-value]
         except NotInDomain as error:
             raise NotInDomain(f"question {self.name!r}: {error}") from None
@@ -115,7 +115,7 @@ class FormQuestion:
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> FormQuestion:
-        """The question of a wire form.
+        """Return the question of a wire form.
 
         Raises:
             DomainError
@@ -182,14 +182,14 @@ class Form(Domain):
         return self.index_of(range(len(self.questions)), answer, dither)
 
     def index_of(self, asked: Sequence[int], answer: Answer, dither: bytes) -> int:
-        """The input for an answer to some questions; that of every other question is 0.
+        """Return the input for an answer to some questions; the input of every other question is 0.
 
         Args:
-            asked: places of the questions that are asked.
-            answer: a mapping from the names of these and of no other question; None, or nothing, is skipped.
-            dither: as for ``index``; each question has its own, derived from it.
+            asked: positions of these questions.
+            answer: a mapping from their names to answers, and from no other name; None, or no entry, is "skipped".
+            dither: as for ``index``; each question derives its own from it.
         Raises:
-            NotInDomain: it names the question.
+            NotInDomain: the text names the question.
         """
         if len(dither) != DITHER_BYTES:
             raise ValueError(f"dither is {DITHER_BYTES} bytes")
@@ -214,7 +214,7 @@ class Form(Domain):
         return x
 
     def split(self, x: int) -> list[int]:
-        """The input of each question in input ``x`` of the form."""
+        """Return the input of each question in input ``x`` of the form."""
         found = []
         for question in reversed(self.questions):
             x, one = divmod(x, question.size)
@@ -225,11 +225,11 @@ class Form(Domain):
         return self.written(range(len(self.questions)), self.split(x))
 
     def written(self, asked: Sequence[int], inputs: Sequence[int]) -> str:
-        """The text of an answer to some questions, such as ``age=30; vote=yes``.
+        """Return an answer to some questions as text, such as ``age=30; vote=yes``.
 
         Args:
-            asked: places of the questions.
-            inputs: one of each.
+            asked: positions of the questions.
+            inputs: one input of each question.
         """
         pairs = zip((self.questions[place] for place in asked), inputs, strict=True)
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)

@@ -1,16 +1,16 @@
 """Sets of items, reported one item at a time: padding and sampling (SPEC 4).
 
-A person's set is padded with dummies to l inputs, and one of the padded set is what the channel is given. A
-set of at most l items gives each of them with probability 1/l, so l times the share of an input estimates the share of
-people who hold the item, without bias; of a larger set, each of its s items has 1/s, and its holders count for l/s.
+A person's set is padded with dummies to l inputs, and the channel receives one input of the padded set. A set of at
+most l items gives each item with probability 1/l. So l times the share of an input is an unbiased estimate of the share
+of people who hold the item. A larger set of s items gives each item with probability 1/s, and each of its holders
+counts as l/s.
 
-Which item is reported is decided by the dither alone, drawn once with each consent, so an unchanged set is an unchanged
-input. The law of the choice is ``draws``, exact: 2^64 dithers fall on the choices in numbers that differ by
-one at most, so a probability is off by less than 2^-64. For plain LDP this is nothing: a mixture of a channel's rows,
-whatever the mixture, keeps every level that holds between all rows. Where the level depends on the items, ``set_level``
-takes the numbers of dithers as they are.
+The dither alone, drawn once with each consent, chooses the item, so an unchanged set gives an unchanged input.
+``draws`` is the exact law of the choice: the numbers of the 2^64 dithers for each choice differ by at most one, so a
+probability is off by less than 2^-64. This does not affect plain LDP, because every mixture of a channel's rows keeps
+each level that holds between all rows. For a level that depends on the items, ``set_level`` counts the dithers exactly.
 
-How l is chosen is the author's business, not here.
+The author chooses l: aggregator.planner.padding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from protocol.domain.domain import DITHER_BYTES, MAX_LABEL, MAX_VALUES, Answer, 
 from protocol.errors import DomainError, NotInDomain
 
 SEPARATOR = ";"
-"""Between the items of a set, where it is written as text; no label holds one."""
+"""Separates the items of a set in text; no label contains it."""
 
 MAX_PADDING = 2**12
 DITHERS = 1 << 8 * DITHER_BYTES
@@ -41,11 +41,11 @@ class Items(Domain):
     """Sets of m items; a device pads or cuts its set to l items and reports one of them.
 
     The inputs are the m items, in the author's order, and l dummies after them. An answer is a list, tuple or set of
-    labels, perhaps empty; a single label is a set of one. The label of a dummy, alone, is that dummy.
+    labels, possibly empty; a single label is a set of one. The label of a dummy, alone, is that dummy.
 
     Attributes:
         padding: l, 1 to ``MAX_PADDING``.
-        labels: of the items; or m, if they are the numbers 1 .. m. There is no item 0.
+        labels: of the items; or m, if they are the numbers 1 .. m.
     """
 
     padding: int
@@ -89,21 +89,21 @@ class Items(Domain):
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        """The inputs by label; where items are numbers, of the dummies alone."""
+        """The inputs by label; only the dummies if the items are numbers."""
         first = self.count if isinstance(self.labels, int) else 0
         return {self.label(x): x for x in range(first, self.size)}
 
     def _place(self, label: object) -> int:
-        """The input of a label, or -1."""
+        """Return the input of a label, or -1."""
         text = str(label) if isinstance(label, str | int) else ""
         number = int(text) if isinstance(self.labels, int) and _NUMBER.fullmatch(text) else 0
         return number - 1 if 0 < number <= self.count else self._index.get(text, -1)
 
     def members(self, answer: Answer) -> tuple[int, ...]:
-        """The inputs of the items of a set, increasing.
+        """Return the inputs of the items of a set, increasing.
 
         Raises:
-            NotInDomain: something in it is no item, or a dummy is not alone.
+            NotInDomain: an element is not an item, or a dummy is not alone.
         """
         found = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
         places = {self._place(label) for label in found}
@@ -123,7 +123,7 @@ class Items(Domain):
             return members[0]
         if len(members) >= self.padding:
             return members[dither * len(members) >> 8 * DITHER_BYTES]
-        # One of l places; where it is not an item's, one of l dummies. Both from one uniform number below l^2.
+        # A place below l; if it holds no item, a dummy below l. One uniform number below l^2 gives both.
         place, dummy = divmod(dither * self.padding**2 >> 8 * DITHER_BYTES, self.padding)
         return members[place] if place < len(members) else self.count + dummy
 
@@ -136,7 +136,7 @@ class Items(Domain):
         law: dict[int, int] = {}
         choices = len(members) if len(members) >= self.padding else self.padding**2
         if len(members) < self.padding:
-            # All that lie on one item are next to each other.
+            # All dithers of one item are next to each other.
             ends = [*range(0, len(members) * self.padding + 1, self.padding)]
             ends += range(ends[-1] + 1, choices + 1)
         else:
@@ -162,7 +162,7 @@ class Items(Domain):
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Items:
-        """The domain of a wire form (SPEC 4)."""
+        """Return the domain of a wire form (SPEC 4)."""
         _, padding, labels = codec.fields(value, 3, "an items domain", DomainError)
         length = codec.integer(padding, "a padding", DomainError, 1, MAX_PADDING)
         if isinstance(labels, list):
@@ -173,25 +173,28 @@ class Items(Domain):
 def set_level(
     bound: Callable[[int, int], int | None], first: Mapping[int, int], second: Mapping[int, int]
 ) -> int | None:
-    """A level of one set against another: ln Q(y|S) - ln Q(y|S') for all y, nanonats, rounded up; None if infinite.
+    """Return a bound of ln Q(y|S) - ln Q(y|S') over all y, for two sets of items, from the bounds of pairs of inputs.
 
-    With w and w' the laws of the choices and E the bounds of the pairs of inputs, Q(y|j) >= Q(y|i) / E[i][j], so
+    Let w and w' be the laws of the choices and E[i][j] the bound of a pair of inputs, so Q(y|j) >= Q(y|i) / E[i][j].
+    Then
 
         Q(y|S) / Q(y|S') <= sum over i of S of w_i / (sum over j of S' of w'_j / E[i][j])
 
-    Under MinID-LDP E[i][j] is at most e^eps_i and e^eps_j, so this is at most the mean of e^eps over S, the budget of
-    Theorem 4, and at most their harmonic mean over S', which is sharper than the theorem. It holds for every channel
-    that keeps the bounds, not for bits alone.
+    Under MinID-LDP E[i][j] is at most e^eps_i and e^eps_j. So the bound is at most the mean of e^eps over S, which is
+    the budget of Theorem 4, and at most their harmonic mean over S', which is sharper than the theorem. It holds for
+    every channel that keeps the bounds of pairs, not only for bits.
 
     Source: Gu et al. 2020, Theorem 4, from its proof.
 
     Args:
-        bound: the level of one input against another, nanonats; 0 of an input with itself, None where there is none.
-        first, second: how many dithers choose each input of S and of S', as ``Items.draws`` counts them.
+        bound: the level of one input against another, nanonats; 0 of an input with itself, None if unbounded.
+        first, second: the number of dithers that choose each input of S and of S', from ``Items.draws``.
+    Returns:
+        Nanonats, rounded up; None if infinite.
     """
     total = Fraction()
     for i, count in first.items():
-        # What is certified is kept with the lower bound of e^level, so that is an upper bound of the ratio.
+        # A certified ratio is at most the lower bound of e^level, so that bound serves as the ratio.
         least = Fraction(
             sum(
                 Fraction(weight << exact.EXP_BITS, exact.exp_lower(level))

@@ -1,7 +1,7 @@
 """Domains of a number: edges of any distance, evenly spaced numbers, days (SPEC 4).
 
-The inputs of all three are numbers in increasing order, so they share one class, ``Line``, which everything that needs
-an order or a distance asks for: means, quantiles, ranges, noise on a line.
+The inputs of all three are numbers in increasing order, so they share one class, ``Line``. Means, quantiles, ranges and
+noise on a line need this class, because they need an order or a distance.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ class Line(Domain):
 
     @property
     def rounds_randomly(self) -> bool:
-        """Whether a number between two inputs becomes one of them at random, with its expectation kept."""
+        """True if a number between two inputs is rounded to one of them at random, so that its expectation is kept."""
         return True
 
     @property
     def evenly_spaced(self) -> bool:
-        """Whether all neighbouring inputs are equally far apart."""
+        """True if all neighbouring inputs are equally far apart."""
         return len({high - low for low, high in zip(self.scaled, self.scaled[1:], strict=False)}) == 1
 
     @cached_property
     def points(self) -> tuple[Fraction, ...]:
-        """(k,) the number that each input stands for."""
+        """The number of each input; k numbers."""
         return tuple(Fraction(one, 10**self.places) for one in self.scaled)
 
     @property
     def span(self) -> str:
-        """The first and the last input, with the unit where there is one: "17 to 90 years"."""
+        """The first and the last input, with the unit if any: "17 to 90 years"."""
         return f"{self.label(0)} to {self.label(self.size - 1)}"
 
     @property
     def clamps(self) -> bool:
-        """Whether a number outside is moved to the nearer end; otherwise it is refused."""
+        """True if a number outside is moved to the nearer end; otherwise it is refused."""
         return False
 
     def number(self, answer: Answer) -> Fraction:
-        """Return the number that is given to the rounding for ``answer``.
+        """Return the number of ``answer``, before it is rounded to an input.
 
         Raises:
             NotInDomain: not one number, or outside the first and the last input.
@@ -79,10 +79,10 @@ class Line(Domain):
         return number
 
     def place(self, answer: Answer) -> tuple[int, Fraction]:
-        """Return the last input at or below a number, and how far the number is from there to the next input.
+        """Return the last input at or below a number, and the number's position between it and the next input.
 
         Returns:
-            (x, part): x in 0 .. size - 2, part in 0 .. 1.
+            (x, part): x in 0 .. size - 2; part in 0 .. 1, the fraction of the gap.
         Raises:
             NotInDomain
         """
@@ -108,16 +108,16 @@ class Line(Domain):
     @classmethod
     @abstractmethod
     def from_wire(cls, value: codec.Value) -> Line:
-        """The domain of a wire form."""
+        """Return the domain of a wire form (SPEC 4)."""
 
 
 @dataclass(frozen=True)
 class Buckets(Line):
     """Numbers between the first and the last edge; the inputs are the edges themselves.
 
-    A number between two edges is rounded to one of them, up with the probability that keeps its expectation: means and
-    sums over many devices are unbiased, which fixed buckets with midpoints are not. The random threshold is drawn once
-    with each consent, so an unchanged number gives an unchanged input.
+    A number between two edges is rounded up or down at random, with the probabilities that keep its expectation. So
+    means and sums over many devices are unbiased; those of fixed buckets with midpoints are not. The random threshold
+    is drawn once with each consent, so an unchanged number gives an unchanged input.
 
     Source: Ding, Kulkarni, Yekhanin 2017, sec. 4 (alpha-point rounding).
     """
@@ -162,10 +162,10 @@ class NumberRange(Line):
     Attributes:
         low, high, step: times 10^places, as integers.
         places: decimal places, the smallest number that makes all three integers.
-        random: whether a number off the steps is rounded at random, so that means are unbiased; else it becomes the
-            nearest step, and of two equally near ones the higher.
-        clamp: whether a number outside becomes the nearer end; else it is refused.
-        unit: what the numbers count, such as "years"; "" where nothing is to be said.
+        random: True if a number between two steps is rounded at random, so that means are unbiased; else it is rounded
+            to the nearest step, the higher of two equally near ones.
+        clamp: True if a number outside is moved to the nearer end; else it is refused.
+        unit: of the numbers, such as "years"; "" for none.
     """
 
     low: int
@@ -253,12 +253,12 @@ class NumberRange(Line):
 
 @dataclass(frozen=True)
 class Dates(Line):
-    """Days from the first to the last, each or every ``step``-th of them; a day between two becomes the earlier one.
+    """Every ``step``-th day from the first to the last; a day between two of them is rounded to the earlier one.
 
     Attributes:
         low, high: days since 1970-01-01.
         step: days.
-        clamp: whether a day outside becomes the nearer end; else it is refused.
+        clamp: True if a day outside is moved to the nearer end; else it is refused.
     """
 
     low: int
@@ -351,7 +351,7 @@ def _require_places(places: int, scaled: Sequence[int], what: str) -> None:
 
 
 def _scaled(numbers: Sequence[Number], what: str) -> tuple[tuple[int, ...], int]:
-    """The numbers as integers times 10^places, and the fewest places."""
+    """Return the numbers times 10^places, as integers, with the smallest such number of places."""
     try:
         exactly = [exact.rational(number) for number in numbers]
     except ValueError:

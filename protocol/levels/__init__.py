@@ -1,7 +1,9 @@
-"""Levels: what a channel's integers say under each notion of the SoK, whatever the campaign declares (SPEC 6.5).
+"""Levels of a channel under every notion of the SoK, also under those that its campaign does not declare (SPEC 6.5).
 
-``pairs``, ``priors``, ``leakage`` and ``pufferfish`` compute the levels of the notions; ``survey`` is all of them at
-once. What they ask of a channel: protocol.channels.structure, and each family's audit.
+``pairs``, ``priors``, ``leakage`` and ``pufferfish`` compute the levels of the notions; ``survey`` computes all of
+them. They see a channel through protocol.channels.structure and each family's audit.
+
+The SoK is Wang, Qin, Qiu 2023 (docs/MECHANISMS.md).
 """
 
 from __future__ import annotations

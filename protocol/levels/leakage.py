@@ -1,7 +1,7 @@
 """Average leakage of a report: mutual information under a prior, and maximal leakage under any prior.
 
-Both are sums over outputs, so a column of weights and masses is again all they see. An average can hide a rare output
-that reveals everything, so neither bounds the leakage of a single report.
+Both are sums over outputs, so columns of weights and masses are enough to compute them. An average can hide a rare
+output that reveals everything, so neither bounds the leakage of a single report.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LOGARITHMS = 2**16
 
 
 def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
-    """I(X;Y) under a prior, the level of local mutual information privacy   (SoK, Def. 5; Jiang et al. 2020, eq. 2).
+    """Return I(X;Y) under a prior, the level of mutual information privacy (SoK, Def. 5; Jiang et al. 2020, eq. 2).
 
         sum over x, y of P(x) Q(y|x) ln(Q(y|x) / P(y))
 
@@ -33,7 +33,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     found = 0
     for column in structure.columns(prior):
         marginal = column.marginal
-        # A column has one mean and its weights recur, so two logarithms are cheaper than one of each ratio.
+        # A column has one mean and its weights recur, so one logarithm of each is cheaper than one of each ratio.
         below = logarithm(marginal, 1) - LOG_ERROR if marginal else 0
         for weight, mass in column.parts:
             if weight and weight * total != marginal:
@@ -43,7 +43,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
 
 
 def maximal_leakage(structure: Structure) -> Level:
-    """ln of the sum over y of max over x of Q(y|x), rounded up   (SoK, Def. 9).
+    """Return ln of the sum over y of max over x of Q(y|x), rounded up (SoK, Def. 9).
 
     Raises:
         TooLarge
@@ -54,7 +54,7 @@ def maximal_leakage(structure: Structure) -> Level:
 
 
 def bits_above(level: Level) -> float | None:
-    """A level in bits, rounded up to a billionth; None where it is infinite."""
+    """Return a level in bits, rounded up to a billionth; None if it is infinite."""
     if level.nanonats is None:
         return None
     # 1 / ln 2, rounded up.

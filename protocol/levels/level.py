@@ -1,7 +1,7 @@
 """The results of an audit: a level or a delta, with a witness, always rounded up.
 
-A level never understates. Ratios become levels by ``exact.level_of``, logarithms are correctly rounded
-decimals and then one unit more, and a rational becomes the next float above it.
+A level never understates: ``exact.level_of`` rounds the level of a ratio up, a logarithm is a correctly rounded decimal
+plus one unit, and a rational becomes the next float above it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from fractions import Fraction
 from protocol import exact
 
 LOG_UNITS = 10**18
-"""``log_above`` counts in 10^-18 nats."""
+"""Units of ``log_above`` in one nat: it counts in 10^-18 nats."""
 
 LOG_ERROR = 2
-"""How many of these ``log_above`` is too high at most."""
+"""Maximum error of ``log_above``, in its units."""
 
 _DECIMALS = Context(prec=60, rounding=ROUND_CEILING, Emin=-(10**6), Emax=10**6)
 
 
 @dataclass(frozen=True)
 class Level:
-    """A level, and where it is reached.
+    """A level, and the worst case that reaches it.
 
     Attributes:
-        nanonats: rounded up; None where it is infinite. Of geo-indistinguishability, per unit of distance.
-        x, other, y: the inputs and the output of the worst case; None where the level is not one case's.
+        nanonats: rounded up; None if it is infinite. For geo-indistinguishability, per unit of distance.
+        x, other, y: the inputs and the output of the worst case; None if the level is not that of one case.
     """
 
     nanonats: int | None
@@ -38,17 +38,17 @@ class Level:
 
     @property
     def nats(self) -> float | None:
-        """The level in nats, for print; None where it is infinite."""
+        """The level in nats, for display; None if it is infinite."""
         return None if self.nanonats is None else exact.nats(self.nanonats)
 
 
 @dataclass(frozen=True)
 class Delta:
-    """The smallest delta at an epsilon, and where it is reached.
+    """The smallest delta at an epsilon, and the inputs that reach it.
 
     Attributes:
-        value: a probability, rounded up by the rational bound of e^epsilon alone.
-        x, other: the inputs of the worst case; ``other`` is None where the comparison is with the prior.
+        value: a probability; only the rational bound of e^epsilon rounds it up.
+        x, other: the inputs of the worst case; ``other`` is None if the comparison is with the prior.
     """
 
     value: Fraction
@@ -57,18 +57,18 @@ class Delta:
 
     @property
     def above(self) -> float:
-        """A float that is not below ``value``."""
+        """The smallest float that is not below ``value``."""
         return above(self.value)
 
 
 def above(number: Fraction) -> float:
-    """The smallest float that is not below ``number``."""
+    """Return the smallest float that is not below ``number``."""
     found = float(number)
     return found if Fraction(found) >= number else math.nextafter(found, math.inf)
 
 
 def log_above(numerator: int, denominator: int) -> int:
-    """ln(numerator / denominator) of positive integers in 10^-18 nats, rounded up; of 1 it is at most 1 unit.
+    """Return ln(numerator / denominator) of positive integers in 10^-18 nats, rounded up; at most 1 for a ratio of 1.
 
     ``Context.ln`` is correctly rounded to the nearest decimal; the next one is above the logarithm.
     """

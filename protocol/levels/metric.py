@@ -1,7 +1,6 @@
 """Distances between the inputs of a domain: numbers on a line, cells of a grid.
 
-The square of a distance is a rational, exactly; its root is taken, rounded down, only where a level is
-divided by it.
+The square of a distance is an exact rational. Only the division of a level by a distance takes the root, rounded down.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ class Metric:
     """The Euclidean distance between inputs.
 
     Attributes:
-        name: what one unit is: a step of the grid or of the list of inputs, a degree of a plane, or one of the numbers.
-        places: where each input is, as integers (north, east).
-        unit: what one of these integers is.
-        least: no two inputs are nearer than this, in these integers.
+        name: of the unit: a step of the grid or of the list of inputs, a degree of a plane, or 1 in a domain of
+            numbers.
+        places: the integer coordinates (north, east) of each input.
+        unit: the length of one coordinate step, in units of the metric.
+        least: a lower bound of the distance of two inputs, in coordinate steps.
     """
 
     def __init__(self, name: str, places: Sequence[tuple[int, int]], unit: Fraction, least: int) -> None:
@@ -41,10 +41,10 @@ class Metric:
 
     @classmethod
     def of(cls, domain: Domain, name: str | None = None) -> Metric:
-        """The metric of a domain.
+        """Return the metric of a domain.
 
         Args:
-            name: one of ``METRICS``; the first where not given.
+            name: one of ``METRICS``; by default the domain's first.
         Raises:
             DomainError: the domain has no such distance.
         """
@@ -66,7 +66,7 @@ class Metric:
         return cls(name, [(0, x) for x in range(domain.size)], Fraction(1), 1)
 
     def square(self, x: int, other: int) -> Fraction:
-        """The square of the distance between two inputs."""
+        """Return the square of the distance between two inputs."""
         return self._square(x, other) * self.unit**2
 
     def _square(self, x: int, other: int) -> int:
@@ -74,13 +74,13 @@ class Metric:
         return (north - other_north) ** 2 + (east - other_east) ** 2
 
     def nearest(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int, Fraction]:
-        """Two different inputs, of ``first`` and ``second``, that are nearest to each other; and that distance squared.
+        """Return the nearest two different inputs, one of ``first`` and one of ``second``, and their distance squared.
 
-        A sweep from west to east: partners are looked for only as far as the best distance found so far, and no more
-        once two are as near as any can be.
+        A sweep from west to east: it searches for partners only within the best distance so far, and stops at a pair
+        with the least possible distance.
 
         Raises:
-            ValueError: there are no two.
+            ValueError: both hold only the same single input.
         """
         marked = [(self.places[x][1], x, True) for x in first]
         if second is not first:
@@ -91,7 +91,7 @@ class Metric:
         for index, (east, x, from_first) in enumerate(marked):
             while best is not None and (east - marked[behind][0]) ** 2 >= best[2]:
                 behind += 1
-            # The last are the nearest more often than not.
+            # The last ones are usually the nearest.
             for _, other, other_from_first in reversed(marked[behind:index]):
                 if other == x or (second is not first and from_first == other_from_first):
                     continue

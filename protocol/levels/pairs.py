@@ -1,7 +1,7 @@
 """Levels that compare two inputs: (eps, delta)-LDP, geo-indistinguishability, differential identifiability.
 
-What tells two inputs apart is their profile, so each level is a maximum over pairs of kinds of inputs.
-Plain LDP is the channel's own ``loss``.
+The profile of two inputs is all that distinguishes them, so each level is a maximum over pairs of kinds of inputs.
+Plain LDP is the channel's ``loss``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ROOT_UNITS = 10**12
 
 
 def ldp(structure: Structure) -> Level:
-    """The LDP level, with the pair and the output that reach it (SoK, Def. 1)."""
+    """Return the LDP level, with the pair and the output that reach it (SoK, Def. 1)."""
     everything = range(structure.channel.inputs)
     return _level(structure.channel.loss(everything, everything))
 
 
 def delta(structure: Structure, level: int) -> Delta:
-    """The smallest delta with which the channel is (eps, delta)-LDP.
+    """Return the smallest delta with which the channel is (eps, delta)-LDP.
 
         max over x, x' of sum over y of max(0, Q(y|x) - e^eps Q(y|x'))
 
@@ -54,7 +54,7 @@ def delta(structure: Structure, level: int) -> Delta:
 
 
 def geo(structure: Structure, metric: Metric) -> Level:
-    """The smallest level per unit of distance: ln Q(y|x) - ln Q(y|x') <= level * d(x, x')   (SoK, eq. 8).
+    """Return the smallest level per unit of distance: ln Q(y|x) - ln Q(y|x') <= level * d(x, x')   (SoK, eq. 8).
 
     Raises:
         TooLarge
@@ -68,7 +68,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
         for second in kinds:
             if first is second and len(first) == 1:
                 continue
-            # Pairs of two kinds lose alike, so the nearest one is the worst.
+            # All pairs of two kinds have the same loss, so the nearest pair is the worst.
             x, other, square = metric.nearest(first, second)
             found = _per_unit(structure.channel.loss([x], [other]), square)
             if found.nanonats is None:
@@ -79,7 +79,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
 
 
 def _noise_geo(structure: NoiseStructure, metric: Metric) -> Level:
-    # Pairs of one shift are bounded by their worst; on a lattice they are equally far, else the nearest is looked at.
+    # The worst loss bounds all pairs of a shift. On a lattice they have one distance; else the nearest pair decides.
     infinite = ldp(structure)
     if infinite.nanonats is None:
         return infinite
@@ -100,12 +100,12 @@ def _per_unit(loss: Loss, square: Fraction) -> Level:
 
 
 def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
-    """Differential identifiability between single values, in the sense of Wang, Ying, Zhang 2016, Def. 1.
+    """Return the level of differential identifiability between single values (Wang, Ying, Zhang 2016, Def. 1).
 
         max over y and x, x' of ln P(x|y) / P(x'|y),   P(x|y) = P(x) Q(y|x) / P(y)
 
-    The SoK (Def. 7) prints it for sets of values; there a channel that tells nothing would already have the level
-    ln(1 / least prior), that of everything against one value.
+    The SoK (Def. 7) defines it for sets of values. With sets, even a channel that reveals nothing has the level
+    ln(1 / least prior): the set of all values against one value.
 
     Args:
         prior: ``inputs`` positive integers.
@@ -147,7 +147,7 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
 
 
 def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]) -> Level:
-    # The loss of a pair depends on the first alone, whatever the number of kinds.
+    # The loss of a pair depends only on its first input, for any number of kinds.
     least = sorted(range(len(prior)), key=prior.__getitem__)[:2]
     channel = structure.channel
     worst = Loss(0, 1, 0, None, 0)
@@ -156,12 +156,12 @@ def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]
         cover = channel.cover_of(x)
         odds = Loss(mass * (cover + channel.truth), prior[other] * cover, x, other, x)
         if not odds.numerator:
-            continue  # x is never told
+            continue  # output x never occurs
         if odds.denominator == 0 or odds.worse_than(worst):
             worst = odds
         if worst.denominator == 0:
             break
-    # An output of a third input tells x and other apart by their prior alone, which is no more.
+    # An output of a third input distinguishes x and other only by their priors, which is never worse.
     return _level(worst)
 
 

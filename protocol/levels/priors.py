@@ -1,8 +1,8 @@
 """Levels that compare with a prior: LIP, its delta, its level over a ball of priors, and the belief after a report.
 
-LIP compares Q(y given x) with P(y), the mean of a column under the prior; so (weight, prior mass) pairs are
-all that LIP sees of a column, and another prior is another mass on the same weights. The worst prior within a distance
-moves mass to one end of the column, greedily: the fractional knapsack.
+LIP compares Q(y given x) with P(y), the mean of a column under the prior. So LIP depends only on the (weight, prior
+mass) pairs of a column, and another prior has other masses on the same weights. The worst prior within a distance moves
+mass to one end of the column, greedily: the fractional knapsack.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.levels.level import Delta, Level
 
 
 def information(structure: Structure, prior: Sequence[int]) -> Level:
-    """The LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 1).
+    """Return the LIP level: max over x and y of |ln P(x|y) - ln P(x)|   (Jiang, Li, Tandon 2020, Def. 1).
 
     Args:
         prior: ``inputs`` positive integers.
@@ -36,18 +36,18 @@ def information(structure: Structure, prior: Sequence[int]) -> Level:
         channel = structure.channel
         if channel.prior_steps > MOST_STEPS or channel.held > MOST_HELD:
             raise
-        worst = channel.loss_against_prior(prior)  # some families know it in closed form
+        worst = channel.loss_against_prior(prior)  # some families have a closed form
     return _level(worst)
 
 
 def information_in_ball(structure: Structure, prior: Sequence[int], radius: Fraction) -> Level:
-    """The LIP level for an observer whose prior is within ``radius`` of ``prior`` in total variation (MATH 2.11).
+    """Return the LIP level for an observer whose prior is within a total variation of ``prior`` (MATH 2.11).
 
-    At radius 0 that is the LIP level, at radius 1 the LDP level.
+    At radius 0 this is the LIP level, at radius 1 the LDP level.
 
     Args:
         prior: ``inputs`` positive integers.
-        radius: 0 .. 1.
+        radius: the total variation, 0 .. 1.
     Raises:
         TooLarge
     """
@@ -60,7 +60,7 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
     for column in structure.lifts(prior):
         mean = column.marginal * share
         low, high = min(column.parts)[0], max(column.parts)[0]
-        # No more than all that is moved can cross from one end to the other; most columns need no closer look.
+        # An upper bound: the whole moved mass goes from one end to the other. It excludes most columns at once.
         span = moved * (high - low)
         if span < mean and not (
             Loss(whole * high, mean - span, 0, None, 0).worse_than(worst)
@@ -76,7 +76,7 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
 
 
 def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -> Level:
-    """The LIP level for an observer whose prior is nowhere more than ``factor`` times ``prior``, or less than 1/factor.
+    """Return the LIP level for an observer whose prior is between ``prior`` / factor and ``prior`` * factor everywhere.
 
     Args:
         prior: ``inputs`` positive integers.
@@ -101,12 +101,12 @@ def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fra
 
 
 def information_delta(structure: Structure, prior: Sequence[int], level: int) -> Delta:
-    """The smallest delta with which the channel is (eps, delta)-LIP   (SoK, eq. 5).
+    """Return the smallest delta with which the channel is (eps, delta)-LIP   (SoK, eq. 5).
 
         max over x of the larger of   sum over y of max(0, e^-eps Q(y|x) - P(y))
                                 and   sum over y of max(0, P(y) - e^eps Q(y|x))
 
-    The SoK's sets of values need no look of their own: given a set, the law of Y is a mean of its values' laws.
+    The SoK's sets of values need no separate computation: given a set, the law of Y is a mean of its values' laws.
 
     Args:
         prior: ``inputs`` positive integers.
@@ -132,13 +132,13 @@ def information_delta(structure: Structure, prior: Sequence[int], level: int) ->
 
 
 def belief(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None) -> Fraction:
-    """The most an observer with this prior could believe, after one report, that the answer is one certain value.
+    """Return the largest posterior of any single value after one report, for an observer with this prior.
 
         max over y and x of P(x|y)
 
     Args:
         prior: ``inputs`` positive integers.
-        inputs: the values asked about; all where not given.
+        inputs: the values x; by default all.
     Raises:
         TooLarge
     """
@@ -147,15 +147,15 @@ def belief(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | N
 
 
 def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, least: int) -> Loss:
-    """The worst of ``worst``, most / least_mean and most_mean / least."""
+    """Return the worst of ``worst``, most / least_mean and most_mean / least."""
     for candidate in (Loss(most, least_mean, 0, None, y), Loss(most_mean, least, 0, None, y)):
-        if candidate.worse_than(worst):  # 0 / 0, an output that is never seen, is not
+        if candidate.worse_than(worst):  # 0 / 0, an output that never occurs, is not
             worst = candidate
     return worst
 
 
 def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
-    """The first parts up to ``amount`` of mass in all, the last of them cut."""
+    """Return the first parts with ``amount`` of mass together; the last one is cut."""
     taken = []
     for weight, mass in parts:
         if not amount:

@@ -1,7 +1,7 @@
-"""Pufferfish: secrets other than the answer, distinguished through it, in scenarios of how the two go together.
+"""Pufferfish privacy: protects secrets that are correlated with the answer, under given scenarios of the correlation.
 
-Given a secret and a scenario, the answer has a law and the report a marginal; the level is the worst ratio of
-two marginals. With every value its own secret and one scenario of each pair, that is LDP.
+A secret and a scenario give a law of the answer, and so a law of the report. The level is the worst ratio of two laws
+of the report. If every value is its own secret, with one scenario for each pair, this is LDP.
 
 Source: Kifer and Machanavajjhala 2012; SoK, Def. 8 and eq. 7.
 """
@@ -19,11 +19,11 @@ from protocol.levels.level import Level
 
 @dataclass(frozen=True)
 class Scenario:
-    """How a secret and the answer go together.
+    """A joint law of the secret and the answer.
 
     Attributes:
         name: for people.
-        joint: for each secret, by its number, the joint weight of each input; a secret of no weight is not possible.
+        joint: for each secret, by its number, the joint weight of each input; a secret of weight 0 is impossible.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Pufferfish:
 
     Attributes:
         secrets: names.
-        pairs: of numbers of secrets; a pair is protected both ways.
+        pairs: of numbers of secrets; a pair is protected in both directions.
         scenarios: at least one.
     """
 
@@ -70,7 +70,7 @@ class Distinction:
 
     Attributes:
         level: rounded up; its ``y`` is the output.
-        secret, other, scenario: numbers; ``secret`` is what the output speaks for.
+        secret, other, scenario: numbers; the output is more likely under ``secret`` than under ``other``.
     """
 
     level: Level
@@ -80,13 +80,13 @@ class Distinction:
 
 
 def pufferfish(structure: Structure, asked: Pufferfish) -> Distinction:
-    """The level of Pufferfish privacy.
+    """Return the level of Pufferfish privacy.
 
         max over scenarios t, pairs (s, s') and outputs y of |ln P(y|s, t) - ln P(y|s', t)|,
         P(y|s, t) = sum over x of P(x|s, t) Q(y|x)
 
     Raises:
-        NotionError: the scenarios speak of another number of values.
+        NotionError: the scenarios have another number of values than the channel.
         TooLarge
     """
     worst = Loss(1, 1, 0, None, 0)

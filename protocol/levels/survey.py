@@ -1,7 +1,7 @@
-"""The survey: every privacy level of one channel, each a number or the reason why it has no value.
+"""The survey: every privacy level of one channel, each a number or the reason why it is missing.
 
-An audit on the desk and one on the device must say the same, so both print this. What a channel is too large
-for is said, never guessed.
+The desk and the device both print this survey, so that their audits agree. A level that is too expensive to compute is
+reported as missing, never guessed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from protocol.levels.pufferfish import Distinction, Pufferfish, pufferfish
 
 @dataclass(frozen=True)
 class SurveyRequest:
-    """What a survey looks at.
+    """The parameters of a survey.
 
     Attributes:
-        prior: of the levels that need one; positive integers. Of classes, and of views, the weights of each one after
-            another.
-        epsilons: nanonats, where the deltas are wanted.
+        prior: positive integers, for the levels that need a prior. With classes or views, the weights of each class or
+            view, one after another.
+        epsilons: nanonats; the deltas are computed at these levels.
         radius: of the ball of priors, in total variation; None for no such level.
-        metric: of geo-indistinguishability; None where the values have no distance.
+        metric: of geo-indistinguishability; None if the values have no distance.
         pufferfish: secrets and scenarios; None for no such level.
     """
 
@@ -42,7 +42,7 @@ class SurveyRequest:
 
 @dataclass(frozen=True)
 class DeltaRow:
-    """The deltas at one epsilon; None where they are not computed.
+    """The deltas at one epsilon; None if not computed.
 
     Attributes:
         epsilon: nanonats.
@@ -56,15 +56,15 @@ class DeltaRow:
 
 @dataclass(frozen=True)
 class LevelSurvey:
-    """What was found.
+    """The results of a survey.
 
     Attributes:
         levels: by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
-            differential-identifiability, geo, pufferfish. What was not asked for or not computed is not there.
-        missing: by name, why a level is not there.
-        curve: a row for each epsilon asked.
-        belief: the most that could be believed of one value, before and after a report; None where not computed.
-        distinction: the worst case of Pufferfish; None where it was not asked for or not computed.
+            differential-identifiability, geo, pufferfish. Levels not requested or not computed are absent.
+        missing: by name, the reason why a requested level is absent.
+        curve: a row for each requested epsilon.
+        belief: the largest prior and the largest posterior of one value; None if not computed.
+        distinction: the worst case of Pufferfish; None if not requested or not computed.
     """
 
     levels: dict[str, Level]
@@ -75,16 +75,16 @@ class LevelSurvey:
 
     @property
     def bits(self) -> float | None:
-        """Mutual information in bits, rounded up; None where it is not computed."""
+        """Mutual information in bits, rounded up; None if not computed."""
         found = self.levels.get("mutual-information")
         return None if found is None else leakage.bits_above(found)
 
 
 def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
-    """All levels of a channel.
+    """Return all levels of a channel.
 
     Raises:
-        NotionError: Pufferfish speaks of other values.
+        NotionError: the Pufferfish scenarios have another number of values.
     """
     levels: dict[str, Level] = {}
     missing: dict[str, str] = {}
@@ -144,15 +144,15 @@ def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
 
 
 def survey_of(structures: Sequence[Structure], asked: SurveyRequest) -> LevelSurvey:
-    """All levels of a campaign: of its channel, or of the channels of its classes or views the worst of each.
+    """Return all levels of a campaign: those of its channel, or the worst over the channels of its classes or views.
 
-    Which class a person is in, and which view a device has, is public, so nothing is compared between them, and nothing
-    is told by a class or a view.
+    The class of a person and the view of a device are public and independent of the answer. So nothing is compared
+    between classes or views.
 
     Args:
         structures: of one channel, or of one for each class or view.
     Returns:
-        levels whose inputs and outputs count on through the channels, in their order.
+        The levels; their inputs and outputs are numbered through all channels, in order.
     """
     inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
     outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
@@ -191,7 +191,7 @@ def _height(level: Level) -> float:
 
 
 def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None:
-    """The largest delta of the classes or views, whose inputs begin at ``first``; None if any is not computed."""
+    """Return the largest delta of the classes or views, whose inputs begin at ``first``; None if one is not known."""
     found = [delta for delta in deltas if delta is not None]
     if len(found) < len(deltas):
         return None
@@ -202,10 +202,11 @@ def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None
 
 
 def as_json(found: LevelSurvey, channels: Sequence[Channel]) -> dict[str, object]:
-    """The machine-readable form: nats, rounded up; null where infinite. What was not computed is under ``missing``.
+    """Return the machine-readable form: nats, rounded up; null if infinite; absent levels are under ``missing``.
 
     Args:
-        channels: the surveyed ones, which spell the outputs of the witnesses; of several, a witness names the place.
+        channels: the surveyed ones, which spell the outputs of the witnesses; with several channels, a witness gives
+            the position of its channel.
     """
     inputs, outputs = (
         [0, *accumulate(getattr(channel, name) for channel in channels)] for name in ("inputs", "outputs")
@@ -213,9 +214,9 @@ def as_json(found: LevelSurvey, channels: Sequence[Channel]) -> dict[str, object
 
     def witness(x: int | None, other: int | None, y: int) -> dict[str, object]:
         place = bisect_right(outputs, y) - 1
-        told: dict[str, object] = {} if len(channels) == 1 else {"channel": place}
+        named: dict[str, object] = {} if len(channels) == 1 else {"channel": place}
         first = inputs[place]
-        return told | {
+        return named | {
             "input": None if x is None else x - first,
             "other": None if other is None else other - first,
             "output": channels[place].spelled(y - outputs[place]),

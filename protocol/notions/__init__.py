@@ -1,7 +1,7 @@
-"""Privacy notions: what a campaign claims, and the audit that proves it (SPEC 6).
+"""Privacy notions: the claim of a campaign, and the audit that proves it (SPEC 6).
 
-``notion`` holds what all share and the certificate; ``promise`` and ``sentences`` hold sentences for people; each other
-file is one kind. ``decode`` is the only place that knows them all.
+``notion`` holds the base class and the certificate; ``promise`` and ``sentences`` hold sentences for people; each other
+file is one kind. ``decode`` is the only function that knows all of them.
 """
 
 from __future__ import annotations

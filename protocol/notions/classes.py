@@ -1,11 +1,11 @@
 """Classes of people: a notion and a channel for each class, over the same values (SPEC 6.8).
 
-Which class a person is in is public, so nothing is hidden between classes and everything is judged within
-one. Several levels in one campaign, and several priors, are the same thing: a class has a notion of its own.
+The class of a person is public, so nothing is hidden between classes, and each class is audited alone. A class has its
+own notion, so one campaign can have several levels and several priors.
 
-As a law it is a channel of blocks over (class, value): input c * k + x, one block for each class.
+The channel is one of blocks over (class, value): input c * k + x, one block for each class.
 
-How a person comes into a class: the campaign says which there are, the device which one.
+The campaign names the classes; the person or the device chooses one of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Classes(Notion):
 
     Attributes:
         level: the largest of the classes' levels.
-        notions: one for each class, in the campaign's order; none of them of classes again.
+        notions: one for each class, in the campaign's order; not of classes themselves.
     """
 
     level: int
@@ -44,11 +44,11 @@ class Classes(Notion):
         if self.level != max(notion.level for notion in self.notions):
             raise NotionError("the level of classes is the largest that any of them declares")
         if len({notion.inputs for notion in self.notions} - {None}) > 1:
-            raise NotionError("the notions of all classes speak of the same values")
+            raise NotionError("the notions of all classes have the same number of values")
 
     @classmethod
     def of(cls, notions: tuple[Notion, ...]) -> Classes:
-        """The notion of these classes."""
+        """Return the notion of these classes."""
         return cls(max((notion.level for notion in notions), default=0), notions)
 
     @property
@@ -78,10 +78,11 @@ class Classes(Notion):
         return list(zip(class_channels(channel, len(self.notions)), self.notions, strict=True))
 
     def certificate(self, channel: Channel) -> Certificate:
-        """The whole's certificate, with that of each class in ``classes``.
+        """Return the certificate of the whole channel, with the certificate of each class in ``classes``.
 
         Raises:
-            Uncertified: the channel is not one of blocks for these classes, or a class's does not keep its notion.
+            Uncertified: the channel does not have a block for each class, or a class's channel does not keep its
+                notion.
         """
         pairs, known = self._pairs(channel), {}
         for place, (inner, notion) in enumerate(pairs):
@@ -108,7 +109,7 @@ class Classes(Notion):
 
     @classmethod
     def from_wire(cls, value: codec.Value, decode: Callable[[codec.Value], Notion]) -> Classes:
-        """The notion of a wire form; ``decode`` reads the classes' own."""
+        """Return the notion of a wire form; ``decode`` reads the notions of the classes."""
         _, level, found = codec.fields(value, 3, cls.name, NotionError)
         if not isinstance(found, list):
             raise NotionError("the notions of classes are an array")
@@ -130,15 +131,15 @@ def require_class_names(names: Sequence[str], notion: Notion) -> None:
 
 
 def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:
-    """The channel of each class, over the same inputs.
+    """Return the channel of each class, over the same inputs.
 
     Raises:
-        Uncertified: it is not one of blocks, a block for each class.
+        Uncertified: the channel does not have a block for each class.
     """
     size = channel.inputs // classes
     expected = tuple((block, size) for block in range(1, classes + 1))
     if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
-        raise Uncertified(f"{classes} classes have a channel of as many blocks, in order, alike in size")
+        raise Uncertified(f"{classes} classes have a channel of {classes} blocks of equal size, in order")
     return channel.channels
 
 
@@ -157,7 +158,7 @@ def _nearness(certificate: Certificate) -> float:
 
 
 def _within(channels: Sequence[Channel], place: int, witness: Loss) -> Loss:
-    """A class's witness in the numbers of the whole channel."""
+    """Return a class's witness, with the input and output numbers of the whole channel."""
     first = place * channels[place].inputs
     return replace(
         witness,

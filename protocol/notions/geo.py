@@ -1,9 +1,9 @@
 """Geo-indistinguishability: the closer two inputs, the less they may differ (Andres et al. 2013, Def. 4.1).
 
-Inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The
-distance is the root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
+Inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The distance is the
+root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
 
-Where the coordinates come from (steps, degrees, kilometres) is the author's business, not here.
+The author chooses the coordinates (steps, degrees, kilometres): aggregator.author.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from protocol.errors import NotionError, Uncertified
 from protocol.notions.pairwise import Pairwise
 
 Axis: TypeAlias = tuple[tuple[int, int], ...]
-"""(gap, how many times in a row) between neighbouring coordinates, in order; neighbouring entries differ in the gap."""
+"""(gap, number of repetitions) between neighbouring coordinates, in order; neighbouring entries differ in the gap."""
 
 MAX_EXTENT = 2**62
 MOST_CELLS = 2**21
-"""Pairs of inputs times outputs that are looked at one by one."""
+"""Maximum of pairs of inputs times outputs for an audit pair by pair."""
 
 CERTAIN = 128 * exact.NANONATS
 """Every finite ratio of weights of the channels audited here is below e^128."""
@@ -39,11 +39,11 @@ _KEY_BITS = 64
 class Geo(Pairwise):
     """ln Q(y|x) - ln Q(y|x') <= level * distance(x, x') / unit for all y, x, x'.
 
-    The distance is Euclid's, between points of a rectangle of coordinates: input row * columns + column.
+    The distance is Euclidean, between points of a rectangular lattice: input row * columns + column.
 
     Attributes:
-        level: nanonats per unit of distance. Between distant points the bound is above the largest level that a
-            campaign may declare, and is not cut down to it.
+        level: nanonats per unit of distance. The bound of distant points may exceed the largest level that a campaign
+            may declare.
         unit: the unit of distance, in units of the coordinates; no number above 1 divides it and all gaps.
         down: the gaps between rows; empty for a single row.
         across: the gaps between columns.
@@ -64,7 +64,7 @@ class Geo(Pairwise):
             if sum(gap * count for gap, count in axis) > MAX_EXTENT:
                 raise NotionError("points are at most 2^62 apart on each axis")
         if not 2 <= self.rows * self.columns <= MAX_POINTS:
-            raise NotionError(f"geo speaks of 2 to {MAX_POINTS} points, not {self.rows * self.columns}")
+            raise NotionError(f"geo has 2 to {MAX_POINTS} points, not {self.rows * self.columns}")
         if not 1 <= self.unit <= MAX_EXTENT:
             raise NotionError("the unit of distance lies in 1 .. 2^62")
         if math.gcd(self.unit, *(gap for gap, _ in self.down + self.across)) != 1:
@@ -72,7 +72,7 @@ class Geo(Pairwise):
 
     @classmethod
     def between(cls, level: int, unit: int, rows: Sequence[int], columns: Sequence[int]) -> Geo:
-        """The notion for coordinates of rows and columns that increase, in lowest terms."""
+        """Return the notion for increasing coordinates of rows and columns, in lowest terms."""
         factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
         if factor < 1:
             raise NotionError("the unit of distance lies in 1 .. 2^62")
@@ -90,7 +90,7 @@ class Geo(Pairwise):
 
     @property
     def is_line(self) -> bool:
-        """Whether all points lie in one row or column."""
+        """True if all points lie in one row or column."""
         return not (self.down and self.across)
 
     @property
@@ -112,7 +112,7 @@ class Geo(Pairwise):
         return tuple((x,) for x in range(self.rows * self.columns))
 
     def bound(self, x: int, other: int) -> int:
-        """floor(level * distance / unit), nanonats."""
+        """Return floor(level * distance / unit), in nanonats."""
         return math.isqrt(self.level**2 * self._square(x, other) // self.unit**2)
 
     def bounds(self) -> Iterator[tuple[int, int, int]]:
@@ -133,11 +133,11 @@ class Geo(Pairwise):
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Whether every pair keeps its bound; the smallest level per unit at which all do; the pair that needs it.
+        """Return whether every pair keeps its bound, the smallest such level per unit, and the pair that needs it.
 
         Noise on the same lattice is audited shift by shift (SPEC 6.4), other channels of up to ``MOST_CELLS`` pairs
-        times outputs pair by pair. Beyond that the channel's worst ratio has to keep the bound of the nearest pair,
-        which is stricter.
+        times outputs pair by pair. In a larger channel, the worst ratio must keep the bound of the nearest pair, which
+        is stricter.
         """
         everything = channel.apart(range(channel.inputs))
         worst = channel.loss(everything, everything)
@@ -159,7 +159,7 @@ class Geo(Pairwise):
         return audited <= self.level, audited, witness
 
     def _losses(self, channel: Channel, worst: Loss) -> Iterator[tuple[Loss, int]]:
-        """Ratios, each with a squared distance that the pairs it speaks of have at least; all pairs are covered."""
+        """Yield ratios that cover all pairs, each with a lower bound of the squared distance of its pairs."""
         if self._on_lattice(channel):
             down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
             for rows, columns, loss in channel.losses_by_shift():
@@ -188,7 +188,7 @@ class Geo(Pairwise):
                     yield loss, self._square(x, other)
 
     def _square(self, x: int, other: int) -> int:
-        """The squared distance, in squared units of the coordinates."""
+        """Return the squared distance, in squared units of the coordinates."""
         (row, column), (other_row, other_column) = self.points[x], self.points[other]
         return (row - other_row) ** 2 + (column - other_column) ** 2
 
@@ -221,11 +221,11 @@ def _axis_from_wire(value: codec.Value) -> Axis:
 
 
 def _coordinates(axis: Axis) -> list[int]:
-    """The coordinates along an axis, from 0."""
+    """Return the coordinates along an axis, from 0."""
     return list(accumulate((gap for gap, count in axis for _ in range(count)), initial=0))
 
 
 def _nearest(coordinates: Sequence[int]) -> list[int]:
-    """[s]: how near two coordinates come that are s places apart."""
+    """Return, for each s, the least distance of two coordinates that are s positions apart."""
     apart = (zip(coordinates, coordinates[shift:], strict=False) for shift in range(len(coordinates)))
     return [min(b - a for a, b in pairs) for pairs in apart]

@@ -30,14 +30,14 @@ MAX_CLASSES = 64
 
 @dataclass(frozen=True)
 class Graded(Pairwise):
-    """A budget for each class of inputs, and a bound for each pair of inputs from the two budgets.
+    """A budget for each class of inputs; the bound of a pair of inputs is a function of the two budgets.
 
     Attributes:
         level: the largest bound of a pair of inputs.
         budgets: nanonats, for each class.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance.
         unbounded: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
-            Without classes, no two budgets are equal.
+            If there are none, no two budgets are equal.
     """
 
     budgets: tuple[int, ...]
@@ -53,7 +53,7 @@ class Graded(Pairwise):
         for budget in self.budgets:
             require_level(budget)
         if not self.unbounded and len(set(self.budgets)) != count:
-            raise NotionError("classes of equal budgets are one class, unless the policy graph tells them apart")
+            raise NotionError("classes of equal budgets are one class, unless the policy graph distinguishes them")
         sizes = [len(members) for members in self.classes]
         if any(not 0 <= c <= d < count or (c == d and sizes[c] == 1) for c, d in self.unbounded):
             raise NotionError("a pair without a bound is two classes c <= d, or one of at least two inputs")
@@ -67,13 +67,13 @@ class Graded(Pairwise):
 
     @staticmethod
     def over(budgets: Sequence[int], function: str = "minid", edges: Iterable[tuple[int, int]] | None = None) -> Graded:
-        """The notion for a budget per input.
+        """Return the notion for a budget per input.
 
         Args:
             budgets: nanonats, k of them.
             function: "minid" or "avgid".
             edges: the pairs of budgets (nanonats) whose inputs are protected from each other; None is all pairs. A
-                pair of equal budgets speaks of the inputs of one class.
+                pair of equal budgets means the inputs of one class.
         """
         kinds: dict[str, type[Graded]] = {kind.name: kind for kind in (MinId, AvgId)}
         if function not in kinds:
@@ -98,7 +98,7 @@ class Graded(Pairwise):
     @staticmethod
     @abstractmethod
     def function(budget: int, other: int) -> int:
-        """The bound of two inputs with these budgets, nanonats."""
+        """Return the bound of two inputs with these budgets, in nanonats."""
 
     @property
     def carries_views(self) -> bool:
@@ -137,11 +137,11 @@ class Graded(Pairwise):
         return list(accumulate(length for _, length in self.runs))
 
     def class_of(self, x: int) -> int:
-        """The class of input ``x``."""
+        """Return the class of input ``x``."""
         return self.runs[bisect_right(self._ends, x)][0]
 
     def bound(self, x: int, other: int) -> int | None:
-        """The bound of two inputs, nanonats: 0 of an input with itself, None where there is none."""
+        """Return the bound of two inputs, in nanonats: 0 of an input with itself, None if they are not bounded."""
         if x == other:
             return 0
         c, d = sorted((self.class_of(x), self.class_of(other)))
@@ -153,7 +153,7 @@ class Graded(Pairwise):
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Graded:
-        """The notion of a wire form (SPEC 6.6)."""
+        """Return the notion of a wire form (SPEC 6.6)."""
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
         if len(flat) % 2:

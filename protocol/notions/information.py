@@ -1,8 +1,8 @@
 """Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
 
-What is bounded is how far a report moves the belief in a value, for an observer who believed the prior. A
-prior is a guess, so a campaign may also declare how far off it can be: the level is then kept for every observer within
-that distance.
+The notion bounds the change of an observer's belief in a value by a report, if the observer believed the prior. A prior
+is a guess, so a campaign may also declare a radius: the channel then keeps the level for every observer whose prior is
+within that distance.
 """
 
 from __future__ import annotations
@@ -20,19 +20,18 @@ from protocol.notions.notion import Certificate, Notion, require_level, worst_pa
 MAX_PRIOR_WEIGHT = 2**53
 
 RADIUS_UNITS = 10**9
-"""A radius is in parts per billion."""
+"""Units of a radius in a total variation of 1: it is in parts per billion."""
 
 
 @dataclass(frozen=True)
 class Information(Notion):
     """Local information privacy under a prior: e^-eps <= P(x|y) / P(x) <= e^eps for all x and y.
 
-    With a radius, under every prior that near.
+    With a radius, the same holds under every prior within that radius.
 
     Attributes:
-        prior: k positive integers; P(x) = prior[x] / sum(prior), exactly. Counts serve as they are.
-        radius: of the ball of priors at which the level is kept, in parts per billion of total variation; 0 where none
-            is declared.
+        prior: k positive integers, such as counts; P(x) = prior[x] / sum(prior), exactly.
+        radius: of the ball of priors, in parts per billion of total variation; 0 if none is declared.
     """
 
     level: int
@@ -70,7 +69,7 @@ class Information(Notion):
         return self.ldp_steps(channel) if whole > MOST_STEPS and self._follows_from_ldp(channel) else whole
 
     def _follows_from_ldp(self, channel: Channel) -> bool:
-        """Whether ``channel`` keeps LDP at the level, which bounds a lift under every prior; if that is affordable."""
+        """Return whether an affordable audit shows LDP at the level, which bounds a lift under every prior."""
         if self.ldp_steps(channel) > MOST_STEPS or channel.held > MOST_HELD:
             return False
         loss = worst_pair(channel)
@@ -79,7 +78,7 @@ class Information(Notion):
     def certificate(self, channel: Channel) -> Certificate:
         if super().steps(channel) <= MOST_STEPS:
             return super().certificate(channel)
-        # Too large to walk over, and certified all the same: LDP at the level implies it (SPEC 6.3).
+        # Too large for an audit under the prior, but LDP at the level implies the notion (SPEC 6.3).
         loss = worst_pair(channel)
         level = loss.level
         if level is None:
@@ -98,7 +97,7 @@ class Information(Notion):
             return None
         from protocol import levels  # which no other answer needs
 
-        # Device and desk walk as far as each other, or they would not certify the same campaigns.
+        # Device and desk have the same limit of steps, so that they certify the same campaigns.
         structure = levels.structure_of(channel, MOST_STEPS)
         try:
             found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))

@@ -1,9 +1,9 @@
 """Mutual information privacy: I(X; Y) <= eps under a prior (L-MIP: Wang, Qin, Qiu 2023, sec. III).
 
-Mutual information is a mean of logarithms, and a mean of logarithms that are each rounded up to a nanonat is
-an upper bound of it that integers can compute: the same one on every machine, at most three nanonats too high.
+Mutual information is a mean of logarithms. The audit rounds each logarithm up to a nanonat, so integers compute an
+upper bound: the same on every machine, and at most three nanonats too high.
 
-It is an average: a single output may tell all. What a fresh answer costs is therefore the LDP level.
+It is an average: a single output may reveal everything. So the cost of a fresh answer is the LDP level.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOG_STEPS = 128
 
 @dataclass(frozen=True)
 class MutualInformation(Notion):
-    """Mean of ln Q(y|x) / P(y), over X from the prior and Y from the channel, at most ``level``.
+    """The mean of ln(Q(y|x) / P(y)), with X from the prior and Y from the channel, is at most ``level``.
 
     Attributes:
         prior: k positive integers; P(x) = prior[x] / sum(prior).
@@ -46,11 +46,11 @@ class MutualInformation(Notion):
         return channel.inputs * channel.outputs * LOG_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Whether the bound of the mean is at most ``level``, the bound, and the largest ratio Q(y|x) / P(y)."""
+        """Return whether the bound of the mean is at most ``level``, the bound, and the largest ratio Q(y|x) / P(y)."""
         whole, one = sum(self.prior), 1 << channel.scale
         total, witness = 0, Loss(1, 1, 0, None, 0)
         for y in range(channel.outputs):
-            # Inputs with one weight have one logarithm.
+            # Inputs with equal weights share one logarithm.
             alike: dict[int, tuple[int, int]] = {}
             for x, (p, weight) in enumerate(zip(self.prior, channel.column(y), strict=True)):
                 first, mass = alike.get(weight, (x, 0))
@@ -77,7 +77,7 @@ class MutualInformation(Notion):
 
 
 def _log(numerator: int, denominator: int) -> int:
-    """An upper bound of ln(numerator / denominator), nanonats, at most three too high."""
+    """Return an upper bound of ln(numerator / denominator), in nanonats, at most three too high."""
     if numerator >= denominator:
         return exact.level_of(numerator, denominator) or 0
     # The inverse does not keep its level less 1: it is above e^(level - 1) up to exp_lower's own error, far below 1.

@@ -1,9 +1,9 @@
-"""What a privacy notion is, and the certificate that a channel keeps one (SPEC 6).
+"""The base class of privacy notions, and the certificate that a channel keeps one (SPEC 6).
 
-A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names
-the worst pair as witness, and refuses a channel above its declared level: there is no other way to a certificate.
+A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names the worst pair
+as witness, and refuses a channel above its declared level. Only ``certify`` makes certificates.
 
-How a channel is made to keep a notion is the author's business, not here.
+The author's tools construct a channel that keeps a notion: aggregator.families.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from protocol.errors import NotionError, Uncertified
 
 @dataclass(frozen=True)
 class Certificate:
-    """What a channel's integers prove. All levels in nanonats, rounded up.
+    """The levels that a channel's integers prove, in nanonats, rounded up.
 
     Attributes:
-        declared: the level the notion claims.
-        audited: the smallest level the channel provably keeps under its own notion.
-        ldp: its plain LDP level, which needs no prior; None where it is infinite.
-        witness: the ratio that comes nearest to its bound.
-        adds: whether the declared levels of a device's reports add up.
-        ball: of LIP with a declared radius: the LIP level for an observer with any prior that near, at most the
-            declared one. None where no radius is declared.
-        classes: the certificate of each class, where the notion is one of classes.
-        view: the place of the view that the witness is of; its inputs and output are those of that view's channel.
+        declared: the declared level of the notion.
+        audited: the smallest level that the channel provably keeps under its notion.
+        ldp: its plain LDP level, which needs no prior; None if it is infinite.
+        witness: the ratio that is nearest to its bound.
+        adds: True if the declared levels of a device's reports add up.
+        ball: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at most
+            the declared level. None without a radius.
+        classes: the certificate of each class; empty if the notion is not one of classes.
+        view: the position of the witness's view; the inputs and the output of the witness are those of its channel.
     """
 
     declared: int
@@ -46,10 +46,10 @@ class Certificate:
 
     @property
     def cost(self) -> int:
-        """What one fresh answer is charged.
+        """The cost of one fresh answer, in nanonats.
 
-        The declared level, where the notion makes levels add up. Else the LDP level, which adds up over answers
-        whatever the prior; where it is infinite, the level between the inputs that the notion protects from each other.
+        It is the declared level if the notion makes levels add up, else the LDP level, which adds up over answers under
+        every prior. If the LDP level is infinite, it is the audited level.
         """
         if self.adds:
             return self.declared
@@ -60,7 +60,7 @@ class Notion(ABC):
     """A privacy notion at a declared level.
 
     Attributes:
-        adds: whether the levels of a device's reports add up, since each is designed for the earlier ones.
+        adds: True if the levels of a device's reports add up, because each channel is derived from the earlier reports.
     """
 
     name: ClassVar[str]
@@ -70,48 +70,48 @@ class Notion(ABC):
     @property
     @abstractmethod
     def inputs(self) -> int | None:
-        """The number of inputs it speaks of; None where it fits any."""
+        """The number of inputs of the notion; None if it fits any number."""
 
     @abstractmethod
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Whether the channel keeps the notion, the audited level, and the worst case.
+        """Return whether the channel keeps the notion, the audited level, and the worst case.
 
         Raises:
-            Uncertified: a loss without bound where a bound is declared.
+            Uncertified: an infinite loss for a pair with a declared bound.
         """
 
     @abstractmethod
     def audit_steps(self, channel: Channel) -> int:
-        """Steps of ``audit`` (SPEC 6.11)."""
+        """Return the number of steps of ``audit`` (SPEC 6.11)."""
 
     def ldp(self, channel: Channel) -> int | None:
-        """The LDP level of ``channel`` over all the inputs that this notion compares; None where it is infinite."""
+        """Return the LDP level of ``channel`` over all inputs that this notion compares; None if it is infinite."""
         return worst_pair(channel).level
 
     def ldp_steps(self, channel: Channel) -> int:
-        """Steps of ``ldp``."""
+        """Return the number of steps of ``ldp``."""
         everything = channel.apart(range(channel.inputs))
         return 2 * channel.inputs + channel.pair_steps(everything, everything)
 
     def ball_steps(self, channel: Channel) -> int:
-        """Steps of ``ball``."""
+        """Return the number of steps of ``ball``."""
         return 0
 
     def ball(self, channel: Channel) -> int | None:
-        """The level of ``channel`` over a declared ball of priors; None where the notion declares none.
+        """Return the level of ``channel`` over a declared ball of priors; None if the notion declares none.
 
         Raises:
-            Uncertified: it is above the declared level, or the channel is too large for it.
+            Uncertified: it is above the declared level, or the channel is too large to compute it.
         """
         return None
 
     def steps(self, channel: Channel) -> int:
-        """Steps of everything that its certificate states."""
+        """Return the number of steps of the whole certificate."""
         ldp = 0 if self.name == "ldp" else self.ldp_steps(channel)
         return self.audit_steps(channel) + ldp + self.ball_steps(channel)
 
     def certificate(self, channel: Channel) -> Certificate:
-        """What the integers of ``channel`` prove; ``certify`` has found that it can be afforded.
+        """Return the certificate of ``channel``; ``certify`` has already checked that its audit is affordable.
 
         Raises:
             Uncertified: the channel does not keep the declared level, by however little.
@@ -129,22 +129,22 @@ class Notion(ABC):
 
     @property
     def carries_views(self) -> bool:
-        """Whether it can be said of the inputs of a view (SPEC 6.12)."""
+        """True if the notion can be applied to the inputs of a view (SPEC 6.12)."""
         return False
 
     @property
     def coarsening_steps(self) -> int:
-        """Steps of ``coarsened``."""
+        """Number of steps of ``coarsened``."""
         raise NotImplementedError(f"{self.name} does not carry views")
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Notion:
-        """The notion of the inputs of a view: two of them are bounded as the pair of values that is bounded most.
+        """Return the notion for the inputs of a view: the bound of two of them is the least bound of their values.
 
         Args:
-            input_of: the view's input for each input that the notion speaks of.
+            input_of: maps an input of this notion to the view's input.
             size: k_j, the number of the view's inputs.
         Raises:
-            NotionError: it bounds no two of them.
+            NotionError: no two inputs of the view are bounded.
         """
         raise NotImplementedError(f"{self.name} does not carry views")
 
@@ -154,17 +154,16 @@ class Notion(ABC):
 
 
 def worst_pair(channel: Channel) -> Loss:
-    """The largest ratio of two inputs' probabilities of one output."""
+    """Return the largest ratio of two inputs' probabilities of one output."""
     everything = channel.apart(range(channel.inputs))
     return channel.loss(everything, everything)
 
 
 def certify(channel: Channel, notion: Notion) -> Certificate:
-    """The certificate of ``channel`` under ``notion``.
+    """Return the certificate of ``channel`` under ``notion``.
 
     Raises:
-        Uncertified: the channel does not keep the declared level, by however little; or to find out would take more
-            than an audit may.
+        Uncertified: the channel does not keep the declared level, by however little, or its audit is too large.
     """
     require_inputs(notion, channel)
     require_affordable(notion.steps(channel), channel.held)
@@ -172,7 +171,7 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
 
 
 def require_inputs(notion: Notion, channel: Channel) -> None:
-    """Refuse a notion that speaks of other inputs than the channel's.
+    """Refuse a notion with another number of inputs than the channel.
 
     Raises:
         NotionError
@@ -182,7 +181,7 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
 
 
 def require_level(level: int) -> None:
-    """Refuse levels that protect nothing or measure nothing.
+    """Refuse a level that is too high to protect or too low to measure anything.
 
     Raises:
         NotionError

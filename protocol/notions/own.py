@@ -1,11 +1,11 @@
 """Local information privacy under each person's own prior (Jiang, Li, Tandon 2020: the local-prior model).
 
-Collector and adversary know every person's prior, because each device declares one, and each device's
-channel is derived for it by one fixed rule. So the campaign need not hold a channel for every person: whoever has a
-declaration derives the channel and its certificate. The campaign holds the rule's response for the uniform prior; or a
-plain LDP channel at its level, which a device uses if it is more accurate than the rule's response for its prior.
+Collector and adversary know every person's prior, because each device declares one, and one fixed rule derives the
+device's channel from it. So the campaign does not hold a channel for every person: everyone with a declaration derives
+the channel and its certificate. The campaign holds the rule's response for the uniform prior, or a plain LDP channel at
+its level; a device uses the latter if it is more accurate than the rule's response for its prior.
 
-The rule: personal. How a prior is declared: report.
+The rule: personal. The declaration: report.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from protocol.notions.notion import Certificate, Notion, certify, require_level
 from protocol.notions.pairwise import Ldp
 
 MOST_OUTPUTS = 4
-"""A channel that is offered has at most this many times as many outputs as inputs: each device weighs every cell."""
+"""Maximum ratio of outputs to inputs of an offered channel, because each device compares every cell."""
 
 
 @dataclass(frozen=True)
 class OwnPrior(Notion):
-    """LIP at ``level`` for every person under the prior that their device declares.
+    """LIP at ``level`` for every person, under the prior that the person's device declares.
 
     Attributes:
         size: k, the number of values of every declared prior.
@@ -52,7 +52,7 @@ class OwnPrior(Notion):
 
     @property
     def uniform(self) -> tuple[int, ...]:
-        """The prior that the campaign's own channel is for."""
+        """The prior of the campaign's own channel."""
         return (1,) * self.size
 
     @cached_property
@@ -64,7 +64,7 @@ class OwnPrior(Notion):
         """Return the channel of a person who declares ``prior``.
 
         Args:
-            campaigns: the campaign's channel; ``response`` where not given.
+            campaigns: the campaign's channel; by default ``response``.
             level: personal level below the campaign's, in nanonats; the offered channel does not keep it. 0 for the
                 campaign's.
         """
@@ -73,7 +73,7 @@ class OwnPrior(Notion):
         return personal.own_channel(tuple(prior), self.level, campaigns)
 
     def certificate_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Certificate:
-        """The certificate of that channel, under that prior and at that level.
+        """Return the certificate of that channel, under that prior and at that level.
 
         Raises:
             Uncertified

@@ -1,7 +1,7 @@
-"""Notions that bound what two inputs may differ by: ln Q(y|x) - ln Q(y|x') <= E[x][x'] for all y.
+"""Notions that bound the difference of two inputs: ln Q(y|x) - ln Q(y|x') <= E[x][x'] for all y.
 
-One audit serves them all. A notion names its classes of inputs, and a bound for each pair of classes
-that it protects from each other; the worst ratio over a pair of classes is the channel's to find.
+One audit serves all of them. A notion names its classes of inputs, and a bound for each pair of classes that it
+protects from each other; the channel finds the worst ratio over a pair of classes.
 
     ldp         one bound for all pairs
     high-low    sensitive inputs against every input                    (Acharya et al. 2020, Def. 3)
@@ -32,7 +32,7 @@ MAX_MATRIX = 256
 
 @dataclass(frozen=True)
 class Pairwise(Notion):
-    """A bound for each ordered pair of inputs, by classes of inputs that are bounded alike."""
+    """A bound for each ordered pair of inputs, given by classes of inputs with equal bounds."""
 
     level: int
 
@@ -46,7 +46,7 @@ class Pairwise(Notion):
 
     @abstractmethod
     def bounds(self) -> Iterator[tuple[int, int, int]]:
-        """(class of x, class of x', level) for every pair of classes whose level is finite."""
+        """(class of x, class of x', level) for every pair of classes with a finite level."""
 
     def audit_steps(self, channel: Channel) -> int:
         classes = self.classes or [range(channel.inputs)]
@@ -55,9 +55,9 @@ class Pairwise(Notion):
         return 2 * sum(map(len, classes)) + pairs
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Whether every pair keeps its bound, the largest level of a pair, and the pair nearest to its bound.
+        """Return whether every pair keeps its bound, the largest level of a pair, and the pair nearest to its bound.
 
-        The first pair found above its bound ends the audit and is reported.
+        The audit ends at the first pair above its bound and reports it.
         """
         apart = [channel.apart(members) for members in self.classes or [range(channel.inputs)]]
         worst = witness = None
@@ -186,7 +186,7 @@ class Block(Pairwise):
 
     @classmethod
     def over(cls, level: int, blocks: Sequence[int]) -> Block:
-        """The notion for a block number per input; blocks are renumbered by first appearance."""
+        """Return the notion for a block number per input; blocks are renumbered by first appearance."""
         return cls(level, runs_of(blocks))
 
     @property
@@ -215,8 +215,8 @@ class Matrix(Pairwise):
     """E-LDP for an explicit matrix of levels, for small domains   (Acharya et al. 2020, Def. 2).
 
     Attributes:
-        levels: k x k nanonats, ``UNBOUNDED`` where there is no bound; the diagonal is not looked at and 0.
-            ``level`` is the largest finite entry.
+        levels: k x k nanonats, ``UNBOUNDED`` for a pair without a bound; the diagonal is 0 and not used. ``level`` is
+            the largest finite entry.
     """
 
     levels: tuple[tuple[int, ...], ...]
@@ -226,7 +226,7 @@ class Matrix(Pairwise):
         super().__post_init__()
         size = len(self.levels)
         if not 2 <= size <= MAX_MATRIX:
-            raise NotionError(f"a matrix of levels speaks of 2 to {MAX_MATRIX} values, not {size}")
+            raise NotionError(f"a matrix of levels has 2 to {MAX_MATRIX} rows, not {size}")
         for x, row in enumerate(self.levels):
             if len(row) != size:
                 raise NotionError(f"row {x} of the levels has {len(row)} entries, not {size}")

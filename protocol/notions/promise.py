@@ -1,9 +1,9 @@
-"""The promise of a notion to a person: its kind, its bounds as exact decimals rounded up, and what it does not cover.
+"""The promise of a notion to a person: its kind, its bounds as exact decimals rounded up, and its limits.
 
-Every face renders this one object: the device's terms, the app in each language, the desk's audit and the HTML page. No
-bound is computed or rounded anywhere else.
+The device's terms, the app in each language, the desk's audit and the HTML page all render this object. No other module
+computes or rounds a bound.
 
-The wording: sentences. What a certificate proves: notion.
+The wording: sentences. The certificate: notion.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from protocol.notions.transcript import TranscriptPrior
 
 @dataclass(frozen=True)
 class Promise:
-    """What a notion promises a person. Factors are ``exact.factor_above`` of a level: never below e^level.
+    """The promise of a notion to a person. Factors are ``exact.factor_above`` of a level: never below e^level.
 
     Attributes:
-        kind: the notion's name; "classes" until the person has named theirs.
+        kind: the notion's name; "classes" until the person has named a class.
         factor: of the declared level.
-        least: of the best protected pair of answers, where pairs are protected in measures of their own.
-        overall: of any two answers whatever anybody expects, where that is more than ``factor`` or is bounded beside
-            an expectation; None where ``factor`` says it or where nothing bounds it (``unbounded``).
-        unbounded: whether some answers can be distinguished with certainty.
-        sensitive: of high-low, the number of sensitive answers.
-        people, ball: of LIP over a ball of priors: of 100 people, how many may answer otherwise, exactly; the factor
-            then.
-        of_class: whether the person named a class, openly.
+        least: of the best protected pair of answers, if pairs have different bounds; else None.
+        overall: of any two answers under every expectation, if it exceeds ``factor`` or is bounded beside an
+            expectation; None if ``factor`` already says it or if nothing bounds it (``unbounded``).
+        unbounded: True if some answers can be distinguished with certainty.
+        sensitive: for high-low, the number of sensitive answers.
+        people, ball: for LIP over a ball of priors, the exact number of 100 people who may answer differently, and the
+            factor in that case.
+        of_class: True if the person named a class, which is public.
     """
 
     kind: str
@@ -52,11 +52,11 @@ class Promise:
 
     @classmethod
     def of(cls, notion: Notion, certificate: Certificate, place: int | None = None) -> Promise:
-        """The promise of a certified notion.
+        """Return the promise of a certified notion.
 
         Args:
-            certificate: of the channel that the person's answers are drawn from.
-            place: of their class, where there are classes and they have named it.
+            certificate: of the channel of the person's answers.
+            place: position of the person's class; None if the person has not named one.
         """
         factor = exact.factor_above(notion.level)
         if isinstance(notion, Classes):
@@ -89,7 +89,7 @@ class Promise:
         )
 
     def text(self, language: str = "en") -> str:
-        """Return the promise in words, as people read it.
+        """Return the promise as text for people.
 
         Args:
             language: one of ``MARKS``.
@@ -104,7 +104,7 @@ class Promise:
         return " ".join(made)
 
     def _keys(self) -> Iterator[str]:
-        """The sentences that make it up, in order."""
+        """Return the keys of its sentences, in order."""
         if self.of_class:
             yield "class"
         yield self.kind
@@ -117,13 +117,13 @@ class Promise:
             yield f"{beside}.less" if f"{beside}.less" in SENTENCES["en"] else "everybody"
 
     def _numbers(self) -> Iterator[tuple[str, Fraction]]:
-        """The numbers of its sentences, by name."""
+        """Return the numbers in its sentences, by name."""
         for name in ("factor", "least", "overall", "people", "ball"):
             number = getattr(self, name)
             if number is not None:
                 yield name, number
 
     def as_json(self) -> dict[str, object]:
-        """By name, for a script; numbers are decimals in text, since they are exact."""
+        """Return the promise by name, for scripts; numbers are decimals in text, because they are exact."""
         numbers = {name: exact.written(number, group="") for name, number in self._numbers()}
         return {"kind": self.kind, **numbers, "unbounded": self.unbounded}

@@ -1,9 +1,9 @@
 """The sentences of privacy promises, in every language; no other module contains such texts.
 
-A key is a notion's name, or that name with what holds beside it. Each text says its bounds with "at most" and "as
-likely as". A pair of texts is for one and for several; ``count`` chooses.
+A key is a notion's name, or that name with an additional condition. Each text states its bounds with "at most" and "as
+likely as". A pair of texts is the singular and the plural; ``count`` chooses.
 
-Which sentences a promise consists of, and the numbers in them: promise.
+The choice of sentences and their numbers: promise.
 """
 
 from __future__ import annotations

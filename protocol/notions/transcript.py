@@ -1,18 +1,18 @@
 """Local information privacy with transcripts: each report's channel is derived from the device's earlier reports.
 
-A device's reports in a campaign are public, so everybody can compute an observer's posterior. The next channel is the
-rule's for that posterior, in exact integers. Then each report moves the belief in a value by at most the level, and t
-reports by at most t times the level:
+A device's reports in a campaign are public, so everyone can compute an observer's posterior. The rule derives the next
+channel from that posterior, in exact integers. Then each report changes the belief in a value by at most the level, and
+t reports change it by at most t times the level:
 
     P(x | y_1 .. y_t) / P(x) = product over s of P(x | y_1 .. y_s) / P(x | y_1 .. y_(s-1))
 
-Channels that are each designed for the first prior do not add up like this. Nothing is rounded on the way, so there is
-no error to carry: the posterior's weights are integers that grow with the reports.
+Levels of channels that are all derived from the first prior do not add up like this. Nothing is rounded, so no error
+accumulates: the posterior's weights are integers that grow with the reports.
 
-The person's value may change. With a drift, the observer expects that before each period it is drawn anew from the
-start prior with that probability, and otherwise stays; the promise then holds for all the values of all periods.
+The person's value may change. With a drift, the observer expects that before each period the value is drawn anew from
+the start prior with that probability, and otherwise stays; the promise then holds for the values of all periods.
 
-The rule, the posterior and the drift: personal. Which reports came before: the device, and the study.
+The rule, the posterior and the drift: personal. The earlier reports: the device and the study.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from protocol.notions.information import MAX_PRIOR_WEIGHT, Information
 from protocol.notions.notion import Certificate, Notion
 
 MAX_TRANSCRIPT = 64
-"""The most periods of a campaign with transcripts: the posterior's weights grow by up to 17 bytes in each."""
+"""Maximum number of periods with transcripts: the posterior's weights grow by up to 17 bytes in each period."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TranscriptPrior(Notion):
     adds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        Information(self.level, self.prior)  # whatever makes a prior and a level there makes one here
+        Information(self.level, self.prior)  # the limits of the prior and the level are the same there
         size = len(self.prior)
         if size > personal.MAX_DECLARED_VALUES:
             raise NotionError(f"a transcript is of 2 to {personal.MAX_DECLARED_VALUES} values, not {size}")
@@ -81,11 +81,11 @@ class TranscriptPrior(Notion):
         return prior
 
     def channel_of(self, prior: Sequence[int]) -> RandomizedResponse:
-        """The channel of a report before which an observer expects ``prior``."""
+        """Return the channel of a report, if an observer expects ``prior`` before it."""
         return personal.lip_response(prior, self.level)
 
     def certificate_of(self, prior: Sequence[int]) -> Certificate:
-        """The certificate of that channel, under that prior, whose weights may be larger than a notion's.
+        """Return the certificate of that channel, under that prior, whose weights may be larger than a notion's.
 
         Raises:
             Uncertified

@@ -1,9 +1,10 @@
 """Certificates of campaigns with views, computed from the integers of all views (SPEC 6.12).
 
-A device has one view for the campaign's life, whatever it answers, so its channel is Q_j of the coarsened
-answer, and the level of two answers is the largest, over the views, of the level of what they become. Each view is
-certified alone, under the campaign's notion said of the view's own inputs; equal ones once, in one budget of steps.
-Where people have classes, the certificate of a view holds one for each class.
+A device has one view for the campaign's lifetime, independent of its answers. So its channel is Q_j of the coarsened
+answer, and the level of two answers is the largest level, over the views, of the two coarsened answers. Each view is
+certified alone, under the campaign's notion coarsened to the view's inputs. Equal pairs of channel and notion are
+certified once, and all views share one limit of steps. With classes of people, the certificate of a view holds one for
+each class.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     Raises:
         CampaignError: the notion does not carry views.
         NotionError: it would bound no two inputs of a view.
-        Uncertified: a channel does not keep what is declared of its inputs, by however little; or to find out would
-            take more than an audit may.
+        Uncertified: a channel does not keep its bounds, by however little, or its audit is too large.
     """
     if not is_plain(views) and not notion.carries_views:
         raise CampaignError(
@@ -65,7 +65,7 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
     """Return a campaign's certificate from those of its views: the largest levels, and the view nearest to its bound.
 
     Args:
-        notion: of the campaign; where it is one of classes, ``classes`` has the worst of each class over all views.
+        notion: of the campaign; with classes, ``classes`` of the result holds the worst of each class over all views.
     """
     if len(found) == 1:
         return found[0]

@@ -3,7 +3,7 @@
 A map is public and deterministic, and it works on one input at a time. The domain is passed in and never
 enumerated, because it may have too many inputs.
 
-A new map is added to ``MAPS``. Which device has which view: choice.
+Add a new map to ``MAPS``. The choice of a device's view: choice.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ class Map(ABC):
 
     @abstractmethod
     def input(self, domain: Domain, x: int) -> int:
-        """The view's input for input ``x`` of the domain."""
+        """Return the view's input for input ``x`` of the domain."""
 
     def first(self, domain: Domain, z: int) -> int:
-        """The first input of the domain whose input of the view is ``z``."""
+        """Return the first input of the domain that is mapped to ``z``."""
         return next(x for x in range(domain.size) if self.input(domain, x) == z)
 
     @abstractmethod
     def label(self, domain: Domain, z: int) -> str:
-        """The name of the view's input ``z``, for people."""
+        """Return the label of the view's input ``z``."""
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """The wire form (SPEC 7.3)."""
+        """Return the wire form (SPEC 7.3)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Identity(Map):
 
 @dataclass(frozen=True)
 class Coarse(Map):
-    """Groups of neighbours: squares of cells of a grid, or runs of a list; those at the border may be smaller.
+    """Groups of neighbours: squares of grid cells, or stretches of a list; groups at the border may be smaller.
 
     Attributes:
         factor: cells on each side of a square, or values in a stretch.
@@ -155,7 +155,7 @@ class Districts(Map):
 
     Attributes:
         runs: (district, length) pairs in input order; districts numbered from 0 in order of first appearance.
-        names: of the districts, by number; empty where they have none.
+        names: of the districts, by number; empty for none.
     """
 
     runs: Runs
@@ -229,11 +229,11 @@ class Questions(Map):
         found = math.prod(question.size for question in self.asked(domain))
         if found > MAX_VALUES:
             names = " and ".join(repr(question.name) for question in self.asked(domain))
-            raise CampaignError(f"questions {names} have {found} pairs of answers, a view at most {MAX_VALUES}")
+            raise CampaignError(f"questions {names} have {found} pairs of answers; a view has at most {MAX_VALUES}")
         return found
 
     def asked(self, domain: Domain) -> tuple[FormQuestion, ...]:
-        """The questions that the view asks.
+        """Return the questions that the view asks.
 
         Raises:
             CampaignError: the domain has no such questions.
@@ -258,7 +258,7 @@ class Questions(Map):
         return form.join([asked.get(place, 0) for place in range(len(form.questions))])
 
     def split(self, domain: Domain, z: int) -> tuple[int, ...]:
-        """The input of each asked question in the view's input ``z``."""
+        """Return the input of each asked question in the view's input ``z``."""
         *_, last = self.asked(domain)
         return (z,) if len(self.places) == 1 else divmod(z, last.size)
 

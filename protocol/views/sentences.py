@@ -1,6 +1,6 @@
 """The sentences that explain a device's view, in every language; no other module contains such texts.
 
-Each text is about one device, since a person reads it about their own device. Promises: notions.sentences.
+Each text speaks of one device, because a person reads it about their own device. Promises: notions.sentences.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ SENTENCES: dict[str, dict[str, str]] = {
 
 
 def asked(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
-    """Return a sentence on what a device with this map is asked for; of several views, also how that was decided.
+    """Return a sentence on the question that a device with this map is asked; with several views, also on its choice.
 
     Args:
         domain: of the campaign.
-        views: how many the campaign has.
+        views: number of the campaign's views.
         language: one of ``MARKS``.
     """
     place = isinstance(domain, Grid)

@@ -1,9 +1,9 @@
 """Views: the coarsenings of the answer that a campaign asks for, each with its channel (SPEC 7.3).
 
-Every campaign has views. A plain campaign has one, of the answer as it is, and is written as its channel
-alone; so there is one way through the code for all campaigns.
+Every campaign has views, so one path through the code serves all campaigns. A plain campaign has one view, of the
+answer as it is, and its wire form is its channel alone.
 
-Which device has which view: choice. What a view's channel proves: certificate.
+The choice of a device's view: choice. The certificate of a view's channel: certificate.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from protocol.views.maps import Identity, Map, Questions
 
 MAX_VIEWS = 4096
 MAX_WEIGHT = 2**32
-"""The most that the weights of all views sum to; so the share of keys of a view is its weight's, to 2^-32 of it."""
+"""Maximum sum of all weights, so that a view's share of the keys is its weight's share, up to a relative 2^-32."""
 
 _NAME = "views"
-"""What the wire form of views begins with, where a channel's begins with its family."""
+"""The first element of the wire form of views; that of a channel is its family."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class View:
     Attributes:
         weight: share of the devices, over the sum of all views' weights.
         map: from the answer's input to the input of the channel.
-        channel: the law of the outputs.
+        channel: from that input to the output.
     """
 
     weight: int
@@ -43,7 +43,7 @@ class View:
 
 
 def plain_views(channel: Channel) -> tuple[View, ...]:
-    """The views of a plain campaign: every device answers through ``channel``, and nothing is coarsened."""
+    """Return the views of a plain campaign: one view, without coarsening."""
     return (View(1, Identity(), channel),)
 
 
@@ -53,7 +53,7 @@ def is_plain(views: Sequence[View]) -> bool:
 
 
 def require_views(views: Sequence[View]) -> None:
-    """Refuse views that are not canonical. Whether they fit a domain is not checked.
+    """Refuse views that are not canonical; ``require_inputs`` checks that they fit a domain.
 
     Raises:
         ViewError
@@ -103,8 +103,8 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
 
 
 def channel_places(views: Sequence[View]) -> list[int]:
-    """The place of each view's channel among the different ones, in the order in which the views first have them."""
-    # Thousands of views share a few channels, and a large channel takes long to compare: each object is looked at once.
+    """Return the position of each view's channel among the different channels, in order of first appearance."""
+    # Thousands of views share a few channels, and comparing large channels is slow: each object is compared once.
     objects = {id(view.channel): view.channel for view in views}
     places = {channel: place for place, channel in enumerate(dict.fromkeys(objects.values()))}
     of_object = {one: places[channel] for one, channel in objects.items()}
@@ -112,7 +112,7 @@ def channel_places(views: Sequence[View]) -> list[int]:
 
 
 def encode(views: Sequence[View]) -> codec.Value:
-    """The wire form: of a plain campaign its channel's (SPEC 5), else that of SPEC 7.3."""
+    """Return the wire form: of a plain campaign that of its channel (SPEC 5), else that of SPEC 7.3."""
     if is_plain(views):
         return views[0].channel.encode()
     places = channel_places(views)
@@ -125,10 +125,10 @@ def encode(views: Sequence[View]) -> codec.Value:
 
 
 def decode(value: codec.Value) -> tuple[View, ...]:
-    """The views of a wire form.
+    """Return the views of a wire form.
 
     Raises:
-        ChannelError: a channel that is not one.
+        ChannelError: an invalid channel.
         ViewError: anything else.
     """
     if not (isinstance(value, list) and value and value[0] == _NAME):
@@ -143,7 +143,7 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     if not set(places) <= set(range(len(laws))):
         raise ViewError(f"a view's channel is one of the {len(laws)} that are listed, by number from 0")
     if list(dict.fromkeys(places)) != list(range(len(laws))):
-        raise ViewError("the channels of views are each used, and listed in the order in which views first have them")
+        raise ViewError("every listed channel is used by a view; they are in order of first appearance in the views")
     different = [channels.decode(law) for law in laws]
     if len(set(different)) < len(different):
         raise ViewError("a channel of several views is listed once")
@@ -152,5 +152,5 @@ def decode(value: codec.Value) -> tuple[View, ...]:
         for (weight, made, _), place in zip(rows, places, strict=True)
     )
     if is_plain(views):
-        raise ViewError("one view of the answer as it is is written as its channel alone")
+        raise ViewError("a single view without coarsening is written as its channel alone")
     return views

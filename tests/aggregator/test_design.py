@@ -184,7 +184,7 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
         ('[study]\naddress = ["https://a", "https://a"]', "listed twice"),
         ('[study]\nnotice = "example"', "a link begins with https://"),
         ('[study]\ncontact = "a\u200bb"', "the contact has"),
-        ('[text.de]\ntitle = "T"\nquestion = "Q"', "says which language"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"', "names the language"),
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a", "b", "c"]', "[text.de] values has 'a' twice"),

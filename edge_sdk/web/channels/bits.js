@@ -21,7 +21,7 @@ export class Bits extends Channel {
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
       throw new ChannelError(`each of ${classes} classes has two probabilities`);
-    if (own.some((a, c) => a <= other[c])) throw new ChannelError("the own bit is 1 more often than another: b < a");
+    if (own.some((a, c) => a <= other[c])) throw new ChannelError("the true input's bit is 1 more often than another bit: b < a");
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
       throw new ChannelError("classes of equal probabilities are one class");
     this.own = own.map(BigInt);

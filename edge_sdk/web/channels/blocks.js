@@ -91,7 +91,7 @@ export class Blocks extends Channel {
         throw new ChannelError(`a block has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
       if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block is open");
     });
-    if (cover && inner[0] instanceof Graded) throw new ChannelError("nobody hides in a graded channel");
+    if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs cannot hide in a graded channel");
     if (cover && members.length !== 2) throw new ChannelError("open inputs hide only where there is one block");
     this.hidden = cover * BigInt(inner[0].outputs);
     if (this.hidden >= ONE) throw new ChannelError("open inputs hide with a probability below 1");

@@ -29,7 +29,7 @@ export class Classes extends Notion {
   /** @param {any[]} wire @param {Notion[]} notions of the classes, in their order */
   constructor(wire, notions) {
     const sizes = new Set(notions.map(({ inputs }) => inputs).filter((inputs) => inputs !== null));
-    if (sizes.size > 1) throw new NotionError("the notions of all classes speak of the same values");
+    if (sizes.size > 1) throw new NotionError("the notions of all classes have the same number of values");
     const [size] = sizes;
     super(wire, levelOf(notions), size === undefined ? null : size * notions.length);
     this.notions = notions;
@@ -46,7 +46,7 @@ export class Classes extends Notion {
       channel.runs.length !== count ||
       channel.runs.some(([block, length], i) => block !== i + 1 || length !== size)
     )
-      throw new Uncertified(`${count} classes have a channel of as many blocks, in order, alike in size`);
+      throw new Uncertified(`${count} classes have a channel of ${count} blocks of equal size, in order`);
     return channel.inner.map((inner, c) => [inner, this.notions[c]]);
   }
 

@@ -47,7 +47,7 @@ export class Geo extends Notion {
     const [down, across] = [axisFrom(parts[3]), axisFrom(parts[4])];
     const points = down.length * across.length;
     if (points < 2 || points > MOST_POINTS)
-      throw new NotionError(`geo speaks of 2 to ${MOST_POINTS} points, not ${points}`);
+      throw new NotionError(`geo has 2 to ${MOST_POINTS} points, not ${points}`);
     const shared = [down, across].reduce(
       (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
       unit,

@@ -12,7 +12,7 @@ import { ldp } from "./pairwise.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {import("./notion.js").Certificate} Certificate */
-/** @typedef {{prior: number[], level: bigint}} Declared a prior, and a level of one's own, 0n for the campaign's */
+/** @typedef {{prior: number[], level: bigint}} Declared a prior, and a personal level, 0n for the campaign's */
 
 const ONE = 1n << 96n;
 const MOST_OWN = 256;
@@ -129,7 +129,7 @@ export function declaredFrom(wire) {
   if (Array.isArray(wire) && Array.isArray(wire[0])) {
     const parts = array(wire, "a declared prior with a level", ReportError, 2);
     weights = parts[0];
-    level = BigInt(integer(parts[1], "a level of one's own", ReportError, 10 ** 6, 2 * 10 ** 10));
+    level = BigInt(integer(parts[1], "a personal level", ReportError, 10 ** 6, 2 * 10 ** 10));
   }
   const prior = integers(weights, "a weight of a declared prior", ReportError, 1, 2 ** 20);
   requireDeclared(prior);
@@ -171,7 +171,7 @@ export class OwnPrior extends Notion {
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`this campaign's priors have ${this.size} values`);
-    if (level >= this.level) throw new ReportError("a level of one's own is below the campaign's");
+    if (level >= this.level) throw new ReportError("a personal level is below the campaign's");
   }
 
   /** The channel of whoever declares this. @param {Declared} declared @param {Channel} campaigns @returns {Channel} */

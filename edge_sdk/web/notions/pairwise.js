@@ -99,7 +99,7 @@ export function pairwise(wire) {
     array(row, "a row of levels", NotionError).map((one) => big(one, "a level", NotionError, -1, MAX_LEVEL)),
   );
   const size = rows.length;
-  if (size < 2 || size > 256) throw new NotionError(`a matrix of levels speaks of 2 to 256 values, not ${size}`);
+  if (size < 2 || size > 256) throw new NotionError(`a matrix of levels has 2 to 256 rows, not ${size}`);
   if (rows.some((row, x) => row.length !== size || row[x] !== 0n))
     throw new NotionError("a matrix of levels is square, and its diagonal 0");
   if (largest(rows.flat()) !== level) throw new NotionError("the declared level is the largest entry of the matrix");

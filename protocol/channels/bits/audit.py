@@ -33,7 +33,7 @@ class BitsStructure(Structure):
         return kinds
 
     def _chances(self, x: int) -> tuple[int, int]:
-        """a and b of an input."""
+        """Return a and b of an input."""
         number = self.channel.class_of[x]
         return self.channel.own[number], self.channel.other[number]
 
@@ -79,10 +79,10 @@ class BitsStructure(Structure):
         return 4 * self.channel.inputs + 24 * len(self.channel.own) ** 2
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        # As in Bits.loss_against_prior: one bit alone set, or alone not set, the rarest input's of a class.
+        # As in Bits.loss_against_prior: only one bit set, or only one not set, that of the rarest input of a class.
         if len(self.channel.own) > MOST_CLASSES:
             raise TooLarge(f"a bits channel of more than {MOST_CLASSES} classes is too large: the sums grow with each")
-        told = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
+        having = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         masses = [0] * len(missing)
         rarest = [-1] * len(missing)
@@ -93,13 +93,13 @@ class BitsStructure(Structure):
         for number, x in enumerate(rarest):
             only, others = self.channel.only(x), list(masses)
             others[number] -= prior[x]
-            own = told[number]
+            own = having[number]
             if own is None:  # no other input has this bit
                 yield OutputClass(only, 1, ((1, prior[x]), (0, sum(others))))
                 continue
             yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
-            if all(ratio is not None for ratio in told):
-                rest = [(ratio, mass) for ratio, mass in zip(told, others, strict=True) if ratio is not None]
+            if all(ratio is not None for ratio in having):
+                rest = [(ratio, mass) for ratio, mass in zip(having, others, strict=True) if ratio is not None]
                 yield _relative(self.channel.outputs - 1 - only, [(missing[number], prior[x]), *rest])
 
     def fits(self, x: int) -> tuple[int, int, int]:
@@ -110,8 +110,8 @@ class BitsStructure(Structure):
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if len(self.channel.own) > MOST_CLASSES:
-            raise TooLarge("a bits channel of so many classes is too large: the exact sums grow with each")
-        # x is believed most where its bit is 1 and all others are 0: P(x) a / b beside P(x') (1 - a') / (1 - b').
+            raise TooLarge("this bits channel has too many classes: the exact sums grow with each")
+        # The posterior of x is largest if only its bit is 1: P(x) a / b beside P(x') (1 - a') / (1 - b').
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         masses = [0] * len(missing)
         for mass, number in zip(prior, self.channel.class_of, strict=True):
@@ -121,7 +121,7 @@ class BitsStructure(Structure):
         for x in inputs:
             a, b = self._chances(x)
             if not b:
-                return 1, 1  # nobody else has this bit
+                return 1, 1  # no other input has this bit
             mine = prior[x] * Fraction(a, b)
             best = max(best, mine / (mine + rest - prior[x] * missing[self.channel.class_of[x]]))
         return best.numerator, best.denominator

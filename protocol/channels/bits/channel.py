@@ -42,8 +42,7 @@ class Bits(Channel):
 
     Attributes:
         own: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
-        other: for each class, 2^32 times b: the probability that the bit of an input that is not the true one is 1. 0
-            <= b < a <= 1.
+        other: for each class, 2^32 times b: the probability that the bit of any other input is 1; 0 <= b < a <= 1.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance, no two of
             them alike.
         class_of: the class of each input.
@@ -67,7 +66,7 @@ class Bits(Channel):
         if len(self.own) != classes or len(self.other) != classes:
             raise ChannelError(f"a bits channel of {classes} classes has as many probabilities of either kind")
         if any(not 0 <= b < a <= S for a, b in zip(self.own, self.other, strict=True)):
-            raise ChannelError("the own bit is 1 more often than another: 0 <= b < a <= 2^32")
+            raise ChannelError("the true input's bit is 1 more often than another bit: 0 <= b < a <= 2^32")
         if len(set(zip(self.own, self.other, strict=True))) != classes:
             raise ChannelError("classes of equal probabilities are one class")
         class_of = array("L")
@@ -78,7 +77,7 @@ class Bits(Channel):
 
     @classmethod
     def over(cls, chances: Iterable[tuple[int, int]]) -> Bits:
-        """The channel for an (a, b) per input, both times 2^32."""
+        """Return the channel for an (a, b) per input, both times 2^32."""
         numbers: dict[tuple[int, int], int] = {}
         classes = [numbers.setdefault(pair, len(numbers)) for pair in chances]
         return cls(tuple(a for a, _ in numbers), tuple(b for _, b in numbers), runs_of(classes))
@@ -123,18 +122,18 @@ class Bits(Channel):
         hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
         place = self.inputs - 1 - x
         word = int(hidden, 2)
-        told = int(draws[x] < self.own[self.class_of[x]])
-        return word ^ (((word >> place & 1) ^ told) << place)
+        bit = int(draws[x] < self.own[self.class_of[x]])
+        return word ^ (((word >> place & 1) ^ bit) << place)
 
     @cached_property
-    def _telling(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _ranks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0."""
         pairs = list(zip(self.own, self.other, strict=True))
         # (a/b) and ((1-b)/(1-a)) grow as b/a and (1-a)/(1-b) fall, and those are never a division by zero.
         return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
-        by_one, by_zero = self._telling
+        by_one, by_zero = self._ranks
         loud = best_two(inputs, lambda x: by_one[self.class_of[x]])
         quiet = best_two(inputs, lambda x: by_zero[self.class_of[x]])
         return sorted({*loud, *quiet})
@@ -145,7 +144,7 @@ class Bits(Channel):
         return 4 * self.inputs + 6 * len(self.own) ** 2
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        by_one, by_zero = self._telling
+        by_one, by_zero = self._ranks
         # The best two of each side: where both sides' best is the same input, the second best of one is next.
         loud = best_two(first, lambda x: by_one[self.class_of[x]])
         quiet = best_two(second, lambda x: by_zero[self.class_of[x]])
@@ -233,7 +232,7 @@ def _places(keys: Sequence[Fraction]) -> tuple[int, ...]:
 
 
 def _weighted_sum(masses: Sequence[int], ratios: Sequence[Fraction]) -> tuple[int, int]:
-    """The sum of masses times ratios, as numerator and denominator, added in pairs so that short numbers meet short."""
+    """Return the sum of masses times ratios, as numerator and denominator; added in pairs of similar length."""
     parts = [(mass * ratio.numerator, ratio.denominator) for mass, ratio in zip(masses, ratios, strict=True)]
     while len(parts) > 1:
         odd = parts[len(parts) // 2 * 2 :]

@@ -142,7 +142,7 @@ class Blocks(Channel):
             if inner.inputs == 1 and not self.cover:
                 raise ChannelError("a value alone in its block has nothing to hide among: it is open")
         if self.cover and isinstance(self.channels[0], GradedProjective):
-            raise ChannelError("nobody hides in a graded channel")
+            raise ChannelError("open inputs cannot hide in a graded channel")
         if self.cover and len(members) != 2:
             raise ChannelError("open inputs can hide only where there is exactly one block")
         hidden = self.cover * self.channels[0].outputs
@@ -165,10 +165,10 @@ class Blocks(Channel):
 
     @classmethod
     def over(cls, cover: int, blocks: Sequence[int], build: Callable[[int], Channel]) -> Blocks:
-        """The channel for a block number per input, 0 for open; blocks are renumbered by first appearance.
+        """Return the channel for a block number per input, 0 for open; blocks are renumbered by first appearance.
 
         Args:
-            build: makes the inner channel of a block of that many inputs.
+            build: makes the inner channel for a number of inputs.
         """
         found = runs_of(blocks, known=OPEN + 1)
         sizes = [0] * (1 + max((block for block, _ in found), default=OPEN))
@@ -202,10 +202,10 @@ class Blocks(Channel):
         block = self.block_of[x] or 1
         inner = self.channels[block - 1]
         place = (self.place_of[x], 0)[is_open]
-        told = self.offsets[block] + inner.sample(place, rand[COVER_BYTES : COVER_BYTES + inner.rand_bytes])
+        within = self.offsets[block] + inner.sample(place, rand[COVER_BYTES : COVER_BYTES + inner.rand_bytes])
         hiding = draw // max(self.cover, 1)
         own_or_hidden = (self.offsets[OPEN] + self.place_of[x], hiding)[draw < self.hidden]
-        return (told, own_or_hidden)[is_open]
+        return (within, own_or_hidden)[is_open]
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
         found: list[int] = []
@@ -259,7 +259,7 @@ class Blocks(Channel):
         return dict(found)
 
     def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
-        """The worst ratio of inputs of one block each; None where both hold one and the same input alone."""
+        """Return the worst ratio of inputs of one block each; None if both hold only the same single input."""
         if block == OPEN:  # only this input gives its output
             pair = different(first, second)
             return pair and Loss(1, 0, *pair, self.offsets[OPEN] + self.place_of[pair[0]])
@@ -302,7 +302,7 @@ class Blocks(Channel):
 
 
 def largest_weight(inner: Channel) -> int:
-    """2^128 times the largest probability with which any input of ``inner`` gives any output."""
+    """Return 2^128 times the largest probability with which any input of ``inner`` gives any output."""
     return _weight(inner, *_likeliest(inner, range(inner.inputs)))
 
 

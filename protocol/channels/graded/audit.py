@@ -54,9 +54,9 @@ class GradedStructure(Structure):
         self.require_steps(self.channel.prior_steps, "its outputs are too many")
         of_class = [channel.masses_of(prior, number) for number in range(len(channel.outside))]
         whole = [sum(map(prior.__getitem__, members)) for members in channel.members]
-        for y, told in enumerate(zip(*of_class, strict=True)):
+        for y, parts in enumerate(zip(*of_class, strict=True)):
             masses: dict[int, int] = {}
-            for number, mass in enumerate(told):
+            for number, mass in enumerate(parts):
                 for weight, part in ((channel.inside[number], mass), (channel.outside[number], whole[number] - mass)):
                     if part:
                         masses[weight] = masses.get(weight, 0) + part
@@ -74,9 +74,9 @@ class GradedStructure(Structure):
             without = [of(outside, marginal) for marginal in marginals]
             gained = [of(inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
             base = sum(without)
-            told = self.channel.geometry.masses(gained)  # orthogonality is symmetric
+            raised = self.channel.geometry.masses(gained)  # orthogonality is symmetric
             for x in members:
-                found[x] = base + told[x]
+                found[x] = base + raised[x]
         return found
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:

@@ -6,8 +6,8 @@ of the input: values that need less protection have a larger contrast. With f = 
 
     Q(y|x) = e^c_x / (K g_x)  in S_x,   1 / (K g_x)  elsewhere,   g_x = f e^c_x + 1 - f
 
-As all S_x have one size, a larger weight inside means a smaller one outside. So the worst output for a pair, x being
-the more likely input, is in S_x and not in S_x', for all classes, and the level of the pair is
+All S_x have one size, so a larger weight inside means a smaller one outside. So for all classes, the worst output for a
+pair, with x the more likely input, is in S_x and not in S_x'. The level of the pair is
 
     ln (inside_x / outside_x') = c_x + ln g_x' - ln g_x
 
@@ -47,10 +47,10 @@ class GradedProjective(Channel):
     Attributes:
         order, dimension: q and t of the geometry.
         outside: for each class, the weight of an output that is not orthogonal to the input; positive, below the inside
-            weight, and equal to 2^128 modulo cs; no two alike.
-        runs: (class, length) pairs in input order; two classes at least, numbered from 0 in order of first appearance.
+            weight, and equal to 2^128 modulo cs; no two equal.
+        runs: (class, length) pairs in input order; at least two classes, numbered from 0 in order of first appearance.
         inside: for each class, the weight of an output that is orthogonal to the input.
-        geometry: the points that inputs and outputs are.
+        geometry: inputs and outputs are its points.
         class_of: the class of each input.
     """
 
@@ -94,7 +94,7 @@ class GradedProjective(Channel):
 
     @classmethod
     def over(cls, order: int, dimension: int, outside: Iterable[int]) -> GradedProjective:
-        """The channel for an outside weight per input."""
+        """Return the channel for an outside weight per input."""
         numbers: dict[int, int] = {}
         classes = [numbers.setdefault(weight, len(numbers)) for weight in outside]
         return cls(order, dimension, tuple(numbers), runs_of(classes))
@@ -132,7 +132,7 @@ class GradedProjective(Channel):
                 ratio = Fraction(self.inside[self.class_of[x]], self._outside_of(other))
                 if x != other and ratio > worst:
                     worst, place = ratio, (x, other)
-        y = self.geometry.telling(*place) if worst > 1 else 0
+        y = self.geometry.distinguishing(*place) if worst > 1 else 0
         return Loss(worst.numerator, worst.denominator, *place, y)
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
@@ -148,19 +148,19 @@ class GradedProjective(Channel):
         return self.geometry.masses([mass if c == number else 0 for mass, c in zip(law, self.class_of, strict=True)])
 
     def marginals(self, law: Sequence[int]) -> list[int]:
-        """2^128 times the sum over inputs of law[x] Q(y|x), for each output.
+        """Return 2^128 times the sum over inputs of law[x] Q(y|x), for each output.
 
         Args:
             law: ``inputs`` integers.
         """
         gaps = [inside - outside for inside, outside in zip(self.inside, self.outside, strict=True)]
         base = sum(mass * self.outside[c] for mass, c in zip(law, self.class_of, strict=True))
-        told = self.geometry.masses([mass * gaps[c] for mass, c in zip(law, self.class_of, strict=True)])
-        return [base + mass for mass in told]
+        raised = self.geometry.masses([mass * gaps[c] for mass, c in zip(law, self.class_of, strict=True)])
+        return [base + mass for mass in raised]
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """The worst lift, class by class: of the outputs that some input of a class prefers, the rarest; of those that
-        some input of it does not prefer, the likeliest."""
+        """Return the worst lift. It is reached, for some class, at the least likely output that an input of the class
+        prefers, or at the most likely output that an input of it does not prefer."""
         total, marginals = sum(prior), self.marginals(prior)
         worst = Loss(1, 1, 0, None, 0)
         for number, members in enumerate(self.members):

@@ -2,7 +2,7 @@
 
 An input gives one weight to the columns its row agrees with and another to the rest. So two different rows
 split the columns into four equal classes, and the mass of the rows that agree with a column is half of all mass and
-half of a Walsh-Hadamard transform: all columns in K log K additions of integers.
+half of a Walsh-Hadamard transform. All columns take K log K additions of integers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class HadamardStructure(Structure):
 
     @property
     def _weights(self) -> tuple[int, int]:
-        """The weights where a row agrees and where it does not."""
+        """The weight of a column that agrees with a row, and of one that does not."""
         return self.channel.truth, ONE - self.channel.truth
 
     @property
@@ -50,21 +50,21 @@ class HadamardStructure(Structure):
         return 32 * self.channel.outputs
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        told, not_told = self._weights
+        high, low = self._weights
         total = sum(prior)
         for y, mass in enumerate(self._agreeing(prior)):
-            yield OutputClass(y, 1, tuple(part for part in ((told, mass), (not_told, total - mass)) if part[1]))
+            yield OutputClass(y, 1, tuple(part for part in ((high, mass), (low, total - mass)) if part[1]))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        told, not_told = self._weights
-        least = not_told * sum(law)
-        return [least + (told - not_told) * mass for mass in self._agreeing(law)]
+        high, low = self._weights
+        least = low * sum(law)
+        return [least + (high - low) * mass for mass in self._agreeing(law)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         self.require_steps(self.channel.outputs * self.channel.output_bits, "its transform takes too long")
-        told, not_told = self._weights
-        agreed = [of(told, marginal) for marginal in marginals]
-        other = [of(not_told, marginal) for marginal in marginals]
+        high, low = self._weights
+        agreed = [of(high, marginal) for marginal in marginals]
+        other = [of(low, marginal) for marginal in marginals]
         # ``agreed`` sums over the columns where the row is +1, ``other`` over the rest; each is half a sum and half a
         # transform.
         both = sum(agreed) + sum(other)
@@ -72,7 +72,7 @@ class HadamardStructure(Structure):
         return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        told, not_told = self._weights
+        high, low = self._weights
         marginals = self.marginals(prior)
         rising = sorted(range(len(marginals)), key=marginals.__getitem__)
         best = (0, 1)
@@ -80,10 +80,10 @@ class HadamardStructure(Structure):
         # early.
         for x in sorted(inputs, key=prior.__getitem__, reverse=True):
             for y in rising:
-                if prior[x] * told * best[1] <= best[0] * marginals[y]:
+                if prior[x] * high * best[1] <= best[0] * marginals[y]:
                     break
                 agrees = ((x + 1) & y).bit_count() % 2 == 0
-                most = prior[x] * (told if agrees else not_told)
+                most = prior[x] * (high if agrees else low)
                 if most * best[1] > best[0] * marginals[y]:
                     best = (most, marginals[y])
                 if agrees:

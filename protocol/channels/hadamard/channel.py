@@ -1,8 +1,8 @@
 """Hadamard response: one bit about the input, however many inputs there are (SPEC 5.3).
 
 Input x has row x + 1 of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than k. Row 0
-is all ones and carries no information, so it is not used. The output is a column: with probability ``truth`` one where
-the row is +1, else one where it is -1, uniformly (Acharya, Sun, Zhang 2019).
+is all ones and carries no information, so it is not used. The output is a uniform column among those where the row is
++1, with probability ``truth``, and else among those where it is -1 (Acharya, Sun, Zhang 2019).
 
 Hadamard response within blocks, or for sensitive inputs alone, is ``blocks`` around this.
 """
@@ -77,8 +77,8 @@ class Hadamard(Channel):
         pair = different(first, second)
         if pair is None:
             return Loss(1, 1, first[0], second[0], 0)
-        x, other = pair  # any pair serves: every two rows differ in some column
-        return Loss(self.truth, ONE - self.truth, x, other, _telling_column(x + 1, other + 1))
+        x, other = pair  # any pair will do: every two rows differ in some column
+        return Loss(self.truth, ONE - self.truth, x, other, _distinguishing_column(x + 1, other + 1))
 
     def encode(self) -> codec.Value:
         return [self.family, self.inputs, self.truth]
@@ -101,8 +101,8 @@ def different(first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | 
     return next(((x, second[0]) for x in first if x != second[0]), None)
 
 
-def _telling_column(row: int, other: int) -> int:
-    """A column where ``row`` is +1 and ``other``, a different row and not row 0, is -1."""
+def _distinguishing_column(row: int, other: int) -> int:
+    """Return a column where ``row`` is +1 and ``other``, a different row and not row 0, is -1."""
     alone = other & ~row
     if alone:
         return alone & -alone

@@ -1,7 +1,7 @@
 """The audit structure of noise: whole columns at once, and pairs of inputs by their shift.
 
-The law of steps gives a whole column faster than its cells one by one, and the worst loss of all pairs that
-are one shift apart. A distance of inputs needs no more than that.
+The law of steps gives a whole column faster than cell by cell, and the worst loss over all pairs with the same shift.
+A notion with distances needs nothing else.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ NOISE_SCALE = 62
 MAX_POINTS = 2**12
 
 Grid: TypeAlias = list[list[int]]
-"""Rows of weights by their step."""
+"""Rows of weights, indexed by their step."""
 
 _KEY_BITS = 64
 
@@ -84,13 +84,13 @@ class Noise(Channel):
         if min(self.law) < 0 or sum(map(sum, self._steps)) != 1 << NOISE_SCALE:
             raise ChannelError(f"the weights of all steps are not negative and sum to 2^{NOISE_SCALE}")
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
-            raise ChannelError("a law that is alike in all directions is written by its distinct weights")
+            raise ChannelError("a law that is symmetric in both axes is written by its distinct weights")
         object.__setattr__(self, "inputs", self.rows * self.columns)  # frozen for everybody else
         object.__setattr__(self, "outputs", self.rows * self.columns)
 
     @property
     def mirrored(self) -> bool:
-        """Whether the step distribution is symmetric in both axes."""
+        """True if the step distribution is symmetric in both axes."""
         return len(self.law) == self.rows * self.columns
 
     @property
@@ -272,7 +272,7 @@ def _folds(size: int) -> tuple[_Fold, ...]:
 
 
 def _end(fold: _Fold, step: int, shift: int, size: int) -> int:
-    """The first point of ``fold`` that ``step`` reaches from an x for which x + shift is on the axis as well."""
+    """Return the first point of ``fold`` that ``step`` reaches from an x for which x + shift is also on the axis."""
     return max(fold.first, step - min(shift, 0))
 
 
@@ -282,5 +282,5 @@ def _stopped(point: int, size: int) -> int:
 
 
 def _sums_down(rows: Grid) -> Grid:
-    """Row i is the sum of the rows 0 .. i."""
+    """Return the cumulative sums of rows: row i is the sum of the rows 0 .. i."""
     return [list(row) for row in accumulate(rows, lambda above, row: [a + b for a, b in zip(above, row, strict=True)])]

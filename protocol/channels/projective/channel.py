@@ -3,8 +3,8 @@
 Inputs and outputs are points of the projective space PG(t-1, q). An input x gives each of the points orthogonal to it,
 S_x = {y : <x, y> = 0}, with a larger probability than any other point. All S_x have the same size, and the
 intersections of any two of them have the same size, so all pairs of inputs have the same profile (Feldman, Nelson,
-Nguyen, Talwar 2022). An input prefers about 1/q of all outputs, q being the order of the field; the best fraction is 1
-/ (e^eps + 1).
+Nguyen, Talwar 2022). An input prefers about 1/q of all outputs, with q the order of the field; the best fraction is
+1 / (e^eps + 1).
 
 The paper uses rejection sampling. Here the two weights are chosen so that a row sums to exactly 2^128, and one draw
 determines the output. Such weights exist: K - cs = q^(t-1) is 1 modulo cs, so any cs consecutive outside weights
@@ -38,10 +38,10 @@ class ProjectiveGeometry(SupportChannel):
         dimension: t, from 2.
         outside: the weight of one output that is not orthogonal to the input; positive, below ``inside``, and equal to
             2^128 modulo cs.
-        geometry: the points that inputs and outputs are.
+        geometry: inputs and outputs are its points.
         outputs: K; at least k, at most 2^24.
-        support: cs.
-        shared: ci.
+        support: cs, the number of outputs that an input prefers.
+        shared: ci, the number of outputs that two inputs both prefer.
         inside: the weight of one output that is orthogonal to the input.
     """
 
@@ -79,8 +79,8 @@ class ProjectiveGeometry(SupportChannel):
         """Return an output that input ``x`` prefers."""
         return next(self.geometry.supported(x))
 
-    def _telling(self, x: int, other: int) -> int:
-        return self.geometry.telling(x, other)
+    def _distinguishing(self, x: int, other: int) -> int:
+        return self.geometry.distinguishing(x, other)
 
     @property
     def prior_steps(self) -> int:
@@ -90,7 +90,7 @@ class ProjectiveGeometry(SupportChannel):
         return 2 * PAIR_STEPS  # finding the witness computes up to 24 coordinates
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """The worst lift, from the prior mass of the inputs orthogonal to each output.
+        """Return the worst lift, from the prior mass of the inputs orthogonal to each output.
 
             2^128 P(y) = outside + (inside - outside) mass[y],   mass[y] = sum of P(x) over x with <x, y> = 0
 
@@ -103,10 +103,10 @@ class ProjectiveGeometry(SupportChannel):
         rarest = min((y for y in range(self.outputs) if mass[y]), key=mass.__getitem__)
         likeliest = max((y for y in range(self.outputs) if mass[y] < total), key=mass.__getitem__)
         gap = self.inside - self.outside
-        told = next(x for x in range(self.inputs) if self.geometry.orthogonal(x, rarest))
-        denied = next(x for x in range(self.inputs) if not self.geometry.orthogonal(x, likeliest))
-        up = Loss(self.inside * total, self.outside * total + gap * mass[rarest], told, None, rarest)
-        down = Loss(self.outside * total + gap * mass[likeliest], self.outside * total, denied, None, likeliest)
+        preferring = next(x for x in range(self.inputs) if self.geometry.orthogonal(x, rarest))
+        avoiding = next(x for x in range(self.inputs) if not self.geometry.orthogonal(x, likeliest))
+        up = Loss(self.inside * total, self.outside * total + gap * mass[rarest], preferring, None, rarest)
+        down = Loss(self.outside * total + gap * mass[likeliest], self.outside * total, avoiding, None, likeliest)
         return down if down.worse_than(up) else up
 
     def encode(self) -> codec.Value:
@@ -127,7 +127,7 @@ def geometry_for(inputs: int, order: int, dimension: int) -> Geometry:
     """Return the geometry whose points are the outputs, and the first ``inputs`` of them the inputs, of a channel.
 
     Raises:
-        ChannelError: too few or too many inputs, an order or dimension of none, or fewer points than inputs.
+        ChannelError: too few or too many inputs, an invalid order or dimension, or fewer points than inputs.
     """
     if not 2 <= inputs <= MAX_VALUES:
         raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {inputs}")

@@ -21,7 +21,7 @@ from protocol.errors import ChannelError
 MAX_ORDER = 2**20
 
 _REDUCED = {4: (2, (1, 1)), 8: (2, (1, 1, 0)), 9: (3, (2, 0))}
-"""By order that is not prime: the prime, and the coefficients that replace the highest power, the constant first."""
+"""For each order that is not prime: the prime, and the coefficients that replace the highest power, constant first."""
 
 
 class FiniteField:
@@ -31,11 +31,11 @@ class FiniteField:
         self.order = order
 
     def times(self, one: int, other: int) -> int:
-        """The product of two elements."""
+        """Return the product of two elements."""
         return one * other % self.order
 
     def minus(self, one: int, other: int) -> int:
-        """The difference of two elements."""
+        """Return the difference of two elements."""
         return (one - other) % self.order
 
     def inverse(self, element: int) -> int:
@@ -43,7 +43,7 @@ class FiniteField:
         return pow(element, -1, self.order)
 
     def dot(self, one: Sequence[int], other: Sequence[int]) -> int:
-        """The sum of the products of two vectors of equal length."""
+        """Return the sum of the products of two vectors of equal length."""
         return sum(mine * theirs for mine, theirs in zip(one, other, strict=True)) % self.order
 
     def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
@@ -91,7 +91,7 @@ def field_of(order: int) -> FiniteField:
     """Return the field of ``order`` elements.
 
     Raises:
-        ChannelError: the order is no prime below 2^20, and not 4, 8 or 9.
+        ChannelError: the order is not a prime below 2^20, and not 4, 8 or 9.
     """
     if order in _REDUCED:
         return _Extension(order)
@@ -101,12 +101,12 @@ def field_of(order: int) -> FiniteField:
 
 
 def orders(least: int = 2) -> Iterator[int]:
-    """The orders of all fields from ``least`` on, increasing."""
+    """Yield the orders of all fields from ``least`` on, increasing."""
     return (order for order in range(least, MAX_ORDER) if order in _REDUCED or is_prime(order))
 
 
 def is_prime(number: int) -> bool:
-    """Whether ``number`` is prime, by trial division; meant for numbers of about 20 bits."""
+    """Return whether ``number`` is prime, by trial division; meant for numbers of about 20 bits."""
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
@@ -123,7 +123,7 @@ def _added(one: Sequence[int], other: Sequence[int], prime: int) -> list[int]:
 
 
 def _product(one: Sequence[int], other: Sequence[int], prime: int, reduced: Sequence[int]) -> list[int]:
-    """The product of two polynomials by Horner's rule: times x, then the next coefficient of ``one``."""
+    """Return the product of two polynomials by Horner's rule: times x, then the next coefficient of ``one``."""
     total = [0] * len(reduced)
     for coefficient in reversed(one):
         above, total = total[-1], [0, *islice(total, len(reduced) - 1)]

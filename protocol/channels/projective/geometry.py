@@ -1,8 +1,8 @@
-"""The points of a projective geometry, their numbers, and which of them are orthogonal (SPEC 5.4).
+"""The points of a projective geometry, their numbers and their orthogonality (SPEC 5.4).
 
-The points of PG(t-1, q) are vectors of t coordinates up to a factor. The points orthogonal to a point x are a set
-S_x = {y : <x, y> = 0}. All these sets are of one size, and any two of them meet in one number of points: a symmetric
-design.
+The points of PG(t-1, q) are vectors of t coordinates up to a factor. The points orthogonal to a point x are the set
+S_x = {y : <x, y> = 0}. All these sets have the same size, and the intersections of any two of them have the same size:
+a symmetric design.
 
     K  = (q^t - 1) / (q - 1)          points
     cs = (q^(t-1) - 1) / (q - 1)      points of S_x
@@ -40,8 +40,8 @@ class Geometry:
         support: cs.
         shared: ci.
         powers: 1, q, ..., q^t.
-        firsts: how many points have fewer than f coordinates after their first that is not 0, for f = 0 .. t: the
-            number of the first point that has f. cs and K are the last two.
+        firsts: entry f, for f = 0 .. t, is the number of points with fewer than f coordinates after their leading 1.
+            That is the number of the first point with f such coordinates. The last two entries are cs and K.
     """
 
     order: int
@@ -67,16 +67,16 @@ class Geometry:
             object.__setattr__(self, name, value)  # frozen for everybody else
 
     def coordinates(self, point: int) -> tuple[int, ...]:
-        """The canonical vector of a point: t coordinates below q, the first that is not 0 being 1."""
+        """Return the canonical vector of a point: t coordinates below q; the first nonzero one is 1."""
         return self._canonical(point, self.dimension)
 
     def _canonical(self, point: int, length: int) -> tuple[int, ...]:
-        """The ``point``-th canonical vector of ``length`` coordinates."""
+        """Return the ``point``-th canonical vector of ``length`` coordinates."""
         free = sum(point >= first for first in self.firsts[1:length])
         return self._digits(self.powers[free] + point - self.firsts[free], length)
 
     def _digits(self, number: int, length: int) -> tuple[int, ...]:
-        """The last ``length`` digits of ``number`` in base q, the most significant first."""
+        """Return the last ``length`` digits of ``number`` in base q, the most significant first."""
         return tuple(number // self.powers[place] % self.order for place in reversed(range(length)))
 
     def point(self, vector: Sequence[int]) -> int:
@@ -92,7 +92,7 @@ class Geometry:
         return number - self.powers[free] + self.firsts[free]
 
     def orthogonal(self, x: int, y: int) -> bool:
-        """Whether <x, y> = 0."""
+        """Return whether <x, y> = 0."""
         return self.arithmetic.dot(self.coordinates(x), self.coordinates(y)) == 0
 
     def drawn(self, x: int, draw: int, inside: int, outside: int) -> int:
@@ -114,9 +114,9 @@ class Geometry:
         return (other, orthogonal)[draw < beyond]
 
     def _completed(self, own: Sequence[int], pivot: int, others: tuple[int, ...], product: int) -> int:
-        """The point of the vector that is ``others`` around the coordinate ``pivot``, and has ``product`` with ``own``.
+        """Return the point of the vector v with coordinates ``others`` around ``pivot`` and <own, v> = ``product``.
 
-        ``own`` is 1 at ``pivot``, so there is exactly one.
+        ``own`` is 1 at ``pivot``, so exactly one coordinate at ``pivot`` fits.
         """
         rest = (*own[:pivot], *own[pivot + 1 :])
         solved = self.arithmetic.minus(product, self.arithmetic.dot(rest, others))
@@ -129,7 +129,7 @@ class Geometry:
         for place in range(self.support):
             yield self._completed(own, pivot, self._canonical(place, self.dimension - 1), 0)
 
-    def telling(self, x: int, other: int) -> int:
+    def distinguishing(self, x: int, other: int) -> int:
         """Return a point orthogonal to ``x`` and not to ``other``; one exists, because S_x and S_x' share only ci < cs
         points.
 
@@ -201,11 +201,11 @@ class Geometry:
         return found
 
     def _mass_table(self, free: int, law: Sequence[int]) -> list[int]:
-        """[number of (d, low)]: the mass of the inputs (1, rest) of ``law`` with d + <rest, low> = 0."""
+        """Return, for each (d, low) by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0."""
         q, size, times = self.order, self.powers[free], self.arithmetic.times
         table = [0] * self.powers[free + 1]
-        table[0] = sum(law)  # low = 0 and d = 0; with d alone, no input
-        # How many beginnings of f digits, of one digit more each time, the inputs have.
+        table[0] = sum(law)  # (0, 0) fits every input, (d, 0) none
+        # The number of different prefixes of the inputs, for each length from 1 to f.
         begun = [-(-len(law) // self.powers[free - digits]) for digits in range(1, free + 1)]
         for place in range(self.firsts[free]):
             low = self._canonical(place, free)

@@ -32,29 +32,29 @@ class ResponseStructure(Structure):
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         channel = self.channel
-        told = (channel.cover_of(x) + channel.truth, 1)
+        own = (channel.cover_of(x) + channel.truth, 1)
         if len(channel.cover) == 1:
-            return [told, (channel.cover[0], channel.inputs - 1)]
-        return [told, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
+            return [own, (channel.cover[0], channel.inputs - 1)]
+        return [own, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
 
     def profile(self, x: int, other: int) -> Profile:
         channel = self.channel
         mine, theirs = channel.cover_of(x), channel.cover_of(other)
-        told = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]
+        own = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]
         if len(channel.cover) == 1:
-            return [*told, (mine, mine, channel.inputs - 2)]
-        return [*told, *((weight, weight, 1) for y, weight in enumerate(channel.cover) if y not in (x, other))]
+            return [*own, (mine, mine, channel.inputs - 2)]
+        return [*own, *((weight, weight, 1) for y, weight in enumerate(channel.cover) if y not in (x, other))]
 
     def fits(self, x: int) -> tuple[int, int, int]:
         channel = self.channel
-        whole, told = 1 << channel.scale, channel.cover_of(x) + channel.truth
+        whole, own = 1 << channel.scale, channel.cover_of(x) + channel.truth
         if len(channel.cover) == 1:
-            return (told, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
-        likeliest = max(told, *(weight for y, weight in enumerate(channel.cover) if y != x))
+            return (own, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
+        likeliest = max(own, *(weight for y, weight in enumerate(channel.cover) if y != x))
         outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == likeliest]
         # If output x is among them, the other inputs give it with the cover weight; inputs of ``outputs`` give more.
-        truth = likeliest * (len(outputs) + (told == likeliest))
-        wrong = truth - (channel.truth if told == likeliest else 0)
+        truth = likeliest * (len(outputs) + (own == likeliest))
+        wrong = truth - (channel.truth if own == likeliest else 0)
         return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), whole
 
     @property

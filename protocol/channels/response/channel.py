@@ -33,8 +33,7 @@ class RandomizedResponse(Channel):
 
     Attributes:
         inputs: k.
-        cover: k integers, or a single one that stands for k equal ones. A single one must be used where they
-            are equal: a channel has one wire form.
+        cover: k integers that are not all equal, or a single integer for k equal ones: a channel has one wire form.
     """
 
     inputs: int
@@ -72,7 +71,7 @@ class RandomizedResponse(Channel):
         return (1 << RESPONSE_SCALE) - self.covered
 
     def cover_of(self, y: int) -> int:
-        """The cover weight of output ``y``."""
+        """Return the cover weight of output ``y``."""
         return self.cover[0] if len(self.cover) == 1 else self.cover[y]
 
     @cached_property

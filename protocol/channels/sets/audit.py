@@ -34,11 +34,11 @@ class SetsStructure(Structure):
 
     @abstractmethod
     def members(self, y: int) -> Sequence[int]:
-        """The inputs of an output."""
+        """Return the inputs of an output."""
 
     @abstractmethod
     def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Each output that is emitted, with the mass of its members."""
+        """Yield each output that is emitted, with the mass of its members."""
 
     @abstractmethod
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
@@ -46,7 +46,7 @@ class SetsStructure(Structure):
 
     @cached_property
     def _raised_by(self) -> dict[int, list[int]]:
-        """The inputs whose remainder an output has."""
+        """The inputs whose remainder each output has."""
         found: dict[int, list[int]] = {}
         for x in range(self.channel.inputs):
             found.setdefault(self.raised(x), []).append(x)
@@ -78,7 +78,7 @@ class SetsStructure(Structure):
         return 8
 
     def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> OutputClass:
-        """The column of an output."""
+        """Return the column of an output."""
         channel = self.channel
         held = sum(map(prior.__getitem__, self.members(y)))
         more = sum(map(prior.__getitem__, self._raised_by.get(y, ())))
@@ -156,7 +156,7 @@ class SubsetStructure(SetsStructure):
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
         k, d = self.channel.inputs, self.channel.ones
-        # Input d has its remainder where all the later ones have theirs.
+        # Input d has its remainder at the same output as all later inputs.
         return [kind for kind in (range(d), range(d, d + 1), range(d + 1, k)) if kind]
 
     def raised(self, x: int) -> int:
@@ -203,7 +203,7 @@ class SubsetStructure(SetsStructure):
                 yield x, y
 
     def _beyond(self, ranked: Sequence[int], holding: int | None = None) -> int | None:
-        """The first set by rank that holds an input and has no remainder; None if no set does."""
+        """Return the first set by rank that contains an input and has no remainder; None if there is no such set."""
         size = self.channel.ones
         start = [] if holding is None else [holding]
         if holding is None or holding <= size:

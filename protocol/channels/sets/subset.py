@@ -22,12 +22,12 @@ from protocol.channels.support import SupportChannel, outside_from_wire, shared_
 from protocol.errors import ChannelError
 
 MAX_INPUTS = 62
-"""An output is written as one word."""
+"""Maximum number of inputs: an output fits in one machine word."""
 
 
 @dataclass(frozen=True)
 class SubsetSelection(SupportChannel):
-    """Q(y given x) = inside / 2^128 for the words of d ones whose bit x is set, outside / 2^128 for the others of d.
+    """Q(y given x) = inside / 2^128 for the words of d ones with bit x set, outside / 2^128 for the others of d ones.
 
     The last of the others has outside + remainder.
 
@@ -35,7 +35,7 @@ class SubsetSelection(SupportChannel):
         inputs: k, at most 62. Bit x of an output is counted from the most significant.
         ones: d, above 1 and below k.
         outside: the weight of a set without the true input; positive and below ``inside``.
-        inside: the weight of a set with the true input: the largest that the outside weights leave.
+        inside: the weight of a set with the true input: the largest that the outside weights allow.
         remainder: 2^128 minus all these weights; below ``having`` and at most inside - outside, and 0 if ``lacking`` is
             1.
         having, lacking: the number of sets with and without a given input.
@@ -77,7 +77,7 @@ class SubsetSelection(SupportChannel):
         return sum(self._bit(x) for x in members)
 
     def _last(self, x: int) -> int:
-        """The largest word without ``x``: the first d of the other inputs."""
+        """Return the largest word without ``x``: the first d of the other inputs."""
         return self._word([other for other in range(self.ones + 1) if other != x][: self.ones])
 
     def _nth(self, place: int, ones: int) -> int:
@@ -94,7 +94,7 @@ class SubsetSelection(SupportChannel):
         return word
 
     def _with_bit(self, word: int, x: int, bit: int) -> int:
-        """A word of the other inputs with the bit of ``x`` put in its place."""
+        """Return a word of the other inputs with the bit of ``x`` inserted."""
         position = self.inputs - 1 - x
         return (word >> position) << (position + 1) | bit << position | word & ((1 << position) - 1)
 
@@ -108,9 +108,9 @@ class SubsetSelection(SupportChannel):
         other = self._with_bit(self._nth(place, self.ones), x, 0)
         return (other, own)[draw < beyond]
 
-    def _telling(self, x: int, other: int) -> int:
-        # A set with x and without x', not the last without x'. Where there is only one such set, d = k - 1, it is the
-        # last, and there is no remainder.
+    def _distinguishing(self, x: int, other: int) -> int:
+        # A set with x and without x', but not the last without x'. For d = k - 1 there is only one set without x'. It
+        # is the last, and then the remainder is 0.
         rest = [member for member in reversed(range(self.inputs)) if member not in (x, other)]
         return self._word([x, *rest[: self.ones - 1]])
 
@@ -119,7 +119,7 @@ class SubsetSelection(SupportChannel):
         return 16 * self.inputs**2
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """The worst lift, without visiting all sets.
+        """Return the worst lift, without visiting all sets.
 
             2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose last set is y
 
@@ -132,7 +132,7 @@ class SubsetSelection(SupportChannel):
         rarest_first = sorted(range(self.inputs), key=prior.__getitem__)
         for ranked in (rarest_first, rarest_first[::-1]):
             beyond = next((x for x in ranked if x not in first), None)
-            if beyond is not None:  # every other set holds an input beyond the first d + 1
+            if beyond is not None:  # every other set contains an input beyond the first d + 1
                 sets.append((beyond, *[x for x in ranked if x != beyond][: self.ones - 1]))
         return self._worst_lift(prior, map(self._word, sets))
 

@@ -31,13 +31,13 @@ MAX_INPUTS = 4095
 
 
 def ring_of(inputs: int) -> int:
-    """n, the places of a ring: the least odd number from 3 with 3 n >= k."""
+    """Return n, the number of places of a ring: the least odd number from 3 with 3 n >= k."""
     return max(-(-inputs // 3) | 1, 3)
 
 
 @dataclass(frozen=True)
 class Triples(SupportChannel):
-    """Q(y given x) = inside / 2^128 for the triples that hold x, outside / 2^128 for the others.
+    """Q(y given x) = inside / 2^128 for the triples that contain x, outside / 2^128 for the others.
 
     The first of the others has outside + remainder.
 
@@ -45,10 +45,10 @@ class Triples(SupportChannel):
         inputs: k, 2 .. 4095. Input x is point x; the system has up to five more points.
         outside: the weight of a triple without the true input; positive and below ``inside``.
         outputs: K = n cs, the number of triples.
-        ring: n, how many places a ring has.
-        reach: t, the largest distance of a point of a ring from a place of it.
-        support: cs, how many triples hold an input.
-        inside: the weight of a triple with the true input: the largest that the outside weights leave.
+        ring: n, the number of places of a ring.
+        reach: t, the largest distance of two places of a ring.
+        support: cs, the number of triples that contain an input.
+        inside: the weight of a triple with the true input: the largest that the outside weights allow.
         remainder: 2^128 minus all these weights; below cs and at most inside - outside.
     """
 
@@ -74,7 +74,7 @@ class Triples(SupportChannel):
         )
 
     def members(self, y: int) -> tuple[int, int, int]:
-        """The three points of a triple."""
+        """Return the three points of a triple."""
         n = self.ring
         block, b = divmod(y, n)
         if block == 0:
@@ -83,7 +83,10 @@ class Triples(SupportChannel):
         return ring * n + (b - d - 1) % n, ring * n + (b + d + 1) % n, (ring + 1) % 3 * n + b
 
     def _having(self, x: int, place: int) -> int:
-        """The ``place``-th triple with ``x``, of cs: the column, then as the point at b, then as one of the two."""
+        """Return the ``place``-th of the cs triples with ``x``.
+
+        The order: the column, then the triples with x as the point at b, then those with x as one of the other two.
+        """
         ring, a = divmod(x, self.ring)
         turn = max(place - self.reach, 0)  # from x to b
         as_third = (ring + 2) % 3 * self.reach + place
@@ -92,22 +95,22 @@ class Triples(SupportChannel):
         return block * self.ring + (a + turn) % self.ring
 
     def _lacking(self, x: int, place: int) -> int:
-        """The ``place``-th triple without ``x``, of (n - 1) cs.
+        """Return the ``place``-th of the (n - 1) cs triples without ``x``.
 
-        Of each block those whose b is not the place of x, in order. Two of each distance on the ring of x hold it, and
-        two that have b at the place of x do not: these stand in for them.
+        The order: of each block, the triples whose b is not the place of x. For each distance on the ring of x, two of
+        these contain x; two triples with b at the place of x, which do not contain it, replace them.
         """
         ring, a = divmod(x, self.ring)
         block, b = divmod(place, self.ring - 1)
         b += b >= a
-        paired, d = divmod(block - 1, self.reach)  # columns are of no ring
+        paired, d = divmod(block - 1, self.reach)  # columns belong to no ring
         x_before = paired == ring and (b - a) % self.ring == d + 1
         x_after = paired == ring and (a - b) % self.ring == d + 1
         on_next = (ring + 1) % 3 * self.reach + d + 1
         return (block, on_next)[x_after] * self.ring + (b, a)[x_before or x_after]
 
     def _first(self, x: int) -> int:
-        """The first triple without ``x``: the first column, or the second."""
+        """Return the first triple without ``x``: the first column, or the second."""
         return int(x % self.ring == 0)
 
     def weight(self, x: int, y: int) -> int:
@@ -124,8 +127,8 @@ class Triples(SupportChannel):
         other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
         return (other, own)[draw < beyond]
 
-    def _telling(self, x: int, other: int) -> int:
-        # Two triples with x have no other point in common, so one of them is without x'; neither is a column, and all
+    def _distinguishing(self, x: int, other: int) -> int:
+        # Two triples with x share no other point, so one of them does not contain x'. Neither is a column, and all
         # remainders are in columns.
         return next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
 
@@ -134,9 +137,9 @@ class Triples(SupportChannel):
         return self.outputs + 64 * self.inputs
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """The worst lift, from the prior mass of the three points of each triple: K steps.
+        """Return the worst lift, from the prior mass of the three points of each triple, in K steps.
 
-            2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose first this is
+            2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x with first(x) = y
 
         Only the first two columns have remainders; they are computed one by one. Of the others, the triple of least
         mass has the largest lift of an input that it contains, and the triple of largest mass has the smallest lift of
@@ -145,7 +148,7 @@ class Triples(SupportChannel):
         return self._worst_lift(prior, sorted({0, 1, *self.extremes(prior)}))
 
     def extremes(self, prior: Sequence[int]) -> tuple[int, int]:
-        """The triples of least and of most mass, of those without a remainder; 0 if all have one.
+        """Return the triples of least and of most mass, of those without a remainder; 0 if all have one.
 
         A triple without any input, or one that contains all inputs, changes no posterior and is skipped.
         """
@@ -160,7 +163,7 @@ class Triples(SupportChannel):
         return rarest, likeliest
 
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:
-        """The prior mass of each triple, in order."""
+        """Return the prior mass of each triple, in order."""
         n = self.ring
         points = [*prior, *[0] * (3 * n - self.inputs)]
         rings = [points[start : start + n] for start in (0, n, 2 * n)]

@@ -1,6 +1,6 @@
 """Table: any explicit matrix, for small domains (SPEC 5.1).
 
-A row is a list of integers that sum to 2^62; a 62-bit random integer falls into exactly one of them.
+A row is a list of integers that sum to 2^62, so a 62-bit random integer selects exactly one cell.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class Table(Channel):
 
     @classmethod
     def nearest(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
-        """The table nearest to rational rows that each sum to one.
+        """Return the table nearest to rational rows that each sum to one.
 
-        Every cell but the row's largest is rounded up, the largest takes what is left. That mostly errs towards
-        privacy, but two cells rounded up may come to a larger ratio: an author leaves a billionth of the level as
-        room, and the audit decides.
+        Every cell except the row's largest is rounded up; the largest takes the rest. This mostly errs towards privacy,
+        but two cells that are rounded up may have a larger ratio. So an author leaves a billionth of the level unused,
+        and the audit decides.
         """
         rounded = []
         for x, row in enumerate(rows):
@@ -102,7 +102,7 @@ class Table(Channel):
         return Loss(*worst, x, min(second, key=lambda x: self.rows[x][at]), at)
 
     def _extremes(self, inputs: Sequence[int], choose: Callable[..., int]) -> Iterable[int]:
-        """The largest or least weight of each output for these inputs."""
+        """Return the largest or least weight of each output for these inputs."""
         rows = [self.rows[x] for x in inputs]
         return rows[0] if len(rows) == 1 else map(choose, *rows)
 

@@ -32,7 +32,7 @@ class Wave(SupportChannel):
         inputs: k.
         half: b, the half width of the window; at least 1 and below k.
         outside: the weight of an output outside the window; positive and below ``inside``.
-        inside: the weight of one in the window: what the others leave, which must divide evenly.
+        inside: the weight of an output in the window: an equal part of the weight that the others leave.
         span: 2 b + 1, the outputs of a window.
     """
 
@@ -52,7 +52,7 @@ class Wave(SupportChannel):
         span = 2 * self.half + 1
         inside, remainder = shared_out(self.outside, span, self.inputs - 1, "place")
         if remainder:
-            raise ChannelError(f"the {span} inside weights do not divide evenly what the outside weights leave")
+            raise ChannelError(f"the rest of the row cannot be divided evenly among {span} inside weights")
         self._derive(outputs=self.inputs + 2 * self.half, inside=inside, span=span)
 
     def weight(self, x: int, y: int) -> int:
@@ -64,11 +64,11 @@ class Wave(SupportChannel):
         return others[:first] + [self.inside] * (stop - first) + others[first:]
 
     def near(self, y: int) -> tuple[int, int]:
-        """The inputs whose window holds output ``y``: the first of them, and the one after the last."""
+        """Return the range of the inputs whose window contains output ``y``: the first, and the one after the last."""
         return max(y - 2 * self.half, 0), min(y, self.inputs - 1) + 1
 
     def masses(self, law: Sequence[int]) -> Iterator[int]:
-        """For each output the mass of the inputs that are near it.
+        """Return, for each output, the mass of the inputs whose window contains it.
 
         Args:
             law: ``inputs`` integers.
@@ -83,7 +83,7 @@ class Wave(SupportChannel):
         place = (draw - (0, beyond)[far]) // (self.inside, self.outside)[far]
         return (x + place, place + (0, self.span)[place >= x])[far]  # both are computed, for constant time
 
-    def _telling(self, x: int, other: int) -> int:
+    def _distinguishing(self, x: int, other: int) -> int:
         return x if x < other else x + 2 * self.half
 
     @property
@@ -91,8 +91,8 @@ class Wave(SupportChannel):
         return 4 * self.outputs
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        # 2^128 P(y) = outside + (inside - outside) mass near y: the least mass has the largest lift of an input near
-        # it. The most has the least lift of an input that is not near, if there is one.
+        # 2^128 P(y) = outside + (inside - outside) mass near y. The output of least mass has the largest lift of an
+        # input near it; the output of most mass has the least lift of an input that is not near it, if there is one.
         total, gap = sum(prior), self.inside - self.outside
         mass, y = min(zip(self.masses(prior), count(), strict=False))
         up = Loss(self.inside * total, self.outside * total + gap * mass, min(y, self.inputs - 1), None, y)

@@ -1,6 +1,6 @@
 """The parts of a windows channel: types of windows, singles, and the place of each input (SPEC 5.9).
 
-This is what its worst ratios are computed from. How an output is drawn: channel. The worst ratios: loss.
+The worst ratios are computed from these parts: loss. Sampling: channel.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Type:
 
     Attributes:
         span: c, the cells that a window covers.
-        inside, outside: for a rare input, of a window that covers it and of one that does not; inside >= outside.
-            Equal where the span is 0 or J: a type has one form.
-        low: for a single.
-        heavy: for each heavy input.
+        inside, outside: for a rare input, the weight of a window that covers it and of one that does not; inside >=
+            outside. They are equal if the span is 0 or J, so that a type has one form.
+        low: the weight for a single.
+        heavy: the weight for each heavy input.
     """
 
     span: int
@@ -33,7 +33,7 @@ class Type:
 
     @cached_property
     def by_kind(self) -> tuple[tuple[int, int], ...]:
-        """For each kind of inputs, the weight of a window that covers one and of a window that does not."""
+        """For each kind of input, the weight of a window that covers it and of a window that does not."""
         return *((flat, flat) for flat in (*self.heavy, self.low)), (self.inside, self.outside)
 
 
@@ -43,7 +43,7 @@ class Single:
 
     Attributes:
         x: the input.
-        own, other: the output's weight, over 2^64, for the input and for every other one; own >= other.
+        own, other: the output's weight, over 2^64, for the input and for every other input; own >= other.
     """
 
     x: int
@@ -78,4 +78,4 @@ class Arrangement(Channel):
 
     @abstractmethod
     def rest(self, x: int) -> int:
-        """The weight of the output ``rest`` for input ``x``, over 2^64."""
+        """Return the weight of the output ``rest`` for input ``x``, over 2^64."""

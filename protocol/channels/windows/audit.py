@@ -1,8 +1,8 @@
-"""The structure of windows: a prior sees a window by what it covers whole, what its ends cut, and the rest.
+"""The audit structure of windows: a column distinguishes arcs inside the window, arcs cut by its ends, and all others.
 
-Along one order of the arcs the mass that a window covers is a difference of two sums, so a column has a part
-for each heavy input and four for all rare ones. The other way round, an arc within one cell is covered by windows that
-follow each other; so sums and least marginals over them are those of a stretch of the circle.
+In one order of the arcs, the mass that a window covers is a difference of two cumulative sums. So a column has one part
+for each heavy input and four for all rare ones. Conversely, consecutive windows cover an arc within one cell, so sums
+and least marginals over them are those of a stretch of the circle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.channels.windows.channel import ONE, WINDOWS_SCALE, Windows
 
 @dataclass(frozen=True)
 class _Arc:
-    """The cells that an arc touches, first and last."""
+    """The first and the last cell that an arc touches."""
 
     first: int
     last: int
@@ -34,18 +34,18 @@ class WindowsStructure(Structure):
         return self.channel.scale - WINDOWS_SCALE
 
     def _start(self, number: int, order: int) -> int:
-        """The output of the first window of a type and order."""
+        """Return the output of the first window of a type and order."""
         channel = self.channel
         return len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
 
-    # What a prior sees
+    # Columns under a prior
 
     @property
     def lift_steps(self) -> int:
         return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """Return the lifts of all columns, however many: the certificate needs them."""
+        """Return the lifts of all columns, without a limit on their number: the certificate needs them."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
             masses = {single.other << self._lift: total - prior[single.x]}
@@ -69,7 +69,7 @@ class WindowsStructure(Structure):
         return self.lifts(prior)
 
     def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
-        """The mass before each arc of an order, twice round the circle."""
+        """Return the mass before each arc of an order, twice round the circle."""
         masses = list(map(prior.__getitem__, self.channel.circle.layout(order).sequence))
         return list(accumulate(masses + masses, initial=0))
 
@@ -117,10 +117,10 @@ class WindowsStructure(Structure):
             found[column.y] = column.marginal
         return found
 
-    # What an input sees
+    # Rows of inputs
 
     def _arcs(self, order: int) -> Iterator[tuple[int, _Arc]]:
-        """The rare inputs, and where they lie."""
+        """Return the rare inputs with their arcs."""
         channel = self.channel
         if not channel.types:
             return
@@ -130,7 +130,9 @@ class WindowsStructure(Structure):
             yield x, _Arc(first, (end * channel.cells - 1) // channel.circle.length)
 
     def _covering(self, order: int, x: int, arc: _Arc, span: int) -> tuple[int, int, list[tuple[int, int]]]:
-        """The first window that covers an arc whole, how many do, and (window, points) of those that may cut it."""
+        """Return the first window that covers a whole arc, the number of such windows, and (window, points) of others.
+
+        The others are the windows that may cut the arc."""
         cells, across = self.channel.cells, arc.last - arc.first
         full = max(span - across, 0)
         begin = (arc.last + 1 - span) % cells
@@ -160,7 +162,7 @@ class WindowsStructure(Structure):
         return truth, wrong, 1 << self.channel.scale
 
     def _row(self, x: int) -> list[tuple[int, int, int]]:
-        """(weight, how many outputs have it, the least weight that any input has for these) triples of an input."""
+        """Return (weight, number of outputs with it, least weight of any input for these) triples of an input."""
         channel = self.channel
         rests = [channel.rest(other) for other in (*channel.circle.rare[:1], *channel.heavies, *channel.single_of)]
         found = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]
@@ -234,7 +236,7 @@ class WindowsStructure(Structure):
             look(prior[x], channel.rest(x) << lift, marginals[len(channel.singles)])
         places = {x: place for place, x in enumerate(channel.heavies)}
         for order in range(channel.orders if channel.types else 0):
-            # Of the arcs within one cell, the likeliest input is believed most.
+            # Among the arcs within one cell, the input of largest prior has the largest posterior.
             likeliest: dict[_Arc, int] = {}
             for x, arc in self._arcs(order):
                 if x in asked and (arc not in likeliest or prior[x] > prior[likeliest[arc]]):
@@ -258,7 +260,7 @@ class WindowsStructure(Structure):
                     if touching < channel.cells:
                         first = (arc.last + 1) % channel.cells
                         look(prior[x], each.outside << WINDOWS_SCALE, least.of(first, channel.cells - touching))
-        # An input never seen to stand out among the single outputs of others is believed no more than before there.
+        # On the output of another single, the input of largest prior has the largest posterior.
         for y, single in enumerate(channel.singles):
             rest = max((prior[x] for x in asked if x != single.x), default=0)
             look(rest, single.other << lift, marginals[y])
@@ -266,7 +268,7 @@ class WindowsStructure(Structure):
 
 
 class _Least:
-    """The least of any stretch of a circle of numbers, from tables of stretches of 1, 2, 4, ... of them."""
+    """The minimum of any stretch of a circle of numbers, from the minima of stretches of 1, 2, 4, ... numbers."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._tables = [[*numbers, *numbers]]
@@ -277,14 +279,14 @@ class _Least:
             step *= 2
 
     def of(self, first: int, count: int) -> int:
-        """The least of ``count`` numbers, from the one at ``first``; at least one, and no more than there are."""
+        """Return the least of ``count`` numbers from position ``first``; 1 <= count <= the number of numbers."""
         level = count.bit_length() - 1
         row = self._tables[level]
         return min(row[first], row[first + count - (1 << level)])
 
 
 def _weight(each: Type, points: int) -> int:
-    """The weight of a window that covers so many of the 2^64 points of an arc."""
+    """Return the weight of a window that covers ``points`` of the 2^64 points of an arc."""
     return (each.outside << WINDOWS_SCALE) + (each.inside - each.outside) * points
 
 

@@ -1,20 +1,20 @@
 """Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9).
 
-Rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable
-for the inputs it covers. Every point of the circle is covered by equally many windows, so one list of numbers serves
-all rare inputs. A few frequent inputs, the heavy ones, are distinguished by types of windows instead, with an explicit
-weight each, and an input frequent enough to have an output of its own is a single.
+Rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable for the
+inputs that it covers. Every point of the circle is covered by equally many windows, so one list of numbers serves all
+rare inputs. The windows have types, and each of a few frequent inputs, the heavy ones, has an explicit weight for each
+type. An input that is frequent enough for an output of its own is a single.
 
     output                  0 .. s - 1      the singles'
                             s               the remainder: 2^64 minus all the others
                             from s + 1      type, order, window: s + 1 + (type * orders + order) * cells + window
 
-The arcs are laid out anew in each of a few public random orders, of which every answer draws one, so that inputs that
-are neighbours once are not always (MATH 2.8).
+The arcs are laid out in each of a few public random orders, and every answer draws one order. So two inputs that are
+neighbours in one order are not neighbours in all (MATH 2.8).
 
-Types, singles and where inputs lie: arrangement. The part of the arcs that windows cover: circle. The worst ratios:
-loss. The optimal weights for a prior are the author's (aggregator.families.windows.recipe); here any weights are a
-channel.
+Types, singles and the places of inputs: arrangement. The part of the arcs that windows cover: circle. The worst ratios:
+loss. The author computes the optimal weights for a prior (aggregator.families.windows.recipe); here all valid weights
+are a channel.
 
 Source: MATH 2.5-2.8; the singles are Jiang, Li, Tandon 2020, Theorem 3, where it is legal.
 """
@@ -39,7 +39,7 @@ from protocol.errors import ChannelError
 WINDOWS_SCALE = 64
 ONE = 1 << WINDOWS_SCALE
 MAX_CIRCLE = 2**53
-"""The most that all arcs may sum to: the most that the weights of a prior may."""
+"""Maximum sum of all arcs: the same as that of the weights of a prior."""
 MAX_ORDERS = 256
 WINDOW_STEPS = 4
 """Steps of the windows from one border of one order, beside those of each type."""
@@ -47,8 +47,8 @@ WINDOW_STEPS = 4
 MAX_OUTPUTS = 2**24
 
 _RARE, _LOW = -1, -2
-"""Kinds of inputs beside the heavy ones, which are known by their place; singles are low. What there is one of for each
-kind ends with those of the low and the rare ones."""
+"""Kinds of inputs after the heavy ones, each of which is a kind of its own; the singles are of kind low. A list with an
+entry for each kind ends with the entries of the low and the rare inputs."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Windows(Arrangement):
         orders: R, a power of two.
         heavies: the heavy inputs, increasing.
         singles: by increasing input.
-        types: none exactly where every input is a single; then there is one cell and one order.
+        types: empty exactly if every input is a single; then the channel has one cell and one order.
     """
 
     arcs: tuple[int, ...]
@@ -131,11 +131,11 @@ class Windows(Arrangement):
 
     @cached_property
     def _others(self) -> tuple[int, ...]:
-        """Where the singles' outputs end, for every input but their own."""
+        """The cumulative weights of the singles' outputs, for every input except their own."""
         return tuple(accumulate(single.other for single in self.singles))
 
     def _rest_of(self, kind: int) -> int:
-        """The weight of the output ``rest`` over 2^64; for singles before what they have more on their own output."""
+        """Return the weight of the output ``rest`` over 2^64; for singles, before their bonus is subtracted."""
         return ONE - (self._ends[kind] or (0,))[-1] - (self._others or (0,))[-1]
 
     def weight(self, x: int, y: int) -> int:
@@ -195,11 +195,11 @@ class Windows(Arrangement):
 
     @property
     def _laid_out(self) -> int:
-        """Steps of the worst ratios over all windows, and over the outputs beside them."""
+        """Steps of the worst ratios over all windows, and over all other outputs."""
         beside = 2 * self.inputs + 8 * len(self.singles)
         if not self.types:
             return beside
-        # From a span of two of the longest arcs on, every window covers one whole, and one look does for all of them.
+        # A span of at least two longest arcs covers a whole arc in every window, so one window represents all of them.
         wide = 2 * -(-max(self.arcs) * self.cells // self.circle.length) + 1
         halves = sum(1 if wide <= each.span <= self.cells - wide else 4 for each in self.types)
         kinds = (len(self.heavies) + len(self.singles) + 8) * len(self.types)

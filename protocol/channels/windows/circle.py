@@ -1,10 +1,10 @@
-"""Arcs on a circle of cells, laid out in public orders, and what windows of cells cover of them (SPEC 5.9).
+"""Arcs on a circle of cells, in public orders, and their coverage by windows of cells (SPEC 5.9).
 
-Borders between cells are compared with the ends of arcs as integers, on a circle ``cells`` times as long, so
-what a window covers of an arc is a whole number of the arc's 2^64 points. Of a set of arcs, the windows from one border
-cover a whole one from some span on; below that, only the arcs that their ends cut need a look.
+Borders between cells and ends of arcs are compared as integers, on a circle ``cells`` times as long. So a window covers
+a whole number of an arc's 2^64 points. From some span on, every window from a border covers a whole arc of a set; below
+that span, only the arcs cut by the window's ends matter.
 
-Weights and outputs: windows.
+Weights and outputs: channel.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from itertools import accumulate
 
 POINT_BITS = 64
 POINTS = 1 << POINT_BITS
-"""Points of an arc, whatever its length."""
+"""Number of points of an arc of any length."""
 ORDER_LABEL = b"halftruth windows order"
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The arcs in one order, and where the borders between cells cut them.
+    """The arcs in one order, and their cuts by the borders between cells.
 
     Attributes:
-        sequence: the rare inputs as they follow each other.
-        ends: where their arcs end, on a circle of the arcs' sum.
-        cut: for border j = 0 .. J - 1, the place in ``sequence`` of the arc that it lies in.
+        sequence: the rare inputs in this order.
+        ends: the ends of their arcs, on a circle as long as the sum of the arcs.
+        cut: for border j = 0 .. J - 1, the position in ``sequence`` of the arc that contains it.
         before: 2^64 times the part of that arc before the border, rounded up.
     """
 
@@ -68,7 +68,7 @@ class Circle:
         return {}
 
     def layout(self, order: int) -> Layout:
-        """The arcs in public order ``order``: by the 64-bit keys that SHAKE-128 gives it, equal keys by input."""
+        """Return the arcs in public order ``order``: sorted by 64-bit keys from SHAKE-128, equal keys by input."""
         if order not in self._layouts:
             rare = len(self.rare)
             digest = hashlib.shake_128(ORDER_LABEL + order.to_bytes(4, "big")).digest(8 * rare)
@@ -91,7 +91,7 @@ class Circle:
         return {}
 
     def start(self, order: int, x: int) -> int:
-        """Where the arc of ``x`` begins; 0 for an input without one; both take the same steps."""
+        """Return the begin of the arc of ``x``; 0 for an input without an arc; both take the same steps."""
         if not self.rare:
             return 0
         if order not in self._starts:
@@ -103,23 +103,23 @@ class Circle:
         return self._starts[order][x]
 
     def cell(self, order: int, x: int, point: int) -> int:
-        """The cell of a point of the arc of ``x``; 0 for an input without one."""
+        """Return the cell of a point of the arc of ``x``; 0 for an input without an arc."""
         place = self.cells * ((self.start(order, x) << POINT_BITS) + point * self.arcs[x])
         return place // (max(self.length, 1) << POINT_BITS)
 
     def points_before(self, order: int, x: int, border: int) -> int:
-        """How many of the 2^64 points of the arc of ``x`` lie before ``border``."""
+        """Return the number of the 2^64 points of the arc of ``x`` that lie before ``border``."""
         distance = border * self.length - self.cells * self.start(order, x)
         return min(max(-(-(distance << POINT_BITS) // (self.cells * self.arcs[x])), 0), POINTS)
 
     def covered(self, order: int, x: int, window: int, span: int) -> int:
-        """How many of the 2^64 points of the arc of ``x`` lie in the ``span`` cells from ``window``."""
+        """Return the number of the 2^64 points of the arc of ``x`` that lie in the ``span`` cells from ``window``."""
         end = window + span
         points = self.points_before(order, x, min(end, self.cells)) - self.points_before(order, x, window)
         return points + (self.points_before(order, x, end - self.cells) if end > self.cells else 0)
 
     def masses(self, order: int, prior: Sequence[int]) -> list[int]:
-        """2^64 times the prior's weight before each border, twice round the circle."""
+        """Return 2^64 times the prior's weight before each border, twice round the circle."""
         layout = self.layout(order)
         heights = list(map(prior.__getitem__, layout.sequence))
         ends = list(accumulate(heights))
@@ -131,7 +131,7 @@ class Circle:
         return [*mass, *(whole + each for each in mass), 2 * whole]
 
     def reach(self, order: int, members: Collection[int] | None) -> Reach:
-        """The part of the arcs of ``members`` that the windows cover; None for all arcs."""
+        """Return the coverage of the arcs of ``members`` by the windows; None for all arcs."""
         layout = self.layout(order)
         chosen: Sequence[int] = range(len(layout.sequence))
         inside = [True] * self.cells
@@ -143,13 +143,13 @@ class Circle:
 
 @dataclass(frozen=True)
 class Reach:
-    """What windows from each border cover of a set of arcs.
+    """The coverage of a set of arcs by the windows from each border.
 
     Attributes:
         cells: J.
-        needs: the least span with which a window from each border covers a whole arc of the set.
-        cut, before, inside: the arc at each border, the part before it, and whether the arc is of the set.
-        size: arcs of the set.
+        needs: for each border, the least span of a window that covers a whole arc of the set.
+        cut, before, inside: the arc at each border, its part before the border, and whether it belongs to the set.
+        size: number of arcs in the set.
     """
 
     cells: int
@@ -164,7 +164,7 @@ class Reach:
         cells = circle.cells
         if not chosen:
             return cls(cells, [], layout.cut, layout.before, inside, 0)
-        # The first arc of the set that begins at or after a border; beyond the last one, the first once more.
+        # The first arc of the set that begins at or after a border; after the last arc, the first one again.
         places = [place + (before > 0) for place, before in zip(layout.cut, layout.before, strict=True)]
         if len(chosen) < len(layout.sequence):
             places = [bisect_left(chosen, place) for place in places]
@@ -175,11 +175,11 @@ class Reach:
 
     @cached_property
     def widest(self) -> int:
-        """The span from which on every window covers a whole arc of the set; 0 without arcs."""
+        """The least span with which every window covers a whole arc of the set; 0 without arcs."""
         return max(self.needs, default=0)
 
     def coverage(self, span: int) -> list[int | None]:
-        """For the window from each border, 2^64 times the largest part that it covers of an arc; None without arcs."""
+        """Return, for the window from each border, 2^64 times the largest covered part of an arc; None without arcs."""
         if not self.size:
             return [None] * self.cells
         if self.widest <= span:
@@ -190,7 +190,7 @@ class Reach:
         ]
 
     def _of_the_cut(self, window: int, end: int) -> int:
-        """The same where no whole arc is covered: only those that an end of the window cuts can be."""
+        """Return the same for one window that covers no whole arc: only the arcs at its two ends count."""
         last = end % self.cells
         here, there = self.cut[window], self.cut[last]
         if here == there:

@@ -1,9 +1,9 @@
-"""The worst ratios of a windows channel, found without a look at each output for each input (SPEC 5.9).
+"""The worst ratios of a windows channel, without a visit to each output for each input (SPEC 5.9).
 
-What an output weighs depends on an input's kind, and for a rare input on how much of its arc the window
-covers. So of a set of inputs only the most and the least covered arc matter, and windows with alike extremes are one.
+The weight of an output depends on the input's kind and, for a rare input, on the covered part of its arc. So for a set
+of inputs only the most and the least covered arc matter, and windows with equal extremes are computed once.
 
-Weights and outputs: channel. What a window covers: circle.
+Weights and outputs: channel. Coverage: circle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.channels.windows.circle import POINT_BITS
 
 
 def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> Loss:
-    """The worst Q(y given x) / Q(y given x') over y, x in ``first``, x' in ``second``."""
+    """Return the worst Q(y given x) / Q(y given x') over y, x in ``first``, x' in ``second``."""
     some, others = Kinds.of(channel, first), Kinds.of(channel, second)
     numerator, denominator, at = 1, 1, 0
 
@@ -40,7 +40,7 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
             alike = most.widest <= each.span and least.widest <= channel.cells - each.span
             full = most.coverage(each.span)
             bare = least.coverage(channel.cells - each.span)
-            # Windows whose extremes are equal are looked at once.
+            # Windows with equal extremes are computed once.
             pairs = (
                 {(full[0], bare[0]): 0}
                 if alike
@@ -64,7 +64,7 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
 
 
 def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
-    """The worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior)."""
+    """Return the worst of Q(y given x) / P(y) and P(y) / Q(y given x), for the prior ``prior`` / sum(prior)."""
     total = sum(prior)
     everything = Kinds.of(channel, range(channel.inputs))
     shift = POINT_BITS
@@ -100,7 +100,7 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
             start = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
             highest, lowest = everything.flat(each, max), everything.flat(each, min)
             bare = reach.coverage(channel.cells - span)
-            # Of the windows whose most covered input is covered alike, the least probable one is the worst.
+            # Among the windows whose most covered input is equally covered, the least probable one is the worst.
             for covered, window in _extremes(reach.coverage(span), masses, least=True):
                 top = (each.outside << shift) + slope * covered
                 marginal = base + slope * masses[window]
@@ -114,10 +114,10 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
 
 
 def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[int], kinds: Kinds, y: int) -> int:
-    """The input of a set for which output ``y`` is the most, or least, probable."""
+    """Return the input of a set for which output ``y`` is the most, or least, probable."""
     window = y - len(channel.singles) - 1
     if kinds.size == channel.inputs and window >= 0:
-        # Of all inputs only these can be: arcs at a window's ends, and the first whole ones after them.
+        # Only these inputs are candidates: the arcs at a window's ends, and the first whole arcs after them.
         number, window = divmod(window, channel.cells)
         layout = channel.circle.layout(number % channel.orders)
         places = [
@@ -136,7 +136,7 @@ def _some(value: int | None) -> int:
 
 
 def _extremes(keys: Sequence[int | None], masses: Sequence[int], *, least: bool) -> Iterable[tuple[int, int]]:
-    """For each different key, the place where the mass is least, or largest."""
+    """Return, for each different key, the position of the least, or largest, mass."""
     if keys.count(keys[0]) == len(keys):
         extreme = min(masses) if least else max(masses)
         return [(_some(keys[0]), masses.index(extreme))]
@@ -150,14 +150,14 @@ def _extremes(keys: Sequence[int | None], masses: Sequence[int], *, least: bool)
 
 @dataclass(frozen=True)
 class Kinds:
-    """A set of inputs by what decides their weights.
+    """A set of inputs, grouped by the kinds that determine their weights.
 
     Attributes:
-        channel: whose.
-        places: heavy inputs, by place.
-        named: singles, by input.
-        rare: the others; None for all of them.
-        rests: one input of each kind that may differ in its rest.
+        channel: of the inputs.
+        places: the positions of its heavy inputs.
+        named: its singles, by input.
+        rare: its rare inputs; None for all of them.
+        rests: one input of each kind with a different weight of the output ``rest``.
         size: number of different inputs.
     """
 
@@ -191,7 +191,7 @@ class Kinds:
         return self.size == 1 and x in self.named
 
     def flat(self, each: Type, choose: Callable[[list[int]], int]) -> int | None:
-        """The largest or least weight, over 2^128, of a window for those without an arc; None without any."""
+        """Return the largest or least weight, over 2^128, of a window for inputs without an arc; None without any."""
         weights = [each.heavy[place] for place in self.places]
         if self.named:
             weights.append(each.low)
