@@ -26,8 +26,8 @@ WITHOUT_BARS = "shares without error bars"
 """Start of the warning about shares without standard errors."""
 
 ONE_DEVICE = (
-    "all reports come from one device, or from very few: they do not say how far other people are from it, so there "
-    "are no errors and no intervals"
+    "all reports come from one device, or from very few: they do not show how much people differ, so there are no "
+    "standard errors and no intervals"
 )
 
 NOTHING_FINEST = (

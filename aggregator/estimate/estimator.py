@@ -72,7 +72,7 @@ def estimate(
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     if isinstance(terms.domain, Form):
-        raise MethodRefused(f"{terms.title!r} is a form: it has estimates of its questions and tables, and none of all")
+        raise MethodRefused(f"{terms.title!r} is a form: estimate one of its questions, or a table of two")
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
     if forged is not None and not 0 <= forged <= tally.reports:

@@ -1,10 +1,10 @@
-"""Estimates of a campaign in which each person declared a prior of their own.
+"""Estimates of a campaign in which each person declares a personal prior.
 
-Whoever declared the same prior answers through the same channel, which follows from the prior by one rule. So reports
-are counted by (declared prior, output), and people of one prior are a class (Jiang, Li, Tandon 2020, sec. III: local
-priors).
+People who declare the same prior answer through the same channel, which follows from the prior by one rule. So reports
+are counted by (declared prior, output), and the people with one prior form a class (Jiang, Li, Tandon 2020, sec. III:
+local priors).
 
-The rule: protocol.personal. What is done with classes: pooled.
+The rule: protocol.personal. How estimates of classes are added: pooled.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from protocol.channels import Channel
 
 SOME = 4096
-"""Priors that are weighed at once."""
+"""Priors that are processed together."""
 
 SURE = 1e-9
-"""Two channels whose parts differ by less are compared by integers."""
+"""If floats differ by less than this, two channels are compared in integers."""
 
 _NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class PersonalTally(Tally):
-    """Counts of outputs by what people declared.
+    """Counts of outputs by declaration.
 
     Attributes:
-        counts: (d * m,) outputs, for each declaration in the order of ``declared``; m is of the campaign's channel.
-        declared: (d, 1 + k) the distinct declarations: the level in nanonats, the campaign's or one's own, and the
-            weights of the prior.
+        counts: (d * m,) the number of each of the m outputs, by declaration in the order of ``declared``.
+        declared: (d, 1 + k) the distinct declarations: the level in nanonats, the campaign's or a personal one, and
+            the weights of the prior.
     """
 
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -54,35 +54,38 @@ class PersonalTally(Tally):
 
     @property
     def levels(self) -> Integers:
-        """(d,) nanonats."""
+        """(d,) the declared levels, nanonats."""
         return self.declared[:, 0]
 
     @property
     def priors(self) -> Integers:
-        """(d, k) weights."""
+        """(d, k) the weights of the declared priors."""
         return self.declared[:, 1:]
 
     @property
     def members(self) -> Floats:
-        """(d,) the share of the reports whose device declared each."""
+        """(d,) the share of each declaration among the reports."""
         shares: Floats = self.counts.reshape(len(self.declared), -1).sum(axis=1) / max(self.reports, 1)
         return shares
 
 
 def offered_by(notion: OwnPrior, channel: Channel) -> Channel | None:
-    """The LDP channel that a campaign offers beside the rule's response; None where it offers none."""
+    """Return the LDP channel that a campaign offers as an alternative to the rule's response; None without one."""
     return None if channel == notion.response else channel
 
 
 def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
-    """(d, m) which of the campaign's outputs whoever declared each can send.
+    """Return which of the campaign's outputs are possible under each declaration.
 
     Args:
+        terms: a campaign for personal priors.
         declared: (d, 1 + k) levels and weights.
+    Returns:
+        (d, m)
     """
     notion = terms.notion
     if not isinstance(notion, OwnPrior):
-        raise ValueError("only a campaign for people's own priors is asked what each of them can send")
+        raise ValueError("the campaign does not take declared priors")
     offered = offered_by(notion, terms.channel)
     takes = np.zeros(len(declared), dtype=np.bool_)
     if offered is not None:
@@ -92,9 +95,16 @@ def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
 
 
 def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:
-    """(d,) whether whoever declared each prior answers through the offered channel: ``personal.own_channel``.
+    """Return whether people with each prior answer through the offered channel, as by ``personal.own_channel``.
 
-    Floats decide where they surely agree with the integers, and the integers elsewhere.
+    Floats decide if they certainly agree with the integers; otherwise the integers decide.
+
+    Args:
+        priors: (d, k) weights.
+        level: nanonats.
+        offered: the alternative channel.
+    Returns:
+        (d,)
     """
     law, squares = _law_of(offered), _law_of(offered) ** 2
     takes = np.zeros(len(priors), dtype=np.bool_)
@@ -103,9 +113,9 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
         share = some / some.sum(axis=1, keepdims=True)
         cover, truth = _response(share, level)
         marginal = share @ law
-        told = np.divide((share**2) @ squares, marginal, out=np.zeros_like(marginal), where=marginal > 0).sum(axis=1)
+        information = np.divide((share**2) @ squares, marginal, out=np.zeros_like(marginal), where=marginal > 0)
         every = (share**2).sum(axis=1, keepdims=True) * cover**2 + share**2 * truth * (2 * cover + truth)
-        more = told - (every / (cover + share * truth)).sum(axis=1)
+        more = information.sum(axis=1) - (every / (cover + share * truth)).sum(axis=1)
         takes[start : start + SOME] = more > 0
         for near in np.flatnonzero(np.abs(more) < SURE).tolist():
             prior = tuple(some[near].tolist())
@@ -114,11 +124,13 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
 
 
 def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
-    """(d, k) cover and (d, 1) truth: the floats of protocol.personal.lip_response, whose integers are these times 2^64,
-    rounded up.
+    """Return the parameters of the response under each prior, as floats (``protocol.personal.lip_response``).
 
     Args:
-        levels: nanonats, of all or (d,) of each.
+        share: (d, k) priors.
+        levels: nanonats, one for all or (d,).
+    Returns:
+        (d, k) cover and (d, 1) truth; the protocol's integers are these times 2^64, rounded up.
     """
     different, which = np.unique(levels, return_inverse=True)
     factors = np.array([exact.exp_lower(level) / (1 << exact.EXP_BITS) for level in different.tolist()])
@@ -130,16 +142,16 @@ def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=4)
 def _law_of(channel: Channel) -> Floats:
-    """(k, m) Q(y|x)."""
+    """Return (k, m) Q(y|x)."""
     return np.array(
         [[channel.weight(x, y) / (1 << channel.scale) for y in range(channel.outputs)] for x in range(channel.inputs)]
     )
 
 
 class PersonalDecoder(Pooled):
-    """For each declared prior its channel, all of them at once.
+    """The decoder of all declared priors together, each a class with its own channel.
 
-    A response is Q_i(y|x) = c_i[y] + t_i [y = x]; the offered channel is the same for all who take it.
+    A response is Q_i(y|x) = c_i[y] + t_i [y = x]; the offered channel is the same for all classes that use it.
     """
 
     def __init__(
@@ -150,15 +162,15 @@ class PersonalDecoder(Pooled):
         offered: Channel | None = None,
         own: Integers | None = None,
     ) -> None:
-        """Decode reports of people with these priors.
+        """Decode the reports of people with these priors.
 
         Args:
             priors: (d, k) weights.
             level: the campaign's, nanonats.
             members: (d,) shares of the reports.
-            offered: the campaign's LDP channel, where it offers one.
-            own: (d,) levels, nanonats, the campaign's or lower ones; None where all have the campaign's. A lower one
-                is not kept by the channel that is offered.
+            offered: the campaign's LDP channel; None without one.
+            own: (d,) levels, nanonats, the campaign's or lower; None if all have the campaign's. The offered channel
+                does not satisfy a lower level, so people with one do not use it.
         """
         self.classes, self.inputs = priors.shape
         self._width = self.inputs if offered is None else offered.outputs
@@ -175,7 +187,7 @@ class PersonalDecoder(Pooled):
             self._law = _law_of(offered)
             inner = decoder_of(offered)
             self._left = np.array([inner.adjoint(unit) for unit in np.eye(self.inputs)])
-        # Who takes the offered channel has no response.
+        # A class that uses the offered channel has no response.
         self._cover = np.where(self._takes[:, np.newaxis], 0.0, self._cover)
         self._responds = np.where(self._takes[:, np.newaxis], 0.0, self._truth)
 
@@ -183,14 +195,14 @@ class PersonalDecoder(Pooled):
         return numbers.reshape(self.classes, self._width)
 
     def _spread(self, responses: Floats, taken: Floats) -> Floats:
-        """(d, k) of those who respond and (t, m) of those who take the offered channel -> (d * m,)."""
+        """Return (d * m,) from (d, k) numbers of responses and (t, m) of classes that use the offered channel."""
         found = np.zeros((self.classes, self._width))
         found[:, : self.inputs] = responses
         found[self._takes] = taken
         return found.ravel()
 
     def _joined(self, responses: Floats, taken: Floats) -> Floats:
-        """(d, k) of those who respond and (t, k) of those who take the offered channel -> (d, k)."""
+        """Return (d, k) from (d, k) numbers of responses and (t, k) of classes that use the offered channel."""
         found = responses.copy()
         found[self._takes] = taken
         return found

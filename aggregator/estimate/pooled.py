@@ -1,11 +1,10 @@
-"""One decoder for an estimate over several classes of people, whose features are those of all classes together.
+"""The decoder of several classes of people together, whose features are those of all classes.
 
 The share of a value is the sum over the classes of the share of people who are in the class and hold the value. A
 report is evidence for its own class only. So each class is decoded by its own channel, and the estimates are added; no
 similarity between classes is assumed.
 
-Classes that a campaign names: classes. People with priors of their own, a class for each prior: personal. Devices whose
-channels depend on their earlier reports: transcript.
+Named classes: classes. A class for each declared prior: personal. Channels that depend on earlier reports: transcript.
 """
 
 from __future__ import annotations
@@ -19,22 +18,21 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 
 MAX_ROUNDS = 2000
 SETTLED = 1e-9
-"""Expectation maximisation ends where a round moves less than this."""
+"""Expectation maximisation has converged if a round moves less than this."""
 
 NEGLIGIBLE = 1e-10
-"""A step lower than this part of a report's weight is ignored: two levels that differ by rounding."""
+"""A step smaller than this part of a report's weight is a rounding error, and its levels count as equal."""
 
 
 class Pooled(Decoder):
     """A decoder for the k values, over the features of C classes.
 
-    Arguments and results by class are rows of (C, k) arrays. ``members`` are the shares of the classes; reports show
-    their class, so these are known.
+    Numbers by class are rows of (C, k) arrays. Reports show their class, so the shares of the classes are known.
 
     Attributes:
         classes: C.
-        members: (C,) the share of the reports that each class sent.
-        priors: (C, k) the prior of each class; None where not every class has one.
+        members: (C,) the share of each class among the reports.
+        priors: (C, k) the prior of each class; None if a class has none.
     """
 
     classes: int
@@ -43,30 +41,30 @@ class Pooled(Decoder):
 
     @abstractmethod
     def _forward(self, p: Floats) -> Floats:
-        """(C, k) shares of class and value -> (m,) mean features."""
+        """Return (m,) mean features from (C, k) shares of class and value."""
 
     @abstractmethod
     def _forward_squares(self, p: Floats) -> Floats:
-        """The same of squared responses."""
+        """Return the same with squared probabilities."""
 
     @abstractmethod
     def _backward(self, w: Floats) -> Floats:
-        """(m,) -> (C, k): the mean of w . f(Y) for each class and value."""
+        """Return (C, k) the mean of w . f(Y) for each class and value."""
 
     @abstractmethod
     def _invert(self, share: Floats) -> Floats:
-        """(m,) -> (C, k): the unbiased shares of class and value."""
+        """Return (C, k) the unbiased shares of class and value, from (m,) mean features."""
 
     @abstractmethod
     def _moments(self, share: Floats) -> Floats:
-        """(m,) -> (C, k): mean square of what one report adds to each of these shares."""
+        """Return (C, k) the mean square of one report's contribution to each of these shares."""
 
     @abstractmethod
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        """Return (l, k) the possible addends of a report to each value, and (l, k) the numbers of reports with each."""
+        """Return (l, k) the possible contributions of a report to each value, and (l, k) their numbers of reports."""
 
     def _slack(self, counts: Integers) -> Floats | float:
-        """How far the base of the staircase may be from this one; see ``BinomialSteps``."""
+        """Return a bound on the error of the base of the steps; see ``BinomialSteps``."""
         return 0.0
 
     @property
@@ -93,7 +91,7 @@ class Pooled(Decoder):
         return raw
 
     def variances(self, share: Floats) -> Floats:
-        # A report adds to one class only, so products between classes are zero.
+        # A report contributes to one class only, so products between classes are zero.
         moment: Floats = self._moments(share).sum(axis=0)
         return moment - self.invert(share) ** 2
 
@@ -107,19 +105,19 @@ class Pooled(Decoder):
         return BinomialSteps(stairs[-1], heights, reached, reports, self._slack(counts))
 
     def posterior_mean(self, share: Floats) -> Floats:
-        """(k,) the mean, over the reports, of each person's posterior under the prior of their own class.
+        """Return (k,) the mean over the reports of each person's posterior under the prior of their class.
 
-        p[x] = sum over classes c and their outputs y of share[y] P_c[x] Q_c(y|x) / P_c(y)
+            p[x] = sum over classes c and their outputs y of share[y] P_c[x] Q_c(y|x) / P_c(y)
 
-        Source: Jiang, Li, Tandon 2020, sec. III, where every person has a prior and a channel of their own.
+        Source: Jiang, Li, Tandon 2020, sec. III, where every person has a personal prior and channel.
         """
         better: Floats = self._better(share, self._joint).sum(axis=0)
         return better
 
     def posterior_mode(self, share: Floats) -> Floats:
-        """(k,) the most probable shares, if each class is drawn from a distribution that is Dirichlet around its prior.
+        """Return (k,) the posterior mode of the shares, with a Dirichlet prior around the prior of each class.
 
-        Expectation maximisation over classes and values together, as ``likelihood.posterior_mode`` over values alone:
+        Expectation maximisation over classes and values together, as ``likelihood.posterior_mode`` over values alone;
         no similarity between classes is assumed.
         """
         prior = p = self._joint
@@ -134,7 +132,7 @@ class Pooled(Decoder):
 
     @property
     def _joint(self) -> Floats:
-        """(C, k) the prior of class and value together."""
+        """(C, k) the joint prior of class and value."""
         if self.priors is None:
             raise ValueError("not every class has a prior")
         return self.members[:, np.newaxis] * self.priors

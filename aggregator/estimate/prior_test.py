@@ -1,9 +1,9 @@
-"""A chi-square test of the prior: whether outputs are as frequent as the prior predicts.
+"""A chi-square test of the prior: it compares the counts of outputs with those that the prior predicts.
 
-The statistic is Pearson's: the sum over cells of (count - expected)^2 / expected, whose law under a right prior is
-nearly chi-square. Outputs that are expected rarely are joined with their neighbours.
+The statistic is Pearson's: the sum over cells of (count - expected)^2 / expected. Under a right prior its distribution
+is nearly chi-square. Outputs with a small expected count are joined with their neighbours.
 
-What is done where a prior fails: result. How one is used: method.
+The method used if the test rejects: estimator. How priors are used: method.
 
 Source: Pearson 1900; Cochran 1954 for the least expectation of a cell.
 """
@@ -21,13 +21,13 @@ from aggregator.estimate.transcript import TranscriptDecoder
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 ALPHA = 0.001
-"""Probability, nearly, that a right prior is called wrong."""
+"""The approximate probability that a right prior is rejected."""
 
 LEAST_EXPECTED = 5.0
-"""Reports that a cell must be expected to have."""
+"""The smallest expected count of a cell."""
 
 CELLS = 2
-"""Cells for each value, at most: shares of k values differ in k - 1 ways, and every further cell is noise."""
+"""The most cells per value: k shares have k - 1 degrees of freedom, and further cells only add noise."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class PriorTest:
 
     Attributes:
         statistic: Pearson's.
-        freedom: cells, less one.
-        p_value: probability that a right prior gives a statistic as large.
+        freedom: degrees of freedom, the number of cells minus one.
+        p_value: the probability of a statistic at least as large under a right prior.
     """
 
     statistic: float
@@ -46,7 +46,7 @@ class PriorTest:
 
     @property
     def rejected(self) -> bool:
-        """Whether the test rejects the prior."""
+        """True if the test rejects the prior."""
         return self.p_value < ALPHA
 
     def as_json(self) -> dict[str, Any]:
@@ -61,29 +61,31 @@ class PriorTest:
 
 
 def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, most: int = 1) -> PriorTest | None:
-    """Test ``prior`` by the counts of the outputs; None where it cannot be tested.
+    """Return the test of ``prior`` by the counts of the outputs; None if it cannot be tested.
 
     It cannot be tested if reports are counted bit by bit, if channels depend on transcripts, or if there are too few
     reports for two cells. With classes, the numbers of reports by class are taken as given, which makes the test
     slightly conservative.
 
     Args:
-        prior: (k,); a pooled decoder has the priors of its classes itself.
+        decoder: of the campaign.
+        prior: (k,); a pooled decoder uses the priors of its classes instead.
         counts: (m,) of the outputs.
-        most: reports of the device that sent most. Its reports may all be one output, so that many reports count for
-            one.
+        reports: n.
+        most: the largest number of reports of one device. These may all repeat one output, so the counts are divided
+            by it.
     """
     if not decoder.one_hot or isinstance(decoder, TranscriptDecoder):
         return None
     law = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
     expected = law * (reports / most)
     least = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
-    # A cell ends with the output at which the expectation of all so far has reached another multiple of the least.
+    # A cell ends with the output at which the cumulative expected count reaches another multiple of the least.
     cell = np.floor((np.cumsum(expected) - expected) / least).astype(np.int64)
     _, cell = np.unique(cell, return_inverse=True)
     awaited = np.bincount(cell, weights=expected)
     found = np.bincount(cell, weights=counts / most)
-    if awaited[-1] < least and len(awaited) > 1:  # what is left over joins the last whole cell
+    if awaited[-1] < least and len(awaited) > 1:  # the remainder joins the last complete cell
         awaited[-2:-1] += awaited[-1:]
         found[-2:-1] += found[-1:]
         awaited, found = awaited[:-1], found[:-1]

@@ -1,18 +1,18 @@
-"""Likelihood-ratio tests of how many people lie in a set of values.
+"""Likelihood-ratio tests of the share of people in a set of values.
 
-The share t of people in a set is tested by how much less likely the reports are, at best, if it is t:
+The statistic for a share t is twice the loss of maximal log-likelihood under the constraint that the share is t:
 
     LR(t) = 2 (max over all p of l(p) - max over p with p(set) = t of l(p)),       l(p) = sum of log-likelihoods
 
-Each maximum is found by a constrained Newton method: the support gains a local maximum of the slope between every two
+Each maximum is found by a constrained Newton method: the support gains a local maximum of the gradient between any two
 of its points, a quadratic model of l is maximised on it by non-negative least squares, and a line search follows. The
-slope bounds what is left to gain, since l is concave (Wang 2007; Lindsay 1983).
+gradient bounds the remaining gain, since l is concave (Wang 2007; Lindsay 1983).
 
-LR has the law of chi-square with one degree of freedom where the reports tell neighbouring values apart. Where the
-values are many, so that the most likely distribution sits on few of them, the test of a distribution function at a
-point has a law with shorter tails (Banerjee and Wellner 2001). On a grid it lies between the two (Tang, Banerjee and
-Kosorok 2012). Intervals of shares use the wider law, those of quantiles the shorter: there the steps of a grid are
-added to the interval.
+LR has a chi-square distribution with one degree of freedom if the reports distinguish neighbouring values. If there are
+many values, so that the maximum-likelihood distribution is concentrated on few of them, the test of a distribution
+function at a point has shorter tails (Banerjee and Wellner 2001). On a grid the distribution lies between the two
+(Tang, Banerjee and Kosorok 2012). Intervals of shares use chi-square. Those of quantiles use the shorter tails, and add
+the steps of the grid to the interval.
 """
 
 from __future__ import annotations
@@ -32,37 +32,37 @@ from aggregator.families.decoder import Floats
 Chosen = NDArray[np.bool_]
 
 NATS = 0.01
-"""A maximum is found where no distribution has a log-likelihood this much higher."""
+"""The search has converged if no distribution has a log-likelihood higher by this many nats."""
 
 MOST_ROUNDS = 60
 
 HEAVY = 1e3
-"""Weight of the equations that keep the masses, beside those of the quadratic model."""
+"""Weight of the equations that fix the masses, relative to those of the quadratic model."""
 
 MOST_RAKES = 20
-"""Rounds in which the masses of parts and sides are brought together; they are nearly right before."""
+"""The most rounds of raking to the masses of classes and sides, which are nearly right before."""
 
 LEAST = 1e-14
 """Shares below this count as zero."""
 
 SHORTER = 0.6
-"""Quantiles of the law with shorter tails over those of chi-square: 1.61 of 2.71 at .9, 2.29 of 3.84 at .95."""
+"""Ratio of the quantiles with shorter tails to those of chi-square: 1.61 to 2.71 at .9, 2.29 to 3.84 at .95."""
 
 NOBODY = 3.0
-"""A share of 0 or 1 is refused where the statistic is this many times what refuses another: if nobody is in a set, the
-most likely distribution gains in many directions at once. Of a point law, n = 10,000 to 48,842, 32 and 74 numbers, 1
-and 2 nats, the .9 quantile of the statistic was 3.7 to 8.3, beside 2.7 of chi-square."""
+"""A share of 0 or 1 is rejected only if the statistic is this many times its usual critical value. If a set is empty,
+the unconstrained maximum gains in many directions at once: with all people at one value, n = 10,000 to 48,842, 32 and
+74 numbers, 1 and 2 nats, the .9 quantile of the statistic was 3.7 to 8.3, that of chi-square 2.7."""
 
 
 class Profile:
-    """The most likely distribution of ordered values, and the tests of the share in a set of them.
+    """The maximum-likelihood distribution of ordered values, and the tests of the share in a set of them.
 
     With several classes of people, the shares are those of (class, value), and the set contains its values in every
     class. No similarity between classes is assumed.
 
     Args:
         reports: by block of outputs.
-        effect: by what the variance is larger than of independent reports, at least 1.
+        effect: the design effect of dependent reports, at least 1.
     """
 
     def __init__(self, reports: Merged, effect: float = 1.0) -> None:
@@ -71,14 +71,14 @@ class Profile:
         self._weights = reports.counts / self._reports
         self._effect = effect
         rows = len(self._channel)
-        # Parts of the people whose masses are known, and all rows of one class each.
+        # Known masses of classes (a single mass of 1 if none is known), and of each row its class.
         self._masses = np.ones(1) if reports.weights is None else reports.weights
         self._part = np.arange(rows) * len(self._masses) // rows
         self._class = np.arange(rows) // reports.blocks
 
     @cached_property
     def share(self) -> Floats:
-        """(C K,) the most likely distribution; mostly zeros where the blocks are many."""
+        """(C K,) the maximum-likelihood distribution; mostly zeros if there are many blocks."""
         rows = len(self._channel)
         even = self._masses[self._part] / np.bincount(self._part)[self._part]
         return self._best(even, np.ones(rows, dtype=np.bool_), 1.0)
@@ -88,12 +88,12 @@ class Profile:
         return self._log_likelihood(self.share)
 
     def root(self, chosen: Chosen, t: float) -> float:
-        """Return the signed root of the statistic for the share ``t`` in the chosen blocks, about standard normal.
+        """Return the signed root of the statistic for the share ``t`` in the chosen blocks, nearly standard normal.
 
-        It rises with t, and is 0 where t is the share in the most likely distribution.
+        It increases in t, and is 0 if t is the share in the maximum-likelihood distribution.
 
         Args:
-            chosen: (K,) some of the blocks, and not all of them.
+            chosen: (K,) whether a block is in the set; neither all nor none are.
             t: 0 to 1.
         """
         inside = np.tile(chosen, self._classes)
@@ -102,15 +102,18 @@ class Profile:
         return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - here)
 
     def _start(self, inside: Chosen, t: float) -> Floats:
-        """(C K,) a distribution with the share ``t`` in the rows ``inside``, near the most likely one.
+        """Return a distribution with the share ``t`` in the rows ``inside``, near the maximum-likelihood one.
 
         Each class keeps its share, so that its reports keep a positive likelihood.
+
+        Returns:
+            (C K,)
         """
         start, slope = np.zeros_like(self.share), self._slope(self.share)
         sizes = np.bincount(self._class, self.share)
         held = np.bincount(self._class, np.where(inside, self.share, 0))
         here = float(held.sum())
-        # The side that becomes smaller is exactly empty where t is 0 or 1.
+        # The side that shrinks is exactly empty if t is 0 or 1.
         if t < here:
             within = held * t / here
             without = sizes - within
@@ -130,8 +133,8 @@ class Profile:
         """Return the interval of shares in the chosen blocks that the test does not reject.
 
         Args:
-            chosen: (K,)
-            z: quantile of the standard normal law, such as 1.96.
+            chosen: (K,) whether a block is in the set.
+            z: quantile of the standard normal distribution, such as 1.96.
         """
         if chosen.all() or not chosen.any():
             return (1.0, 1.0) if chosen.all() else (0.0, 0.0)
@@ -139,7 +142,7 @@ class Profile:
         return self._end(chosen, -z, here, 0.0), self._end(chosen, z, here, 1.0)
 
     def _end(self, chosen: Chosen, z: float, here: float, limit: float) -> float:
-        """The share between ``here`` and ``limit`` at which the root is z; the limit if it is nowhere."""
+        """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if there is none."""
         reached = self.root(chosen, limit)
         if abs(reached) <= math.sqrt(NOBODY) * abs(z):
             return limit
@@ -156,18 +159,19 @@ class Profile:
         return far[0]
 
     def _log_likelihood(self, p: Floats) -> float:
-        """Nats, of all reports."""
+        """Return the log-likelihood of all reports, nats."""
         return self._reports * float(self._weights @ np.log(p @ self._channel))
 
     def _slope(self, p: Floats) -> Floats:
+        """Return (C K,) the gradient of the log-likelihood per report."""
         slope: Floats = self._channel @ (self._weights / (p @ self._channel))
         return slope
 
     def _best(self, p: Floats, inside: Chosen, t: float) -> Floats:
-        """(C K,) the most likely distribution with the share ``t`` in the rows ``inside``.
+        """Return (C K,) the most likely distribution with the share ``t`` in the rows ``inside``.
 
         Args:
-            p: one that has it.
+            p: a distribution with this share, where the search begins.
         """
         sides = [(inside, t), (~inside, 1 - t)]
         for _ in range(MOST_ROUNDS):
@@ -187,10 +191,10 @@ class Profile:
         return p
 
     def _highest(self, slope: Floats, inside: Chosen, t: float) -> float:
-        """The largest slope in the direction of any distribution with the share ``t`` inside.
+        """Return the largest value of slope . q over distributions q with the share ``t`` inside.
 
-        In each part of the people the best row inside is set against the best one outside, and the share goes where it
-        gains most.
+        In each class the best row inside is compared with the best row outside, and the share t is assigned to the
+        classes with the largest differences.
         """
         best = []
         for side in (inside, ~inside):
@@ -207,7 +211,7 @@ class Profile:
         return highest
 
     def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
-        """(C K,) where the quadratic model of the log-likelihood at ``p`` is largest on the widened support."""
+        """Return (C K,) the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support."""
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
             places = np.flatnonzero(side & (self._class == number))
@@ -229,7 +233,7 @@ class Profile:
         return self._with_masses(target, p, sides)
 
     def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
-        """(C K,) ``target`` with exactly the masses that ``p`` has inside and outside, and in each part."""
+        """Return (C K,) ``target`` raked to the masses that ``p`` has inside, outside, and in each class."""
         parts = len(self._masses)
         for _ in range(MOST_RAKES if parts > 1 else 1):
             if parts > 1:

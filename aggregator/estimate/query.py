@@ -1,13 +1,13 @@
-"""Questions whose answer is linear in the shares: a value, a mean, a sum, any weighted sum.
+"""Linear queries of the shares: a single share, a mean, a sum, any weighted sum.
 
-With a number a[x] for each value, every report adds a number to the answer. So the answer is a mean over the reports
-and its error is the ordinary one of a mean, whatever the mechanism (MATH 6.2); of a mean over devices, where these have
-more than one report.
+With a number a[x] for each value, every report contributes a number to the result. So the result is a mean over the
+reports, and its error is the standard error of a mean, for every mechanism (MATH 6.2). If devices have several reports,
+it is the error of a mean over devices.
 
 Since the shares sum to one, a constant may be subtracted from all a[x] and added to the result. The raw estimates need
 not sum to one, so this changes the error: for ages between 60 and 90, subtracting 75 makes the error far smaller. The
-constant is the one that is best if all values are equally common (or as common as the prior says), so that it does not
-depend on the reports and the answer stays unbiased.
+constant minimises the variance if all values are equally frequent (or as frequent as the prior says). It does not
+depend on the reports, so the result stays unbiased.
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ DAYS = "days since 1970-01-01"
 
 
 class NotANumber(HalftruthError, ValueError):
-    """A mean was asked of values that are not numbers."""
+    """A mean was requested of values that are not numbers."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """One number about the population.
 
-    ``estimate``, ``raw``, ``se`` and the interval are NaN where the channel of a LIP campaign has no unbiased estimate.
+    ``estimate``, ``raw``, ``se`` and the interval are NaN if the channel of a LIP campaign has no unbiased estimate.
 
     Attributes:
-        what: what was asked, in words.
-        estimate: unbiased; of a share, the nearest one there can be, 0 to 1.
-        raw: unbiased in any case.
+        what: the query in words.
+        estimate: the unbiased estimate; a share is clipped to 0 .. 1.
+        raw: the unbiased estimate, not clipped.
         se: its standard error.
         low, high: its interval.
         level: of the interval.
-        mmse: the estimate that leans on the prior of a LIP campaign; None for every other.
-        unit: what the numbers count; ``DAYS`` of days, and "" where nothing is said.
+        mmse: the estimate that uses the prior of a LIP campaign; None for other campaigns.
+        unit: of the numbers; ``DAYS`` for days, and "" if the campaign states none.
     """
 
     what: str
@@ -73,13 +73,18 @@ class Answer:
 
     @property
     def days(self) -> dict[str, str]:
-        """Estimate, low and high as YYYY-MM-DD, if the figure is a day; otherwise empty."""
+        """Estimate, low and high as YYYY-MM-DD if the number is a day; otherwise empty."""
         if self.unit != DAYS or math.isnan(self.estimate):
             return {}
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
 
     def times(self, factor: float, what: str) -> Answer:
-        """The same answer in another unit, such as people instead of shares."""
+        """Return the same answer in another unit, such as people instead of shares.
+
+        Args:
+            factor: by which all numbers are multiplied.
+            what: the query in words.
+        """
         low, high = sorted((self.low * factor, self.high * factor))
         return replace(
             self,
@@ -93,11 +98,11 @@ class Answer:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
         known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
-        told = {"query": self.what} | known | {"confidence": self.level, "mmse": self.mmse, "unit": self.unit}
-        return told | {f"{name}_day": day for name, day in self.days.items()}
+        rest = {"confidence": self.level, "mmse": self.mmse, "unit": self.unit}
+        return {"query": self.what} | known | rest | {f"{name}_day": day for name, day in self.days.items()}
 
 
 def weighted(
@@ -110,11 +115,16 @@ def weighted(
     what: str = "weighted mean",
     margins: Sequence[KnownMargin] = (),
 ) -> Answer:
-    """The mean over people of weights[x] + offset, x their value.
+    """Return the mean over people of weights[x] + offset, x their value.
 
     Args:
+        terms: the campaign.
+        tally: of its reports.
         weights: one number for each value.
-        margins: known shares of the population by class, to weight the classes to.
+        offset: added to each person's number.
+        level: of the interval.
+        what: the query in words.
+        margins: known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
         NotEnough: fewer devices than the campaign waits for.
@@ -158,7 +168,7 @@ def weighted(
 
 
 def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> Answer:
-    """The mean weight from all views of the tree, whose estimate is linear in the reports of each."""
+    """Return the mean weight from all views of the tree, whose estimate is linear in the reports of each view."""
     require_enough(terms, tally)
     views = Views.of(terms, tally.by_view)
     districts = views.asked[views.tree[-1]].districts
@@ -187,12 +197,13 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
 def expected_variance(
     decoder: Decoder, weights: Sequence[float] | Floats, reference: Floats | None, law: Floats | None = None
 ) -> float:
-    """Variance of what one report adds to the estimate of the mean weight, as ``weighted`` makes it.
+    """Return the variance of one report's contribution to the mean weight as ``weighted`` estimates it.
 
     Args:
+        decoder: of the campaign.
         weights: (k,) one number for each input.
-        reference: (k,) the prior of the campaign; None for a campaign without one.
-        law: (k,) the true shares of the inputs; the reference, or even shares, where not given.
+        reference: (k,) the prior of the campaign; None without one.
+        law: (k,) the true shares of the inputs; the reference, or equal shares, if not given.
     Raises:
         NotInvertible
     """
@@ -210,7 +221,7 @@ def unit_of(domain: Domain) -> str:
 
 
 def points_of(terms: Campaign) -> list[float]:
-    """The number of each value.
+    """Return the number of each value.
 
     Raises:
         NotANumber: the values are not numbers.
@@ -221,10 +232,10 @@ def points_of(terms: Campaign) -> list[float]:
 
 
 def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequence[KnownMargin] = ()) -> Answer:
-    """The mean of a campaign that asks for a number. Unbiased: the rounding on the device keeps expectations.
+    """Return the mean of a campaign that asks for a number; unbiased, since devices round without bias.
 
     Args:
-        margins: as of ``weighted``.
+        terms, tally, level, margins: as of ``weighted``.
     Raises:
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
@@ -234,10 +245,11 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequenc
 
 
 def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> Answer:
-    """The sum over people of a campaign that asks for a number.
+    """Return the sum over people of a campaign that asks for a number.
 
     Args:
-        population: how many people the reports stand for; None: as many as reports.
+        terms, tally, level: as of ``weighted``.
+        population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotANumber, NotEnough, NotInvertible
     """
@@ -255,10 +267,11 @@ def weighted_sum(
     population: int | None = None,
     level: float = 0.95,
 ) -> Answer:
-    """The sum over people of weights[x] + offset, x their value   (Jiang, Li, Tandon 2020: weighted summation).
+    """Return the sum over people of weights[x] + offset, x their value   (Jiang, Li, Tandon 2020: weighted summation).
 
     Args:
-        population: how many people the reports stand for; None: as many as reports.
+        terms, tally, weights, offset, level: as of ``weighted``.
+        population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotEnough, NotInvertible
     """
@@ -267,12 +280,14 @@ def weighted_sum(
 
 
 def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> Answer:
-    """The share of people whose value is ``x``; ``times`` the population gives people.
+    """Return the share of people whose value is ``x``; ``Answer.times`` the population gives people.
 
-    The unbiased estimate and interval are those of ``x`` in the histogram. The shown estimate is clipped to 0 .. 1.
+    The unbiased estimate and the interval are those of ``x`` in the histogram.
 
     Args:
-        resolution: in a campaign with views, the name of the resolution of which ``x`` is a district.
+        terms, tally, level: as of ``weighted``.
+        x: the number of a value or district.
+        resolution: in a campaign with views, the name of the resolution that ``x`` is a district of.
     Raises:
         NotEnough, NotInvertible
     """
@@ -288,10 +303,9 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
 
 
 def _steady_shift(decoder: Decoder, a: Floats, reference: Floats) -> float:
-    """Return the constant c that minimises the variance of (a - c) . p under the reference law: cov(a . p, 1 . p) /
-    var(1 . p).
+    """Return the c that minimises the variance of (a - c) . raw at the reference: cov(a . raw, 1 . raw) / var(1 . raw).
 
-    0 where the raw shares always sum to one. The covariance is that of polarisation, so a decoder knows variances only.
+    0 if the raw shares always sum to one. The covariance follows from variances by polarisation.
     """
     law, ones = decoder.forward(reference), np.ones_like(a)
     spread = decoder.variance(ones, law)

@@ -1,17 +1,17 @@
-"""Residual test: how much more often an output occurred than any distribution of inputs can explain.
+"""Residual test: it detects outputs that occurred more often than any distribution of inputs can explain.
 
-Honest counts are spread as a mixture of the channel's rows, and whatever is orthogonal to all rows has mean zero under
-every mixture. Of these directions, the projection of y has the most power against forgers who send only output y. Under
-the law q of even shares it is:
+Honest outputs are distributed as a mixture of the channel's rows, and a direction that is orthogonal to all rows has
+mean zero under every mixture. Of these directions, the projection of y has the most power against forgers who send only
+output y. Under the output distribution q of equal shares it is:
 
     w = D^-1 (e_y - R' a),  (R D^-1 R') a = R D^-1 e_y,  D = diag(q),      so R w = 0 and w' D w = w[y]
 
-(the efficient score: Neyman 1959). The same solution for all counts at once gives every output's number, share . w. It
-takes one conjugate gradient, whose steps are a pass through the channel and back; a channel with few different singular
-values, as all made by design, is done in as many steps. If the channel has no more outputs than inputs, nothing is
-orthogonal to all rows, and there is no test.
+(the efficient score: Neyman 1959). The same solution for all counts at once gives the statistic of every output,
+share . w. It takes one run of conjugate gradients, whose steps are a pass through the channel and back; the number of
+steps is the number of distinct singular values, which is small for designed channels. If the channel has no more
+outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
 
-What is made of it: screen.
+How the test is used: screen.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from aggregator.families.decoder import Decoder, Floats
 
 STEPS = 30
 SETTLED = 1e-7
-"""The search ends where the residual is this part of what it was, or after so many steps."""
+"""Conjugate gradients end when the residual falls to this part of its first value, or after ``STEPS`` steps."""
 
 ROUNDING = 1e-6
-"""What is left of an output below this part of it is the search's own error: some shares explain the output."""
+"""A direction with less than this part of the output itself is a rounding error: some shares explain the output."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """The direction of one output: what each report adds to its test statistic.
+    """The direction of one output: the contribution of each report to its test statistic.
 
     Attributes:
-        adds: (m,) by the report's output.
-        forged: what a report with the output itself adds, above zero; one that is forged, too.
-        mean: the most that honest reports add in the mean, whatever the shares: zero, but for rounding.
-        variance: the largest mean square of what an honest report adds, whatever its input.
+        adds: (m,) the contribution of a report, by its output.
+        forged: the contribution of a report with the tested output, above zero.
+        mean: the largest mean contribution of honest reports over all shares: zero except for rounding.
+        variance: the largest mean square of an honest report's contribution over all inputs.
     """
 
     adds: Floats
@@ -48,13 +48,15 @@ class Direction:
 
 
 def scores(decoder: Decoder, share: Floats) -> Floats:
-    """(m,) for each output, the mean of its direction over the reports, in units of its standard error at even shares.
+    """Return the statistic of each output, in units of its standard error at equal shares.
 
-    The units are right where the direction has little but the output itself, and too small elsewhere: they say which
-    outputs are worth a closer look.
+    The units are right if the direction is nearly the output alone, and too small otherwise. They select the outputs
+    that are tested.
 
     Args:
-        share: (m,) how often each output came, over the reports.
+        share: (m,) the relative frequency of each output.
+    Returns:
+        (m,)
     """
     inverse = _inverse(decoder)
     found: Floats = _beyond(decoder, inverse, share) / np.sqrt(np.where(inverse > 0, inverse, 1))
@@ -72,13 +74,13 @@ def direction(decoder: Decoder, y: int) -> Direction:
 
 
 def _inverse(decoder: Decoder) -> Floats:
-    """(m,) the diagonal of D^-1; 0 for outputs that nobody sends."""
+    """Return (m,) the diagonal of D^-1; 0 for outputs of probability zero."""
     law = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
     return np.divide(1, law, out=np.zeros_like(law), where=law > 0)
 
 
 def _beyond(decoder: Decoder, inverse: Floats, counts: Floats) -> Floats:
-    """(m,) D^-1 (counts - R' a), where a explains as much of the counts as can be.
+    """Return (m,) D^-1 (counts - R' a), a by weighted least squares.
 
     Source: Hestenes, Stiefel 1952, on the normal equations.
     """
