@@ -1,10 +1,9 @@
-"""The public entry point of the part that runs on the device: it pays, draws, signs and queues.
+"""The device: it charges, draws, signs and queues answers.
 
     from edge_sdk import BudgetPolicy, Device
 
-The names in ``__all__`` are loaded when they are first used, so that an app pays nothing at its start for what it may
-use much later. Errors: ``edge_sdk.errors``. Channels, campaigns and reports: ``protocol``. Estimates from reports:
-``aggregator``, which is never imported here.
+The names in ``__all__`` are loaded at first use, so an app starts fast. Errors: ``edge_sdk.errors``. Channels,
+campaigns and reports: ``protocol``. Estimates from reports: ``aggregator``, which is never imported here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """``python -m edge_sdk``: the device's command line, for cron jobs and daemons.
 
-What is printed is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a
-value.
+The output is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a value.
 
-What the commands do: cli/joining, cli/commands, cli/upkeep. How it is printed: cli/output.
+The commands: cli/joining, cli/commands, cli/upkeep. Formatting of output: cli/output.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 """
@@ -24,14 +23,14 @@ from edge_sdk.device import Device
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
 STORELESS = upkeep.run, commands.audit
-"""A configuration names the store, and a campaign's file needs none."""
+"""Commands without --store: a configuration names the store, and a campaign's file needs none."""
 
 
 COMMANDS = {
     "join", "trust", "terms", "close", "consent", "answer", "outbox", "follow", "address", "ledger", "preview",
     "exposure", "audit", "forget", "enrolment", "budget", "adopt", "clock", "doctor", "run",
 }  # fmt: skip
-"""The words of all commands."""
+"""The names of all commands."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -53,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], Printed] = options.run
     try:
         if (options.key_store or options.checkpoint) and run is not upkeep.adopt:
-            # The store remembers them from here on.
+            # The store records them, so later commands need no option.
             Device.open(upkeep.store(options), key_store=upkeep.key_store(options)).close()
         printed = run(options)
     except Usage as error:
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
     except KeyboardInterrupt:
-        return _fail("interrupted: what was not on the disk did not happen", FAILED)
+        return _fail("interrupted: changes that were not yet on the disk are lost", FAILED)
     return _print(_json(printed) if options.json else "\n".join(lines(printed)))
 
 
@@ -85,10 +84,10 @@ def _print(text: str) -> int:
     try:
         print(text, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout again at exit
         if isinstance(error, BrokenPipeError):  # the reader closed the pipe
             return DONE
-        return _fail(f"what was asked for is done, but cannot be printed: {error.strerror}", FAILED)
+        return _fail(f"the command is done, but its result cannot be printed: {error.strerror}", FAILED)
     return DONE
 
 
@@ -103,10 +102,10 @@ class _Unasked:
     """
 
     def add_argument(self, *names: str, **how: object) -> None:
-        """Make nothing."""
+        """Ignore an argument."""
 
     def add_mutually_exclusive_group(self) -> _Unasked:
-        """Return the same."""
+        """Return this parser, which ignores the group's arguments too."""
         return self
 
 
@@ -114,7 +113,7 @@ _Command: TypeAlias = argparse.ArgumentParser | _Unasked
 
 
 def _command_in(arguments: Sequence[str]) -> str | None:
-    """Return the command word in ``arguments``; None if only the parser of all commands can find it."""
+    """Return the name of the command in ``arguments``; None if only the full parser can find it."""
     words = iter(arguments)
     for word in words:
         if word in ("--store", "--key-store", "--checkpoint"):
@@ -127,11 +126,7 @@ def _command_in(arguments: Sequence[str]) -> str | None:
 
 
 def _parser(asked: str | None) -> argparse.ArgumentParser:
-    """The parser of the command ``asked``, or of all commands if ``asked`` is unknown.
-
-    Args:
-        asked: the word at the place of the command.
-    """
+    """Return the parser of the command ``asked``, or of all commands if ``asked`` is unknown."""
     parser = _Parser(
         prog="python -m edge_sdk",
         description="Answer the questions of signed campaigns: answers are perturbed before they are sent, and their "
@@ -140,7 +135,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "2 usage, 65 bad data, 75 not yet.",
     )
     parser.add_argument(
-        "--store", metavar="DIR", help="the device's own folder, made if missing; run and audit FILE need none"
+        "--store", metavar="DIR", help="the device's own folder, created if missing; run and audit FILE need none"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
     parser.add_argument(
@@ -171,7 +166,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
 
     join = command("join", joining.join, "verify and audit a signed campaign, and show its terms")
     join.add_argument("campaign", metavar="FILE|LINK", help="a signed campaign, or a link to one, in quotes")
-    join.add_argument("--yes", action="store_true", help="follow a link without being asked")
+    join.add_argument("--yes", action="store_true", help="follow a link without confirmation")
     join.add_argument("--address", metavar="URL", help="address of the study; used if the signed campaign names none")
     join.add_argument(
         "--trust",
@@ -190,15 +185,15 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         help="to add: the file of a public key, or the id of a joined campaign, for its author; to remove: the "
         "beginning of a fingerprint",
     )
-    trusted.add_argument("--name", help="name of the author, for you to read; it decides nothing")
-    told = campaign(command("terms", joining.terms, "show the terms of a joined campaign again"))
-    for made in (join, told):
+    trusted.add_argument("--name", help="name of the author, for display only")
+    shown = campaign(command("terms", joining.terms, "show the terms of a joined campaign again"))
+    for made in (join, shown):
         made.add_argument(
             "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
         )
     closed = command("close", joining.close, "close a campaign early, by its author's signed notice")
     closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, as the study hands it out")
-    consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve what it can cost at worst"))
+    consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve its worst-case cost"))
     named = consent.add_mutually_exclusive_group()
     named.add_argument(
         "--class", dest="as_class", metavar="NAME", help="the class of people you belong to; it is public"
@@ -216,14 +211,14 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="value,count for each value: declared publicly, for good, if the campaign asks for it (preview --prior "
-        "shows what it tells and costs); with --choose-class or --choose-prior, used to choose and never sent",
+        help="value,count for each value: declared publicly and permanently, if the campaign asks for it "
+        "(preview --prior shows its effect and cost); with --choose-class or --choose-prior, used to choose, not sent",
     )
     consent.add_argument(
         "--level",
         type=float,
         metavar="NATS",
-        help="with --prior: a level of your own, below the campaign's; public too",
+        help="with --prior: a personal level below the campaign's; public too",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
@@ -240,13 +235,13 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "again; without it, every call is a new answer",
     )
     answer.add_argument("--collect", action="store_true", help="draw and charge now, and sign later: outbox bundle")
-    outbox = command("outbox", commands.outbox, "show, export, send or bundle what waits to be sent")
+    outbox = command("outbox", commands.outbox, "show, export, send or bundle the waiting envelopes and readings")
     outbox.add_argument(
         "verb",
         choices=["export", "send", "bundle"],
         nargs="?",
-        help="export: write one campaign's envelopes to a new file; send: upload what is due, each campaign to its own "
-        "study; bundle: sign what was collected",
+        help="export: write one campaign's envelopes to a new file; send: upload the envelopes that are due, each "
+        "campaign to its own study; bundle: sign the collected readings",
     )
     outbox.add_argument(
         "to",
@@ -271,9 +266,11 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         )
     )
     addressed.add_argument("url", metavar="URL", nargs="?", help="where the study takes reports: https://HOST")
-    command("ledger", commands.ledger, "show what was reserved and spent, and what remains")
+    command("ledger", commands.ledger, "show the amounts reserved, spent and remaining, and all entries")
     preview = campaign(
-        command("preview", commands.preview, "show what would be sent and what it could reveal; nothing is drawn")
+        command(
+            "preview", commands.preview, "show the size, cost and possible disclosure of an answer; nothing is drawn"
+        )
     )
     preview.add_argument(
         "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads it from standard input"
@@ -282,11 +279,11 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="instead of an answer, value,count for each value: what declaring this would say, promise and cost",
+        help="instead of an answer, value,count for each value: the promise and the cost of declaring it",
     )
-    preview.add_argument("--level", type=float, metavar="NATS", help="with --prior: a level of your own")
+    preview.add_argument("--level", type=float, metavar="NATS", help="with --prior: a personal level")
     exposed = campaign(
-        command("exposure", commands.exposure, "bound what all reports about the same values together reveal")
+        command("exposure", commands.exposure, "bound the disclosure by all reports about the same values together")
     )
     exposed.add_argument(
         "value",
@@ -297,7 +294,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     audited = command("audit", commands.audit, "compute the levels of a campaign under every notion, from its integers")
     audited.add_argument("campaign", metavar="ID|FILE", help="the id of a joined campaign, or any campaign file")
     forget = command(
-        "forget", commands.forget, "delete a campaign, or all: answers, queue and consent; what was spent stays"
+        "forget", commands.forget, "delete a campaign, or all: answers, queue and consent; spending stays counted"
     )
     forget.add_argument("id", metavar="ID", nargs="?")
     enrolment = campaign(
@@ -317,20 +314,19 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     clocked.add_argument(
         "--set",
         action="store_true",
-        help="the clock is correct now and was ahead before: continue from the current time; nothing that was spent "
-        "is refunded",
+        help="the clock is correct now and was ahead before: continue from the current time; no spending is refunded",
     )
-    command("doctor", upkeep.doctor, "show where the secret is kept, and what this store can and cannot guarantee")
+    command("doctor", upkeep.doctor, "show the place of the secret, and the guarantees and limits of this store")
     unit = command("run", upkeep.run, "answer automatically, as configured, until the campaign is over; for IoT units")
     unit.add_argument("configuration", metavar="CONFIG", type=Path, help="a TOML file; edge_sdk/units has examples")
     unit.add_argument(
-        "--check", action="store_true", help="show what the unit would do, test its source, and join nothing"
+        "--check", action="store_true", help="show the unit's terms and plan, test its source, and join nothing"
     )
     return parser
 
 
 def _json_anywhere() -> _Parser:
-    """``--json`` after the command as well as before it."""
+    """Return a parser that accepts ``--json`` after the command as well as before it."""
     parent = _Parser(add_help=False)
     parent.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for scripts")
     return parent

@@ -1,4 +1,4 @@
-"""Facts about a store for its owner: its files, its budget, what waits, and a clock that is behind.
+"""Facts about a store for its owner: its files, its budget, waiting envelopes, and the clock.
 
 Implements ``Device.doctor``. The database's own facts: store/sqlite. Detection of copies: rollback/checkpointing.
 """
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def facts(records: Records, now: int) -> dict[str, str | int | float]:
-    """Return what was found, by a short description."""
+    """Return facts about the store, by a short description."""
     folder, budget = records.store.folder, records.caps.budget()
     found: dict[str, str | int | float] = {
-        "folder": str(folder) if folder else "in memory: everything ends with the process",
+        "folder": str(folder) if folder else "in memory: deleted when the process ends",
         "campaigns joined": len(records.campaigns.ids()),
         "envelopes queued": len(records.outbox),
         "spent, nats": budget.spent,

@@ -1,8 +1,8 @@
-"""The commands about joined campaigns: from agreeing to one to forgetting it.
+"""The commands about joined campaigns, from consent to forgetting.
 
 Each calls one method of ``Device`` and returns the result by name. No error repeats a value.
 
-The words on the command line: __main__. Joining: joining. Commands about the store and the unit: upkeep.
+The parsers: __main__. Joining: joining. Commands about the store and the unit: upkeep.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # loaded when needed
 
 
 def consent(options: argparse.Namespace) -> Printed:
-    """``consent ID``: what is reserved, and what remains."""
+    """``consent ID``: agree to a campaign; return the amounts reserved and remaining."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         counts = None if options.prior is None else _counts(options.prior)
@@ -61,7 +61,7 @@ def consent(options: argparse.Namespace) -> Printed:
 
 
 def answer(options: argparse.Namespace) -> Printed:
-    """``answer ID VALUE...``: the place of the report, and its cost."""
+    """``answer ID VALUE...``: answer; return period, slot and cost of the report."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value)
@@ -91,7 +91,7 @@ def answer(options: argparse.Namespace) -> Printed:
 
 
 def outbox(options: argparse.Namespace) -> Printed:
-    """``outbox [export|send|bundle]``: the waiting envelopes, or those that were sent."""
+    """``outbox [export|send|bundle]``: return the waiting envelopes, or the numbers exported, sent or bundled."""
     with Device.open(options.store) as device:
         if options.verb is None:
             return {
@@ -158,22 +158,23 @@ def _envelopes(device: Device) -> list[Printed]:
         for part in one.parts:
             sizes[f"{part.name}_bytes"] += len(part.data)
         row: Printed = {"campaign": one.campaign_id.hex(), "what": one.kind, "bytes": len(one.data), **sizes}
-        told = output_meanings(device, one)
-        if len(told) == 1:
-            named = " or ".join(label or "none" for label in told[0].labels)
-            row["fits"] = named or f"{told[0].fits} of {told[0].size} answers"
+        meanings = output_meanings(device, one)
+        if len(meanings) == 1:
+            named = " or ".join(label or "none" for label in meanings[0].labels)
+            row["fits"] = named or f"{meanings[0].fits} of {meanings[0].size} answers"
         rows.append(row)
     return rows
 
 
 def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
-    """Return what was sent; if anything was not, raise an error with the reason and the time of the next attempt.
+    """Return the result of an upload; if any envelope was not sent, raise an error with the reason.
 
     Args:
         named: whether an address was named. Envelopes for other addresses then stay without an error, unless no
             envelope belongs to the named one.
+        whole: whether to return all counts.
     Raises:
-        Undone: it is not time for the next attempt, one failed, or the study refused what was sent.
+        Undone: an attempt is not due yet, one failed, or the study refused an envelope.
     """
     from edge_sdk.transport.upload import Outcome
 
@@ -216,7 +217,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
 
 
 def ledger(options: argparse.Namespace) -> Printed:
-    """``ledger``: the budget, the campaigns and all rows."""
+    """``ledger``: return the budget, the campaigns and all entries."""
     with Device.open(options.store) as device:
         budget = device.budget
         titles = {campaign_id: device.terms(campaign_id).title for campaign_id in device.campaigns}
@@ -241,7 +242,7 @@ def ledger(options: argparse.Namespace) -> Printed:
 
 
 def preview(options: argparse.Namespace) -> Printed:
-    """``preview ID [VALUE...]``: what would be sent, and what it could reveal."""
+    """``preview ID [VALUE...]``: return the size, the cost and the possible disclosure of an answer."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         if options.prior is not None:
@@ -264,29 +265,29 @@ def preview(options: argparse.Namespace) -> Printed:
 
 
 def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
-    """What declaring a prior would say, promise and cost."""
+    """Return the promise and the costs of declaring a prior."""
     if options.value:
         raise Usage("preview an answer or a prior, not both at once")
     try:
-        told = device.declaration(campaign_id, _counts(options.prior), options.level)
+        declared = device.declaration(campaign_id, _counts(options.prior), options.level)
     except ValueError as error:
         raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
     return {
         "campaign": campaign_id.hex(),
-        "public": "the shares below, for good: whoever reads the study's keys reads them",
-        "declared_before": told.holds,
-        "level": told.level,
-        "cost": told.cost,
-        "worst_case": told.worst_case,
+        "public": "the shares below, permanently, to everybody who can read the study's keys",
+        "declared_before": declared.holds,
+        "level": declared.level,
+        "cost": declared.cost,
+        "worst_case": declared.worst_case,
         "believed": [
             {"value": one.label, "before": one.before, "least_after": one.least, "most_after": one.most}
-            for one in told.values
+            for one in declared.values
         ],
     }
 
 
 def exposure(options: argparse.Namespace) -> Printed:
-    """``exposure ID [VALUE...]``: the bound on what all reports about the same values together reveal."""
+    """``exposure ID [VALUE...]``: return a bound on the disclosure by all reports about the same values together."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None
@@ -319,7 +320,7 @@ def exposure(options: argparse.Namespace) -> Printed:
 
 
 def audit(options: argparse.Namespace) -> Printed:
-    """``audit ID|FILE``: the levels under every notion."""
+    """``audit ID|FILE``: return the levels under every notion."""
     from edge_sdk.campaigns import audit as own
     from protocol.levels import as_json
     from protocol.views import is_plain
@@ -363,7 +364,7 @@ def audit(options: argparse.Namespace) -> Printed:
 
 
 def forget(options: argparse.Namespace) -> Printed:
-    """``forget [ID]``: what was forgotten."""
+    """``forget [ID]``: forget campaigns; return their ids and the amount spent."""
     with Device.open(options.store) as device:
         if options.id is None:
             gone = device.campaigns
@@ -375,7 +376,7 @@ def forget(options: argparse.Namespace) -> Printed:
 
 
 def enrolment(options: argparse.Namespace) -> Printed:
-    """``enrolment ID FILE``: the file that was written."""
+    """``enrolment ID FILE``: write the enrolment; return the name and length of the file."""
     with Device.open(options.store) as device:
         data = device.enrolment(find(device, options.id))
     try:

@@ -1,8 +1,8 @@
-"""The commands about joining: trusted authors, and campaigns that are accepted.
+"""The commands about joining: trusted authors, campaigns and links.
 
 Each calls one method of ``Device`` and returns the result by name.
 
-The words on the command line: __main__. What is done in a joined campaign: commands.
+The parsers: __main__. Commands about joined campaigns: commands.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:  # loaded when needed
 
 MOST_NOTICE_BYTES = 1024
 MOST_CAMPAIGN_BYTES = 2**20 + 1024
-"""Longer files are not read to their end: no campaign is as long."""
+"""Number of bytes read from a file; a campaign is shorter."""
 
 
 def join(options: argparse.Namespace) -> Printed:
-    """``join FILE|LINK``: its terms, and where its reports go."""
+    """``join FILE|LINK``: join a campaign; return its terms."""
     if "://" in options.campaign:
         return _follow_link(options)
     data = campaign_file(Path(options.campaign))
@@ -41,7 +41,7 @@ def join(options: argparse.Namespace) -> Printed:
 
 
 def _follow_link(options: argparse.Namespace) -> Printed:
-    """Join the campaign of a link, once the person agreed to ask its host."""
+    """Join the campaign of a link, once the person agreed to contact its host."""
     from edge_sdk.transport.download import fetch_invited
     from protocol.link import Link
 
@@ -59,22 +59,22 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
     """Show which host a link would contact, and continue only if the person confirms.
 
     Raises:
-        Usage: nobody can be asked.
+        Usage: standard input is not a terminal, so the person cannot confirm.
         Undone: the person does not agree.
     """
     fingerprint = link.fingerprint_text
     names = [author.name for author in trusted if author.fingerprint == fingerprint]
-    whose = f"{names[0] or 'an author without a name'}, whom you trust" if names else "nobody whom you trust yet"
+    whose = f"{names[0] or 'an author without a name'}, whom you trust" if names else "not an author you trust"
     print(f"host: {link.host}\nauthor: {fingerprint} ({whose})", file=sys.stderr)
     if not sys.stdin.isatty():
-        raise Usage("the link was not followed, because nobody can confirm it here: add --yes to follow it")
+        raise Usage("the link was not followed: standard input is no terminal to confirm it on, so add --yes")
     print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Undone("the study was not contacted, and nothing is kept", {}, FAILED)
 
 
 def trust(options: argparse.Namespace) -> Printed:
-    """``trust [add|remove KEY]``: the authors whose campaigns may be joined."""
+    """``trust [add|remove KEY]``: add or remove a trusted author; return all of them."""
     if (options.verb is None) != (options.key is None):
         raise Usage("name the key: trust add FILE|ID, or trust remove FINGERPRINT")
     with Device.open(options.store) as device:
@@ -93,15 +93,15 @@ def trust(options: argparse.Namespace) -> Printed:
 
 
 def _author(device: Device, beginning: str) -> bytes:
-    """The public key of a joined campaign's author."""
+    """Return the public key of a joined campaign's author."""
     return device.terms(find(device, beginning)).author
 
 
 def _trusted(device: Device, beginning: str) -> bytes:
-    """The one trusted key whose fingerprint begins with these characters.
+    """Return the trusted key whose fingerprint begins with ``beginning``.
 
     Raises:
-        Usage: none or several do.
+        Usage: no fingerprint does, or several do.
     """
     found = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
     if len(found) != 1:
@@ -111,33 +111,33 @@ def _trusted(device: Device, beginning: str) -> bytes:
 
 
 def terms(options: argparse.Namespace) -> Printed:
-    """``terms ID``: the terms of a joined campaign."""
+    """``terms ID``: return the terms of a joined campaign."""
     with Device.open(options.store) as device:
         return _terms(device, find(device, options.id), options)
 
 
 def close(options: argparse.Namespace) -> Printed:
-    """``close FILE``: the campaign that is closed, and since when."""
+    """``close FILE``: close a campaign early; return its id, title and closing time."""
     with options.file.open("rb") as file:
         notice = file.read(MOST_NOTICE_BYTES)
     with Device.open(options.store) as device:
-        told = device.close_early(notice)
-        return {"campaign": told.campaign_id.hex(), "title": told.title, "closed_early": told.closed_early}
+        closed = device.close_early(notice)
+        return {"campaign": closed.campaign_id.hex(), "title": closed.title, "closed_early": closed.closed_early}
 
 
 def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
     """Return the terms in the requested language, without fields that repeat the original text."""
-    told = device.terms(campaign_id, options.language).as_json()
-    if not options.json and told["shown"] == told["values"]:
-        del told["shown"]
-    return told
+    printed = device.terms(campaign_id, options.language).as_json()
+    if not options.json and printed["shown"] == printed["values"]:
+        del printed["shown"]
+    return printed
 
 
 def follow(options: argparse.Namespace) -> Printed:
-    """``follow ID``: the campaign that its study goes on with, joined and agreed to.
+    """``follow ID``: join and agree to the study's next campaign; return its id.
 
     Raises:
-        Undone: there is no such campaign (yet).
+        Undone: the study has no suitable campaign (yet).
     """
     from edge_sdk.campaigns import succession
 
@@ -152,7 +152,7 @@ def follow(options: argparse.Namespace) -> Printed:
 
 
 def address(options: argparse.Namespace) -> Printed:
-    """``address ID [URL]``: where a campaign's reports go."""
+    """``address ID [URL]``: set the address of a campaign's reports if given; return the addresses."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         if options.url is not None:
@@ -161,10 +161,10 @@ def address(options: argparse.Namespace) -> Printed:
 
 
 def find(device: Device, beginning: str) -> bytes:
-    """The one joined campaign whose id begins with the hex digits ``beginning``.
+    """Return the id of the joined campaign that begins with the hex digits ``beginning``.
 
     Raises:
-        UnknownCampaign: none or several do; or no digit was given, as by a script in which a name is not set.
+        UnknownCampaign: no id does, or several do; or no digit is given, as by a script with an unset variable.
     """
     if not beginning:
         raise UnknownCampaign("name the campaign by the beginning of its id: the ledger command lists them")
@@ -176,7 +176,7 @@ def find(device: Device, beginning: str) -> bytes:
 
 
 def campaign_file(path: Path) -> bytes:
-    """The bytes of a file that is to hold a campaign."""
+    """Return the bytes of a campaign file; refuse another file."""
     with path.open("rb") as file:
         data = file.read(MOST_CAMPAIGN_BYTES)
     require_campaign(data)

@@ -1,8 +1,8 @@
-"""Prints the result of a command: names and values, or a one-line error.
+"""Format the result of a command as names and values for people.
 
 Scripts get the names and values unchanged. For people, this module formats nats, times and shares.
 
-What the commands give: commands, upkeep. What they exit with: exit_codes.
+Results: commands, joining, upkeep. Exit codes: exit_codes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol import exact
 from protocol.errors import HalftruthError
 
 Printed: TypeAlias = dict[str, object]
-"""What a command gives, by name."""
+"""The result of a command, by name."""
 
 NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
@@ -32,7 +32,7 @@ LOW_SHARES = {"wrong", "least_after"}
 
 
 class Usage(HalftruthError):
-    """Arguments with correct syntax that do not make sense."""
+    """Arguments with correct syntax that do not fit together."""
 
 
 class Undone(HalftruthError):

@@ -1,6 +1,6 @@
 """The commands about the store and the unit: budget, adopt, doctor, clock, run.
 
-These are for the device's owner; the commands for a person are in commands. The words on the command line: __main__.
+These are for the device's owner; the commands for a person are in commands. The parsers: __main__.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # loaded when needed
 
 
 def budget(options: argparse.Namespace) -> Printed:
-    """``budget``: the caps in force, and the amounts spent, reserved and remaining."""
+    """``budget``: tighten caps if given; return the caps in force, and the amounts spent, reserved and remaining."""
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:
@@ -43,7 +43,7 @@ def budget(options: argparse.Namespace) -> Printed:
 
 
 def adopt(options: argparse.Namespace) -> Printed:
-    """``adopt``: whether the store was adopted, and the amount spent after it."""
+    """``adopt``: adopt the store if necessary; return whether it was adopted, and the amounts spent and remaining."""
     from edge_sdk.errors import StoreDamaged, StoreRestored
 
     place, kept = store(options), key_store(options)
@@ -59,13 +59,13 @@ def adopt(options: argparse.Namespace) -> Printed:
 
 
 def doctor(options: argparse.Namespace) -> Printed:
-    """``doctor``: what this store can and cannot guarantee."""
+    """``doctor``: return the guarantees and limits of this store."""
     with Device.open(options.store) as device:
         return {**device.doctor()}
 
 
 def clock(options: argparse.Namespace) -> Printed:
-    """``clock [--set]``: until when each campaign accepts no answers because the clock was ahead before."""
+    """``clock [--set]``: return the latest time that each campaign has seen, before which a unit does not answer."""
     from edge_sdk.answers.answering import known_past
 
     with Device.open(options.store) as device:
@@ -80,7 +80,7 @@ def clock(options: argparse.Namespace) -> Printed:
 
 
 def run(options: argparse.Namespace) -> Printed:
-    """``run CONFIG``: replace this process by the unit; with ``--check``, return what it would do."""
+    """``run CONFIG``: replace this process by the unit; with ``--check``, return its plan."""
     from edge_sdk.unit import config, dry_run
 
     try:
@@ -109,7 +109,7 @@ def key_store(options: argparse.Namespace) -> KeyStore | None:
     """Return the named key store; None without one.
 
     Raises:
-        Usage: one that does not go with what else was named.
+        Usage: the option does not fit the other options.
     """
     from edge_sdk.rollback.file_store import FileKeyStore
     from edge_sdk.rollback.known_key_stores import key_store_of

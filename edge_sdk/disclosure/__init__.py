@@ -1,1 +1,1 @@
-"""What an observer of the reports could learn: preview, exposure, posterior."""
+"""Bounds on the knowledge of an observer of the reports: preview, exposure, posterior."""

@@ -1,8 +1,8 @@
-"""What declaring a prior of one's own says, promises and costs, for the person before they agree.
+"""The effect and the costs of declaring a personal prior, for the person before they agree.
 
 Everything is computed from the signed campaign and the weights; nothing is stored or drawn.
 
-How it is declared: campaigns/consent.
+Storing a declaration: campaigns/consent.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeclaredValue:
-    """What an observer who believes the declaration can believe of one value.
+    """The beliefs about one value of an observer who takes the declared prior as true.
 
     Attributes:
-        label: of the value, as one answers with it.
-        before: the share that is declared.
-        least, most: after one report, whatever it is.
+        label: of the value.
+        before: the declared probability.
+        least, most: the lowest and highest posterior probability after one report, over all possible reports.
     """
 
     label: str
@@ -43,12 +43,13 @@ class Declaration:
     Attributes:
         values: in the order of the campaign.
         holds: whether it was declared before; a declared prior is permanent and cannot be replaced.
-        level_nanonats: what it is protected at.
-        own_level: whether that is a level of the person's own, and not the campaign's.
-        cost_nanonats: of one fresh answer of whoever declares it.
-        worst_case_nanonats: of all their answers together.
-        candidates: how many priors the public list has that ``Device.choose_prior`` chooses from.
-        chosen_worst_case_nanonats: of all answers together under the costliest of these; the choice is not in it.
+        level_nanonats: the level of protection.
+        own_level: whether this is a personal level, and not the campaign's.
+        cost_nanonats: of one fresh answer under this prior.
+        worst_case_nanonats: of all answers together.
+        candidates: number of priors in the public list that ``Device.choose_prior`` chooses from.
+        chosen_worst_case_nanonats: of all answers together under the most expensive of these, without the cost of the
+            choice.
     """
 
     values: tuple[DeclaredValue, ...]
@@ -62,7 +63,7 @@ class Declaration:
 
     @property
     def level(self) -> float:
-        """Nats, of the campaign or of the person's own."""
+        """The level of protection in nats."""
         return exact.nats(self.level_nanonats)
 
     @property
@@ -77,14 +78,14 @@ class Declaration:
 
     @property
     def chosen_worst_case(self) -> float:
-        """Nats of all answers together under the costliest prior of the public list."""
+        """Nats of all answers together under the most expensive prior of the public list."""
         return exact.nats(self.chosen_worst_case_nanonats)
 
 
 def declaration(
     records: Records, campaign_id: bytes, prior: Mapping[str, int] | None, level: float | None
 ) -> Declaration:
-    """``Device.declaration``."""
+    """Implement ``Device.declaration``."""
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
     asked = Role(None, None if prior is None else declared_of(campaign, prior), level_of(campaign, level))
@@ -109,12 +110,12 @@ def declaration(
 
 
 def believed(channel: Channel, prior: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
-    """Return the least and the highest posterior of each value under a prior, over all outputs that occur.
+    """Return the lowest and the highest posterior of each value, over all outputs with positive probability.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x')
 
     Args:
-        channel: the person's.
+        channel: the channel under this prior.
         prior: a weight above zero for each input.
     """
     least = [(1, 1)] * len(prior)

@@ -1,6 +1,6 @@
-"""What a person may ask about their reports: what one would reveal, what all of them reveal, what they answered before.
+"""The disclosure by a person's reports: by one more, by all of them, and the person's own history.
 
-Computed in preview, which is loaded when it is first asked for.
+Computed in preview, which is loaded at first use.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ class Disclosures(Session):
     """The part of ``Device`` that shows a person what their reports reveal; nothing is drawn, charged or stored."""
 
     def preview(self, campaign_id: bytes, value: Answer | None = None) -> Preview:
-        """Return what an answer would send and what it could reveal; nothing is drawn, charged or stored.
+        """Return the size, the cost and the possible disclosure of an answer; nothing is drawn, charged or stored.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
-            value: the answer that the person considers; None describes the question alone. Of a form that nobody agreed
-                to, it describes what would tell most, whichever questions are asked.
+            value: the answer that the person considers; None for the answer that would reveal most. For a form before
+                consent only None is allowed, and the preview is for the questions whose report reveals most.
         Returns:
-            The bytes, and the most that they could tell; bounds are rounded up.
+            The lengths in bytes, and bounds on the disclosure, rounded up.
         Raises:
-            NotInDomain: not an answer to the campaign's question.
-            ConsentMissing: an answer to a form that the person did not agree to.
+            NotInDomain: the value is not an answer to the campaign's question.
+            ConsentMissing: a value is given for a form that the person has not agreed to.
         """
         from edge_sdk.disclosure.preview import preview
 
         return preview(self.records, campaign_id, value, self._now())
 
     def exposure(self, campaign_id: bytes) -> Exposure:
-        """Return a bound on what all reports about the same values reveal together, over all joined campaigns.
+        """Return a bound on the disclosure by all reports about the same values, over all joined campaigns.
 
-        For the person only: the result depends on how many different values they gave.
+        The result is for the person only: it depends on the number of different values they gave.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
@@ -50,12 +50,12 @@ class Disclosures(Session):
         return exposure(self.records, campaign_id)
 
     def transcript(self, campaign_id: bytes) -> Transcript:
-        """Return what this device's reports reveal in a campaign whose channels depend on earlier reports; public.
+        """Return the disclosure by this device's reports in a campaign with transcripts; it is public.
 
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            The periods of the reports, and two bounds on what they reveal, in nanonats.
+            The periods of the reports, and two bounds on the disclosure, in nanonats.
         Raises:
             CampaignError: the campaign has no transcripts.
         """
@@ -71,7 +71,7 @@ class Disclosures(Session):
         Args:
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
-            By label, a number of reports; labels without a report are left out.
+            The number of reports by label; labels without a report are left out.
         """
         joined = self.records.campaigns.find(campaign_id)
         counts = self.records.memo.counts(self.records.campaigns.number(campaign_id))

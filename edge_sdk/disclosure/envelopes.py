@@ -1,7 +1,7 @@
-"""Explains waiting envelopes: the meaning of their bytes, and the answers that a report fits.
+"""Explain waiting envelopes: the meaning of their bytes, and the answers that a report fits.
 
-Everything is parsed from the bytes that will be sent; nothing is drawn or decided. The queue itself: transport/queue.
-What an answer would add to it: preview.
+Everything is parsed from the bytes that will be sent; nothing is drawn or decided. The queue: transport/queue. The
+effect of one more answer: preview.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of an envelope's bytes.
+    """A range of an envelope's bytes.
 
     Attributes:
-        name: "form" (how it is written down), "key" (this device's, for this campaign alone), "campaign", "signature";
-            of a report "place" (period, slot and how many outputs) and "output" (the answer after chance); of an
-            enrolment "public" (the key that the signature is checked with) and "declared" (a prior of the person's
-            own).
+        name: "form" (the encoding), "key" (id of this device's key for this campaign), "campaign", "signature"; in a
+            report "place" (period, slot and number of outputs) and "output" (the perturbed answer); in an enrolment
+            "public" (the key that verifies the signature) and "declared" (a personal prior).
     """
 
     name: str
@@ -45,10 +44,10 @@ class OutputMeaning:
     """The answers that an output fits: those under which it is as likely as any output.
 
     Attributes:
-        fits: how many of the answers these are.
-        size: the number of all answers; of districts, where this device is asked for those.
-        labels: these answers, where they are at most ``MOST_NAMED``; else empty. Of items, that which stands for none
-            is an empty text.
+        fits: number of these answers.
+        size: number of all answers of this device's view.
+        labels: these answers, if there are at most ``MOST_NAMED``; else empty. In a domain of items, "" is the answer
+            without an item.
     """
 
     fits: int
@@ -63,8 +62,8 @@ class Outgoing:
     Attributes:
         campaign_id: of its campaign.
         kind: "report" or "enrolment".
-        data: all of its bytes.
-        parts: the same, from the first to the last, by what they are for.
+        data: the bytes.
+        parts: the same bytes in order, split by meaning.
     """
 
     campaign_id: bytes
@@ -76,13 +75,13 @@ class Outgoing:
 def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing, ...]:
     """Return the waiting envelopes by campaign, the campaign that waits longest first.
 
-    Their bytes, one after another, are what ``outbox.export`` writes of a campaign.
+    The concatenation of a campaign's envelopes is the file that ``outbox.export`` writes.
 
     Args:
-        device: whose outbox it is.
+        device: the owner of the outbox.
         campaign_id: of one joined campaign; None takes all.
     Returns:
-        Envelopes with their parts; of each campaign in the order they were queued.
+        Envelopes with their parts; within a campaign in the order they were queued.
     Raises:
         UnknownCampaign: this device has not joined it.
     """
@@ -97,17 +96,17 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
 
 
 def parts(data: bytes) -> tuple[Part, ...]:
-    """The bytes of a sealed report or enrolment, from the first to the last, by what they are for (SPEC 3.1, 8.1)."""
+    """Return the bytes of a sealed report or enrolment in order, split by meaning (SPEC 3.1, 8.1)."""
     sealed = decode(data)
     signature = len(data) - SIGNATURE_BYTES
     after = signature - len(_SIGNATURE_HEAD)
     key = data.index(sealed.key_id)
     marks = [("form", 0), ("key", key), ("form", key + KEY_ID_BYTES)]
     if sealed.kind is Kind.REPORT:
-        told = Report.decode(sealed.unverified)
-        campaign = data.index(told.campaign_id, key + KEY_ID_BYTES)
-        marks += [("campaign", campaign), ("place", campaign + len(told.campaign_id))]
-        marks += [("output", after - len(told.packed))]
+        report = Report.decode(sealed.unverified)
+        campaign = data.index(report.campaign_id, key + KEY_ID_BYTES)
+        marks += [("campaign", campaign), ("place", campaign + len(report.campaign_id))]
+        marks += [("output", after - len(report.packed))]
     else:
         one = Enrolment.decode(sealed.unverified)
         campaign = data.index(one.campaign_id, key + KEY_ID_BYTES)
@@ -124,19 +123,19 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
     """Return, for each output of one of this device's reports, the answers that it fits.
 
     Args:
-        device: that joined the report's campaign.
-        envelope: a report, as ``outgoing`` has it.
+        device: a device that joined the report's campaign.
+        envelope: a report from ``outgoing``.
     Returns:
-        One for each output; empty if the channel is too large, and for an enrolment.
+        One meaning per output; empty if the channel is too large, and for an enrolment.
     """
     sealed = decode(envelope.data)
     if sealed.kind is not Kind.REPORT:
         return ()
     records, campaign_id = device.records, envelope.campaign_id
-    joined, told = records.member(campaign_id), Report.decode(sealed.unverified)
+    joined, report = records.member(campaign_id), Report.decode(sealed.unverified)
     if joined.campaign.transcript is not None:
         earlier = records.transcripts.of(records.campaigns.number(campaign_id))
-        joined = joined.following(earlier[: told.slot], told.period)
+        joined = joined.following(earlier[: report.slot], report.period)
     whole, first = joined.campaign.views[joined.view].channel, 0
     if joined.role.place is not None and isinstance(whole, Blocks):
         # Reports show the class: outputs of later classes follow those of earlier ones.
@@ -146,7 +145,7 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
     nothing = domain.count if isinstance(domain, Items) else size
     found = []
     try:
-        for y in told.outputs(joined.campaign, joined.view):
+        for y in report.outputs(joined.campaign, joined.view):
             fits = structure.fitting(y - first)
             named = fits if len(fits) <= MOST_NAMED else ()
             labels = tuple(joined.label(x) if x < nothing else "" for x in named)

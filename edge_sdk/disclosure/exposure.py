@@ -1,14 +1,14 @@
-"""Bounds what a person's reports to all campaigns about the same values reveal together.
+"""Bound the disclosure by a person's reports to all campaigns about the same values.
 
-The levels of two inputs add over everything that was drawn, whatever an observer knew before and whichever campaign
-came first, so the matrices of levels of all draws make one for the person:
+The levels of two inputs add over all draws, for every prior knowledge of an observer and every order of the campaigns.
+So the matrices of levels of all draws sum to one matrix for the person:
 
     E[x][x'] = sum over draws of max over y of ln Q(y|x) - ln Q(y|x')
 
 (Acharya et al. 2020, Prop. 1 and 2; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
 not add like this. So a LIP campaign counts with the LDP loss of its channel, and a campaign with transcripts with the
 channels that were used. The matrix is never stored: a pair, a row's maximum and the worst pair are computed from the
-channels, exactly where that is cheap, and else from above.
+channels, exactly if that is cheap, and otherwise as an upper bound.
 
 A pair (x, x') compares a person who always answers x with one who always answers x'. If a person changes answers and
 campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). Caps are
@@ -44,7 +44,7 @@ class Law:
     channel: Channel
 
     def loss(self, domain: Domain, first: Sequence[int], second: Sequence[int]) -> Loss:
-        """The worst ratio of the probabilities of an output under an input of ``first`` and one of ``second``."""
+        """Return the worst ratio of an output's probabilities under an input of ``first`` and one of ``second``."""
         loss = self.channel.loss(self._inputs(domain, first), self._inputs(domain, second))
         return replace(
             loss,
@@ -53,11 +53,11 @@ class Law:
         )
 
     def level(self, domain: Domain, first: Sequence[int], second: Sequence[int]) -> int | None:
-        """The level of that ratio, nanonats; None where it is infinite."""
+        """Return the level of that ratio, nanonats; None if it is infinite."""
         return self.channel.loss(self._inputs(domain, first), self._inputs(domain, second)).level
 
     def _inputs(self, domain: Domain, inputs: Sequence[int]) -> Sequence[int]:
-        """The inputs of the channel."""
+        """Return the inputs of the channel for these inputs of the domain."""
         if isinstance(self.map, Identity):
             return inputs
         if inputs == range(domain.size):
@@ -65,7 +65,7 @@ class Law:
         return sorted({self.map.input(domain, x) for x in inputs})
 
     def _one(self, domain: Domain, inputs: Sequence[int], z: int) -> int:
-        """One of ``inputs`` that has the channel's input ``z``."""
+        """Return an element of ``inputs`` that the map sends to the channel's input ``z``."""
         if inputs == range(domain.size):
             return self.map.first(domain, z)
         return next(x for x in inputs if self.map.input(domain, x) == z)
@@ -73,15 +73,15 @@ class Law:
 
 @dataclass(frozen=True)
 class CampaignExposure:
-    """The draws of one campaign, and a bound on what they reveal.
+    """The draws of one campaign, and a bound on their disclosure.
 
     Attributes:
-        campaign_id, title: which one.
+        campaign_id, title: of the campaign.
         domain: of the values.
-        draws: how many outputs were drawn from each law.
+        draws: number of outputs drawn from each law.
         beside: nanonats from other sources: the choice of a class, and draws before the campaign was forgotten and
-        joined again. None if there is no bound.
-        budgets: the budgets of the values, where the campaign's notion has some and bounds all pairs.
+            joined again. None if there is no bound.
+        budgets: the budgets of the values, if the campaign's notion has budgets and bounds all pairs.
     """
 
     campaign_id: bytes
@@ -93,7 +93,7 @@ class CampaignExposure:
 
     @property
     def drawn(self) -> int:
-        """How many outputs were drawn."""
+        """Number of outputs drawn."""
         return sum(self.draws.values())
 
     @property
@@ -111,15 +111,15 @@ class CampaignExposure:
 
 @dataclass(frozen=True)
 class Exposure:
-    """A bound on what all campaigns about the same values reveal together. Secret, like the number of draws.
+    """A bound on the disclosure by all campaigns about the same values. Secret, like the number of draws.
 
     Attributes:
         domain: of these values.
-        dither: of the person's numbers, in the campaign that was asked about.
-        campaigns: what the reports of each campaign reveal.
-        forgotten_nanonats: the charges of forgotten campaigns. Their values are not known any more, so they are not
-        part of the other numbers.
-        map: what this device's view makes of an answer, in the campaign that was asked about.
+        dither: secret bytes for rounding the person's numbers, in the campaign in question.
+        campaigns: the disclosure by the reports of each campaign.
+        forgotten_nanonats: the charges of forgotten campaigns. Their values are deleted, so the other numbers do not
+            include them.
+        map: the coarsening of this device's view, in the campaign in question.
     """
 
     domain: Domain
@@ -132,9 +132,9 @@ class Exposure:
         """Return a bound on how many times as likely the reports are with this answer as with any other.
 
         Args:
-            answer: of a form, to the questions that this device is asked.
+            answer: for a form, the answers to the questions that this device is asked.
         Raises:
-            NotInDomain
+            NotInDomain: it is not an answer to the campaign's question.
         """
         x = self.map.index(self.domain, answer, self.dither)
         if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
@@ -157,7 +157,7 @@ class Exposure:
 
     @cached_property
     def changing(self) -> Level:
-        """The same bound for any two courses of answers, which may change from report to report."""
+        """The same bound for any two sequences of answers, which may change from report to report."""
         everything = range(self.domain.size)
         return Level(self._sum(everything, everything))
 
@@ -219,7 +219,7 @@ class Exposure:
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
             return Level(self._beside)
         steps = sum(structure_of(law.channel).loss_steps for law in self._draws)
-        # A form may have more inputs than a length can say.
+        # len() of a range fails beyond sys.maxsize, and a form may have more inputs.
         if self.domain.size > MOST_STEPS or len(first) * self.domain.size * steps > MOST_STEPS:
             return Level(self._sum(first, everything), None if first == everything else first[0])
         worst = Level(0)
@@ -240,7 +240,7 @@ def _losses(domain: Domain, draws: Mapping[Law, int], first: Sequence[int], seco
 
 
 def _sum(levels: Iterable[int | None]) -> int | None:
-    """The sum of levels; None if any of them is infinite."""
+    """Return the sum of levels; None if any of them is infinite."""
     total = 0
     for level in levels:
         if level is None:

@@ -28,7 +28,7 @@ class Posterior:
 
     Attributes:
         before: from the history alone.
-        after: having seen one report as well; never too low.
+        after: after one report as well; an upper bound.
     """
 
     before: Fraction
@@ -41,8 +41,9 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
 
     Args:
-        level: the channel's LDP level in nanonats; None where it is infinite.
-        counts: reports of each value so far.
+        level: the channel's LDP level in nanonats; None if it is infinite.
+        counts: number of reports of each value so far.
+        x: an input; None for the worst one.
     """
     weights = counted(channel.inputs, counts)
     total = sum(weights)
@@ -60,8 +61,8 @@ def bounded(before: Fraction, level: int | None) -> Fraction:
     other value gives the output with at least e^-level times the probability.
 
     Args:
-        before: what was believed.
-        level: LDP, in nanonats; None where it is infinite.
+        before: the prior probability.
+        level: LDP level in nanonats; None if it is infinite.
     """
     if level is None:
         return Fraction(1)
@@ -73,7 +74,8 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound of it for other
     answers.
 
-    A report fits the inputs that make its output as likely as any; a word of independent bits those whose bit is set.
+    A report fits an input if no other output has a higher probability under it. A word of independent bits fits the
+    inputs whose bit is set.
     """
     truth, wrong, whole = levels.structure_of(channel, MOST_OUTPUTS).fits(x)
     return Fraction(truth, whole), Fraction(wrong, whole)

@@ -1,9 +1,9 @@
-"""What a person's reports reveal, and what one more would reveal.
+"""The disclosure by a person's reports, and by one more.
 
-A person should know as much about the leakage as an observer. Everything here is computed on the device, from what was
-drawn and from the person's own history, for them alone; nothing is drawn, charged or kept.
+A person should know as much about the leakage as an observer. Everything is computed on the device, for the person
+alone, from the outputs drawn and from their history; nothing is drawn, charged or stored.
 
-What an observer of one report could believe: posterior. How the levels of many draws add: exposure.
+The posterior after one report: posterior. The sum of the levels of many draws: exposure.
 """
 
 from __future__ import annotations
@@ -31,21 +31,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preview:
-    """What an answer would send and could reveal. Computed on the device, for the person only.
+    """The size, the cost and the possible disclosure of an answer. Computed on the device, for the person only.
 
     Attributes:
-        report_bytes: length of the report, whatever the answer; the early ones are a few bytes shorter.
-        waiting_bytes: what leaves beside it: what waits of the campaign already or, before the person agreed, the
-            enrolment that introduces the device.
-        leaving_bytes: what the next send of the campaign carries in all.
-        truth: the probability that a report fits the answer if the answer is true: the output is among the most likely
-            ones for the answer or, in words of independent bits, has its bit set. Without a given answer it is that of
-            the most exposed answer in the audit. With views, "the answer" means here and below its value in this
-            device's view; before consent to a form, in the view whose report reveals most.
+        report_bytes: maximum length of the report, the same for every answer; early reports are a few bytes shorter.
+        waiting_bytes: length of the campaign's waiting envelopes; before consent, of the enrolment that introduces the
+            device, if it sends one.
+        leaving_bytes: total length of the campaign's next upload.
+        truth: probability that a report fits the answer if the answer is true (see ``posterior.fits``). Without a given
+            answer, it is that of the most exposed answer in the audit. With views, "the answer" means here and below
+            its value in this device's view; before consent to a form, in the view whose report reveals most.
         wrong: a lower bound of the probability that a report fits this answer if another answer is true. The disclosure
             follows from ``truth`` and ``wrong`` together.
-        belief: what an observer who knew this person's history could believe.
-        cost_nanonats: what would be charged; for a fresh answer, where none was given.
+        belief: the belief of an observer who knew this person's history.
+        cost_nanonats: the charge for this answer; without a given answer, for a fresh one.
     """
 
     report_bytes: int
@@ -64,11 +63,11 @@ class Preview:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What one device's reports reveal in a campaign whose channels depend on earlier reports.
+    """The disclosure by one device's reports in a campaign whose channels depend on earlier reports.
 
     Attributes:
         periods: of the reports, in order.
-        nanonats: what they were charged, the bound for an observer who believed the campaign's prior.
+        nanonats: the amount charged, a bound for an observer with the campaign's prior.
         ldp_nanonats: the sum of their LDP levels, the bound for every observer.
     """
 
@@ -78,7 +77,7 @@ class Transcript:
 
 
 def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int) -> Preview:
-    """``Device.preview``."""
+    """Implement ``Device.preview``."""
     joined = records.member(campaign_id)
     campaign = records.campaigns.number(campaign_id)
     if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
@@ -148,7 +147,7 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
 
 
 def exposure(records: Records, campaign_id: bytes) -> Exposure:
-    """``Device.exposure``."""
+    """Implement ``Device.exposure``."""
     campaigns = records.campaigns
     joined = campaigns.find(campaign_id)
     domain = joined.campaign.domain
@@ -160,7 +159,7 @@ def exposure(records: Records, campaign_id: bytes) -> Exposure:
 
 
 def transcript(records: Records, campaign_id: bytes) -> Transcript:
-    """``Device.transcript``."""
+    """Implement ``Device.transcript``."""
     joined = records.campaigns.find(campaign_id)
     if joined.campaign.transcript is None:
         raise CampaignError(f"the reports in {joined.campaign.title!r} do not build on each other")
@@ -177,7 +176,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     """Return the exposure by one campaign's draws.
 
     Args:
-        carried: what was charged for draws before it was forgotten and joined again.
+        carried: nanonats charged for draws before the campaign was forgotten and joined again.
     """
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
     terms = joined.campaign
@@ -189,7 +188,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
         draws[Law(joined.map, joined.channel)] = len(records.memo.counts(campaign))
     consent = records.consents.find(campaign)
     beside = carried + (0 if consent is None else consent.choice)
-    # Where a level is infinite, what was charged for a draw bounds some pairs only.
+    # If a level is infinite, the charge for a draw bounds only some pairs.
     unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
     notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
     return CampaignExposure(campaign_id, terms.title, terms.domain, draws, None if unbounded else beside, notion)

@@ -220,7 +220,7 @@ def test_what_cannot_be_printed_is_done_all_the_same(run, tmp_path):
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "is done, but cannot be printed: No space" in done.stderr
+    assert "is done, but its result cannot be printed: No space" in done.stderr
     assert json.loads(run("ledger", "--json")[1])["remaining"] == 3.0
 
 
@@ -241,7 +241,7 @@ def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch)
 
     monkeypatch.setattr(Device, "open", interrupted)
     assert main(["--store", str(tmp_path / "store"), "ledger"]) == 1
-    assert capsys.readouterr().err == "edge_sdk: interrupted: what was not on the disk did not happen\n"
+    assert capsys.readouterr().err == "edge_sdk: interrupted: changes that were not yet on the disk are lost\n"
 
 
 def test_a_command_is_parsed_alone_as_among_all():

@@ -245,7 +245,7 @@ def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) 
     assert run("preview", own, "--prior", tmp_path / "prior.csv") == 0
     text = capsys.readouterr().out
     assert "value none  before 40%  least_after" in text
-    assert "for good" in text
+    assert "permanently" in text
     assert run("preview", own, "none", "--prior", tmp_path / "prior.csv") == 2
     assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", 0.5, "--json") == 0
     assert json.loads(capsys.readouterr().out)["believed"][0]["most_after"] < 0.4 * 1.65

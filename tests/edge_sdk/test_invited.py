@@ -251,7 +251,7 @@ def test_join_asks_before_the_first_request(study, run, monkeypatch):
         assert (found, out) == (code, "")
         assert f"host: {study.host}" in err
         assert str(study).rpartition("=")[2] in err
-        assert "nobody whom you trust yet" in err
+        assert "not an author you trust" in err
     assert "no study" in run("join", "http://study.example/s/" + str(study).rpartition("/")[2])[2]
     assert json.loads(run("ledger", "--json")[1])["campaigns"] == []
 
