@@ -97,7 +97,7 @@ Builder.load_string("""
     Field:
         id: typed
         name: root.name + ":typed"
-        label: say("number.type", low=root.write(root.low), high=root.write(root.high))
+        label: say("number.type", low=root.bare(root.low), high=root.write(root.high))
         number: True
         error: root.error
         on_text: root.type(self.text)
@@ -190,6 +190,10 @@ class NumberSlider(BoxLayout):
         """A number with its unit, as the language writes it."""
         return self._with_unit(self._rounded(number))
 
+    def bare(self, number: float) -> str:
+        """A number without its unit, as the language writes it."""
+        return written(self._rounded(number))
+
     def on_number(self, text: str) -> None:
         """Called when the person sets another number, or none."""
 
@@ -223,7 +227,7 @@ class NumberSlider(BoxLayout):
         try:
             counted = self._counted(text, number)
         except ValueError:
-            self._take("", say("number.outside", low=self.write(self.low), high=self.write(self.high)))
+            self._take("", say("number.outside", low=self.bare(self.low), high=self.bare(self.high)))
             return
         self._take(text, "", say("number.counts", number=self._with_unit(counted)) if counted else "")
         self.ids.track.value = min(max(float(number), self.low), self.high)

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -37,14 +36,14 @@ from protocol.errors import BadData, ClosedEarly, HalftruthError, NotInDomain
 from protocol.keys import SigningKey, fingerprint, fingerprint_text, public_line
 from protocol.link import Link
 from protocol.notions import HighLow
-from protocol.texts import Texts
 from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
 from tests.edge_sdk.test_form_classes import together
+from tests.edge_sdk.test_forms import GERMAN as GERMAN_FORM
 from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
 from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
-from tests.edge_sdk.test_forms import NAT, asking
+from tests.edge_sdk.test_forms import NAT, asking, in_german
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
 from tests.edge_sdk.test_views import dice_of
 from tests.families.blocks import high_low
@@ -189,20 +188,22 @@ def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
 
 
 def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
-    """The questions of a form are in the app's language where the study has it, on every screen."""
-    lines = ("Haben Sie gewählt?", "Wie alt sind Sie?", "Wo wohnen Sie?")
-    own = open_campaign(asking(), [AUTHOR.public]).terms
-    data = seal_campaign(replace(own, language="en", translations=(Texts("de", "Stadt", "\n".join(lines)),)), AUTHOR)
+    """Questions, labels and units of a form are in the app's language where the study has it, on every screen; what is
+    answered with is the study's own."""
     try:
         texts.speak("de")
-        terms = joined(model, tmp_path, data)
+        terms = joined(model, tmp_path, in_german())
         asked = model.consent(of(terms)).asked
+        lines = tuple(GERMAN_FORM.question.split("\n"))
         assert {one.text for one in asked} < set(lines)
-        assert tuple(one.text for one in terms.questions) == lines
-        assert tuple(one.text for one in terms.card.questions.values()) == lines
+        for listed in (terms.questions, terms.card.questions.values()):
+            assert tuple(one.text for one in listed) == lines
         assert tuple(text for text, _ in model.exposure(of(terms)).questions) == lines
+        whole = answered("form", "vote=yes; age=18; home=0.5,1.5", terms.card)
+        assert [answer for _, answer in whole][:2] == ["ja", "18 Jahre"]
     finally:
         texts.speak("en")
+    assert [terms.questions[0].labels, terms.questions[0].shown] == [("no", "yes"), ("nein", "ja")]
 
 
 def joined_as_signed(model, tmp_path, data):

@@ -17,7 +17,7 @@ from protocol.views import Coarse
 from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
-from tests.edge_sdk.test_forms import FORM, asking
+from tests.edge_sdk.test_forms import FORM, asking, in_german
 from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
 from tests.edge_sdk.test_views import dice_of
 
@@ -229,6 +229,42 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
         assert "18" in screen.texts()
         assert len(screen.texts()) == len(left_out)
         assert "demo_app" not in screen.log()
+
+
+def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
+    """In German the terms, the questions and what would be sent have the form's German labels and unit."""
+    data = in_german(opens=now() - DAY, periods=2)
+    with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 1)) as one:
+        one.join(data, "https://study.example")
+    options = ["--store", tmp_path / "phone", "--language", "de"]
+    with Screen(number, "demo_app", *options, size=PHONE, shots=SHOTS / "german") as screen:
+
+        def seen(name: str, *words: str) -> None:
+            fits(screen)
+            screen.shot(name)
+            for word in words:
+                assert any(word in text for text in screen.texts()), word
+
+        screen.wait("studies:page")
+        tap(screen, "study:Stadt")
+        seen("terms", "Haben Sie gewählt?", "nein, ja", "19 Jahre")
+        tap(screen, "join")
+        tap(screen, "agree")
+        tap(screen, "begin")
+        seen("choice", "nein", "ja")
+        tap(screen, "choice:ja")
+        tap(screen, "next")
+        screen.fill("number:typed", "18")
+        seen("number", "18 Jahre")
+        assert screen.read("number:typed", "label").endswith("17 bis 19 Jahre")
+        tap(screen, "next")
+        seen("leaving", "ja", "18 Jahre")
+        tap(screen, "make")
+        seen("made")
+        tap(screen, "later")
+        tap(screen, "place:history")
+        seen("history", "ja", "18 Jahre")
+        assert not {"yes", "no"} & set(screen.texts())
 
 
 def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):

@@ -183,7 +183,7 @@ def test_a_number_is_typed(gallery: Screen) -> None:
     assert events(gallery)[-1] == ["6.5"]
     gallery.fill("hours:typed", "25")
     assert events(gallery)[-1] == [""]
-    assert gallery.read("hours", "error") == "Name a number from 0 h to 24 h."
+    assert gallery.read("hours", "error") == "Name a number from 0 to 24."
     gallery.fill("hours:typed", "much")
     assert gallery.read("hours", "error") == "This is not a number."
     assert gallery.cut() == []

@@ -38,8 +38,17 @@ WHOLE = {"vote": "yes", "age": 18, "home": (0.5, 1.5)}
 each_view = pytest.mark.parametrize("view", range(len(MAPS)))
 
 
+GERMAN = Texts("de", "Stadt", "Haben Sie gewählt?\nWie alt sind Sie?\nWo wohnen Sie?", labels=("nein", "ja", "Jahre"))
+
+
 def asking(**changes) -> bytes:
     return campaign(domain=FORM, maps=MAPS, **changes)
+
+
+def in_german(**changes) -> bytes:
+    """The same with its questions, labels and unit in German."""
+    own = open_campaign(asking(**changes), [AUTHOR.public]).terms
+    return seal_campaign(replace(own, language="en", translations=(GERMAN,)), AUTHOR)
 
 
 @pytest.fixture
@@ -159,11 +168,8 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
 def test_questions_are_shown_in_the_language_of_the_reader(open_device):
     """Texts, labels and units are translated, names and answers stay as they are given; other readers see the
     campaign's own."""
-    asked = "Haben Sie gewählt?\nWie alt sind Sie?\nWo wohnen Sie?"
-    german = Texts("de", "Stadt", asked, labels=("nein", "ja", "Jahre"))
-    own = open_campaign(asking(), [AUTHOR.public]).terms
     device = open_device()
-    campaign_id = device.join(seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR)).campaign_id
+    campaign_id = device.join(in_german()).campaign_id
     told = device.terms(campaign_id, "de-AT").questions
     assert [one.text for one in told] == ["Haben Sie gewählt?", "Wie alt sind Sie?", "Wo wohnen Sie?"]
     others = device.terms(campaign_id, "fr").questions
@@ -177,7 +183,7 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
     assert questions(device, campaign_id, "fr")[1].unit == "years"
     for wrong, said in (("Gewählt?\nAlt?", "each on a line of its own"), ("Gewählt?\n \nWo?", "not only blanks")):
         with pytest.raises(CampaignError, match=said):
-            replace(own, language="en", translations=(replace(german, question=wrong),))
+            replace(device.campaign(campaign_id), translations=(replace(GERMAN, question=wrong),))
 
 
 def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_device):

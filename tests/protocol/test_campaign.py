@@ -26,7 +26,7 @@ from protocol.errors import BadData, CampaignError, OutsideSchedule, Uncertified
 from protocol.keys import SigningKey
 from tests.families.hadamard import truth_of
 from tests.families.response import cover_of
-from tests.vectors.generate import GERMAN, OPENS, WEEK, of_classes, terms
+from tests.vectors.generate import GERMAN, OPENS, WEEK, in_german, of_classes, terms
 
 KEY = SigningKey(bytes(range(32)))
 OTHER = SigningKey(bytes(32))
@@ -49,6 +49,7 @@ def made(**changes: Any) -> Campaign:
         {"domain": domain.Buckets((0, 1, 2, 3, 5), 1)},
         {"notion": notions.HighLow(2 * NAT, 5, (0, 4))},
         {"channel": RandomizedResponse(5, (cover_of(NAT, 5),))},
+        {name: getattr(in_german(), name) for name in ("domain", "views", "language", "translations")},
     ],
 )
 def test_round_trip(changes: dict[str, Any]) -> None:
@@ -181,7 +182,7 @@ def test_no_bit_can_be_flipped() -> None:
 @given(st.data())
 def test_mutated_campaigns_raise_bad_data(data: st.DataObject) -> None:
     """A payload with bytes changed, lost and inserted is a campaign or BadData, never another exception."""
-    payload = encode_campaign(made())
+    payload = encode_campaign(data.draw(st.sampled_from((made(), in_german()))))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(payload) - 1))
         payload = payload[:at] + data.draw(st.binary(max_size=2)) + payload[at + data.draw(st.integers(0, 2)) :]

@@ -80,6 +80,18 @@ def test_wire_round_trip(asked: Domain) -> None:
     assert domain.decode(codec.decode(codec.encode(asked.encode()), limit=2**20)) == asked
 
 
+@given(domains)
+def test_a_domain_under_other_names_has_the_same_inputs(asked: Domain) -> None:
+    """Other names stand where the own ones did and lead back to them; a domain without names stays as it is."""
+    names = tuple(f"n{place}" for place in range(len(asked.named)))
+    said = asked.renamed(names)
+    assert (said.named, said.size, said.kind) == (names, asked.size, asked.kind)
+    assert said.renamed(asked.named) == asked
+    assert [said.label(x) for x in range(asked.size)] == list(
+        names if isinstance(asked, Values) else map(asked.label, range(asked.size))
+    )
+
+
 @given(grids, st.data())
 def test_every_point_of_the_box_has_the_cell_around_it(asked: Grid, data: st.DataObject) -> None:
     """A cell holds its southern and western border; the box's northern and eastern one belong to the last cell."""

@@ -57,6 +57,22 @@ def test_round_trips(given_: tuple[Form, list[int]], dither: bytes) -> None:
 
 
 @settings(max_examples=40)
+@given(forms())
+def test_a_form_in_another_language_asks_the_same(form: Form) -> None:
+    """Texts and names of each question are replaced in its own place, and lead back to the form; inputs stay."""
+    texts = [f"Frage {place}?" for place in range(len(form.questions))]
+    said = form.renamed([f"n{place}" for place in range(len(form.named))]).reworded(texts)
+    assert [(one.text, one.size) for one in said.questions] == [
+        (text, one.size) for text, one in zip(texts, form.questions, strict=True)
+    ]
+    names = iter(said.named)
+    for one, own in zip(said.questions, form.questions, strict=True):
+        assert (one.name, one.skippable) == (own.name, own.skippable)
+        assert one.domain == own.domain.renamed([next(names) for _ in own.domain.named])
+    assert said.renamed(form.named).reworded([one.text for one in form.questions]) == form
+
+
+@settings(max_examples=40)
 @given(answered(), st.data())
 def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], data: st.DataObject) -> None:
     """f of the asked answers is f of the whole form's answer, x_i s_j + x_j: what else the person would have said plays

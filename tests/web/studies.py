@@ -71,8 +71,12 @@ PAIR = study(
     title="A form", question="A form", domain=FORM, language="",
     views=(View(1, Questions((0, 1)), response(2 * 15, NAT)),),
 )  # fmt: skip
+FORM_IN_GERMAN = Texts(
+    "de", "Ein Formular", "Haben Sie gewählt?\nWie alt sind Sie?\nWaren Sie zu spät?",
+    labels=("nein", "ja", "Jahre", "nein", "ja"),
+)  # fmt: skip
 FEW = study(
-    title="A form", question="A form", language="",
+    title="A form", question="A form", translations=(FORM_IN_GERMAN,),
     domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
     views=(
         View(1, Questions((0, 1)), response(30, NAT)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from protocol.campaign import open_campaign
 from protocol.envelope import Kind
 from protocol.errors import BadData
 from tests.vectors import generate
-from tests.web.test_core import CASES, NODE, run
+from tests.web.test_core import CASES, NODE, Case, run
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
@@ -26,11 +27,19 @@ def parts(value: Any, *path: int) -> list[tuple[int, ...]]:
     return [path, *(found for place, part in below for found in parts(part, *path, place))]
 
 
-def edited(payload: bytes, chance: random.Random) -> bytes:
-    """The payload of a campaign with one part changed, left out or repeated."""
+DOMAIN, TRANSLATIONS = 4, 20
+"""Fields that are judged together."""
+
+
+def edited(payload: bytes, chance: random.Random, fields: tuple[int, ...]) -> bytes:
+    """The payload of a campaign with one part changed, left out or repeated: of ``fields``, or of any if empty."""
     value: Any = codec.decode(payload, limit=2**20)
     *path, last = chance.choice(
-        [path for path in parts(value) if path and (path[0] not in TOLD or chance.random() < 0.1)]
+        [
+            path
+            for path in parts(value)
+            if path and (path[0] in fields or (not fields and (path[0] not in TOLD or chance.random() < 0.1)))
+        ]
     )
     holder = value
     for place in path:
@@ -52,20 +61,23 @@ def edited(payload: bytes, chance: random.Random) -> bytes:
     return codec.encode(value)
 
 
-def judged(count: int, seed: int) -> None:
+TOPICS = (*CASES["campaign"], *CASES["view"], *CASES["answer"])
+
+
+def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple[int, ...] = ()) -> None:
     chance = random.Random(seed)
-    topics = (*CASES["campaign"], *CASES["view"], *CASES["answer"])
     bases = dict.fromkeys(case["campaign"] for case in topics if "stage" not in case)
     payloads = [envelope.decode(bytes.fromhex(data)).unverified for data in bases if len(data) < 10_000]
     cases = []
     for _ in range(count):
-        data = envelope.seal(Kind.CAMPAIGN, generate.ANALYST, edited(chance.choice(payloads), chance))
+        data = envelope.seal(Kind.CAMPAIGN, generate.ANALYST, edited(chance.choice(payloads), chance, fields))
         case: dict[str, Any] = {"campaign": data.hex()}
         try:
             terms = open_campaign(data, [generate.ANALYST.public]).terms
             found = terms.certificate
             case |= {"audited": found.audited, "ldp": found.ldp, "worst_case": str(terms.worst_case)}
             case["bits"] = terms.output_bits
+            case["names"] = {one.language: list(terms.domain_in(one.language).named) for one in terms.translations}
         except BadData as error:
             case["stage"] = error.stage
         cases.append(case)
@@ -78,6 +90,16 @@ def judged(count: int, seed: int) -> None:
 def test_edited_campaigns_are_judged_alike() -> None:
     """200 of them."""
     judged(200, seed=1)
+
+
+def test_edited_translations_are_judged_alike() -> None:
+    """200 campaigns with something else in a translation or in the domain that it names, and what readers then see."""
+    judged(200, 3, [case for case in CASES["campaign"] if "asked" in case and speaks(case)], (DOMAIN, TRANSLATIONS))
+
+
+def speaks(case: Case) -> bool:
+    """Whether a campaign's labels or units are translated."""
+    return len({str(labels) for *_, labels, _ in case["shown"].values()}) > 1
 
 
 @pytest.mark.long

@@ -327,6 +327,34 @@ def test_a_language_is_the_readers(browser: Chromium) -> None:
         assert visitor.faults == []
 
 
+def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) -> None:
+    """In German the terms, the questions, what would be sent and the history have the form's German labels and unit."""
+    with browser.private(locale="de-AT", viewport=PHONE) as within:
+        visitor = Visitor(browser, within.new_page()).open(document(studies.FEW))
+        for words in ("Waren Sie zu spät?", "nein, ja", "30 Jahre"):
+            assert words in visitor.text
+        visitor.touch("Ich stimme zu")
+        visitor.page.wait_for_selector(".stay")
+        said = []
+        for _ in range(2):
+            if visitor.page.locator("input[inputmode=decimal]").count():
+                assert "Jahre" in visitor.text
+                said.append("25 Jahre")
+                fill(visitor.page)
+            else:
+                said.append("ja")
+                visitor.touch("ja")
+            onwards(visitor.page)
+        visitor.heading("Was gesendet wird")
+        assert visitor.page.locator("p.asked").all_inner_texts() == said
+        visitor.touch("Jetzt senden")
+        visitor.heading("Ihr Bericht ist angekommen.")
+        visitor.page.locator(".foot button").nth(1).click()
+        visitor.heading("Ein Formular")
+        assert all(f"? {one}" in visitor.text for one in said)
+        assert visitor.faults == []
+
+
 def test_the_keyboard_is_enough(visitor: Visitor) -> None:
     """From the terms to the sent report by tabulator, space and enter; each screen moves the focus to its heading."""
     visitor.open(document(studies.YESNO))

@@ -97,9 +97,11 @@ const CHECKS = {
 
   /** What Python makes of a campaign. */
   async judged(it) {
-    const { audited, ldp, worstCharge, outputBits } = await opened(it.campaign);
+    const campaign = await opened(it.campaign);
+    const { audited, ldp, worstCharge, outputBits } = campaign;
     equal([audited, ldp, worstCharge].map(String), [it.audited, it.ldp, it.worst_case].map(String));
     equal(outputBits, it.bits);
+    for (const [language, names] of Object.entries(it.names)) equal(campaign.domainIn(language).named, names, language);
   },
 
   async view(it) {
