@@ -1727,7 +1727,7 @@ def enrolment_cases() -> Iterator[Case]:
         yield {"name": name, "enrolment": data.hex(), "campaign": campaign_data.hex(), "stage": "report"}
 
 
-# 9. What a device does
+# 9. Devices
 
 
 def answer_cases() -> Iterator[Case]:
