@@ -1,7 +1,7 @@
-"""How near estimates come: total variation by estimator, and each mechanism's exact error beside the best known.
+"""Accuracy: total variation by estimator, and each mechanism's exact error beside the best known.
 
-Counts are drawn from the exact law of the outputs, so a simulated survey is one multinomial draw; what needs
-no simulation is computed from the channel's own integers.
+Counts are drawn from the exact distribution of the outputs, so a simulated survey is one multinomial draw. Figures
+without simulation are computed from the channel's own integers.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ AIM = 0.40
 
 
 def values(size: int) -> Values:
-    """A domain of so many values."""
+    """Return a domain of ``size`` values."""
     return Values(tuple(f"v{x}" for x in range(size)))
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Figures of accuracy beside their aims."""
+    """Yield figures of accuracy beside their targets."""
     yield from variation()
     yield from squared_error()
     yield from lip_gain()
@@ -92,7 +92,7 @@ def _variations(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
 
 
 def squared_error() -> Iterator[tuple[str, str]]:
-    """Expected squared error of what ``auto`` takes, relative to subset selection of the best size   (MATH 4.2)."""
+    """Expected squared error of ``auto``'s channel, relative to subset selection of the best size   (MATH 4.2)."""
     for what, sizes in ((f"k={SIZES[0]} .. {SIZES[-1]}", SIZES), (f"k={LARGE}", (LARGE,))):
         worst, total = (0.0, ""), []
         for size in sizes:
@@ -117,13 +117,13 @@ def squared_error() -> Iterator[tuple[str, str]]:
 
 
 def best_subset(size: int, level: int) -> float:
-    """The error of subset selection of the best size, whatever it costs in bits."""
+    """Return the error of subset selection of the best size, without a limit on bits."""
     around = size / (math.exp(exact.nats(level)) + 1)
     return min(subset_error(size, ones, level) for ones in {max(1, math.floor(around)), max(1, math.ceil(around))})
 
 
 def lip_gain() -> Iterator[tuple[str, str]]:
-    """The part of the greatest conceivable gain over the prior that the best LIP mechanism has   (MATH 2.2)."""
+    """The fraction of the largest possible gain over the prior that the best LIP mechanism reaches   (MATH 2.2)."""
     for size in (20, 100, 1000):
         for exponent in (1.0, 1.5):
             found = []

@@ -1,6 +1,6 @@
-"""The phone app: how long until its first screen can be used, and the longest frame while a person answers.
+"""The phone app: the time until its first screen can be used, and the longest frame while a person answers.
 
-Both are measured from outside, on a display of their own with software GL, as a person would wait for them. A
+Both are measured from outside, on a separate display with software GL, as a person would wait for them. A
 frame is the time from one to the next; while nothing moves there is none. The app's own work is what its window's
 thread computed in that time: what others make of the machine is not in it.
 """
@@ -38,7 +38,7 @@ TOLD = {
     "Where": "a map",
     "Shopping": "a set",
 }
-"""What each campaign is answered with, as the rows call it."""
+"""The kind of answer of each campaign, as the rows name it."""
 
 
 def phone(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The unit that answers by itself: what stays in memory after many readings, and what one reading costs.
+"""The unit that answers by itself: its memory after many readings, and the cost of one reading.
 
 The unit itself is run, in a process of its own as ``python -m edge_sdk run`` makes it, but its clock is moved
 on by the benchmark, so that months of readings take seconds. The store is on the disk, and durable.
@@ -79,7 +79,7 @@ def campaign(readings: int) -> bytes:
 
 
 def unit(readings: int) -> dict[str, float]:
-    """What a unit of so many readings says of itself, and ``bytes`` that it wrote for the study."""
+    """Return the figures that a unit reports after ``readings`` readings, and ``bytes`` that it wrote for the study."""
     with tempfile.TemporaryDirectory(dir=".") as made:
         folder = Path(made)
         (folder / "load.campaign").write_bytes(campaign(readings))

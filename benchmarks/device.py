@@ -1,4 +1,4 @@
-"""The device: what an answer costs beyond what it cannot do without, and how small it stays.
+"""The device: the cost of an answer beside its unavoidable part, and the size of the store.
 
 A ratio of two things that are timed in turns in the same run means the same on a fast machine and a slow one. The
 unavoidable part of an answer is one Ed25519 signature, one synchronous commit of one row, and one flush of a checkpoint
@@ -62,14 +62,14 @@ def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long ``work`` takes once."""
+    """Return the seconds of one call of ``work``."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def calls(work: Callable[[], object]) -> tuple[int, int]:
-    """How many Python functions ``work`` calls, and how many signatures it makes."""
+    """Return the number of Python functions that ``work`` calls, and of signatures that it makes."""
     python, signatures = 0, 0
 
     def count(frame: FrameType, event: str, called: object) -> None:
@@ -122,7 +122,7 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
 
 
 def growth(folder: Path) -> tuple[float, float]:
-    """Bytes that the store grows by with an answer that repeats its output, and with a new one, once it has left."""
+    """Bytes that the store grows by, after sending, with an answer that repeats its output, and with a new one."""
     now = [OPENS]
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:
         campaign_id = device.join(campaign()).campaign_id

@@ -1,6 +1,6 @@
-"""How long an estimate takes, from a tally to shares, errors, both kinds of intervals and the influence.
+"""The time of an estimate, from a tally to shares, errors, both kinds of intervals and the influence.
 
-The tally is drawn from the exact law of the outputs, so counts look like those of real reports.
+The tally is drawn from the exact distribution of the outputs, so counts look like those of real reports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an answer to a form costs the device, beside an answer to a single question.
+"""The cost of an answer to a form on the device, beside that of an answer to a single question.
 
 Both campaigns are joined by the same devices and answered in turns, so a ratio means the same on a fast machine and a
-slow one. The form has nine questions in 36 pairs; each device has a pair of its own, as its key decides. The single
+slow one. The form has nine questions in 36 pairs; each device has one pair, which its key decides. The single
 question has 42 values, as many as the longest question of the form.
 """
 

@@ -1,11 +1,11 @@
-"""How near the tables of a form come to the truth, where each device is asked for one pair of questions.
+"""The errors of a form's tables if each device is asked for one pair of questions.
 
 `python -m benchmarks.forms DATA` reads UCI Adult from the folder DATA, prints the total variation of the 36 tables of
-nine questions beside their aims, and the squared error of eight yes/no questions, and writes the section of
+nine questions beside their targets, and the squared error of eight yes/no questions, and writes the section of
 docs/BENCHMARKS.md anew.
 
 Outputs are counted, not sent: how many devices have each view is one draw by the weights, and the counts of a view are
-one draw from the exact law of its channel's outputs.
+one draw from the exact distribution of its channel's outputs.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from protocol.channels import Channel, SubsetSelection
 from protocol.notions import Ldp
 
 FILE = "adult_categorical.npz"
-CROWDS = 10
-SMALL_CROWDS = 600
+SURVEYS = 10
+SMALL_SURVEYS = 600
 PEOPLE = 48_842
 LEVELS = ("1", "2", "4")
 AIMS = {PEOPLE: (0.196, 0.120, 0.066), 1_000_000: (0.087, 0.052, 0.025)}
@@ -54,7 +54,7 @@ Truth: TypeAlias = Callable[[tuple[int, ...]], Floats]
 
 
 class Survey:
-    """Crowds that answer a form.
+    """Simulated surveys of a form.
 
     Args:
         sizes: of the questions.
@@ -92,7 +92,7 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
     if not isinstance(channel, SubsetSelection):
         law = decoder.forward(people)
         return Tally.of(rng.multinomial(n, law / law.sum()))
-    # A set holds the own value or not, and of the others any are equally likely: those with the least random numbers.
+    # A set holds the person's value or not. The others are equally likely: those with the smallest random numbers.
     own = rng.choice(len(people), n, p=people)
     rank = rng.random((n, len(people)))
     rank[np.arange(n), own] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)
@@ -112,7 +112,7 @@ def off(found: Floats, true: Floats) -> float:
 
 
 def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
-    """Rows of the table of nine questions, and what is said beside it."""
+    """Return the rows of the table of nine questions, and the figures of the text beside it."""
     pairs = tuple(combinations(range(len(sizes)), 2))
     cells = {
         (i, j): np.bincount(codes[i] * sizes[j] + codes[j], minlength=sizes[i] * sizes[j]) / len(codes[0])
@@ -125,7 +125,7 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
         survey, rng = Survey(sizes, pairs, level), np.random.default_rng(1)
         for n, aims in AIMS.items():
             figures, found, held = [], 0, 0
-            for crowd in range(CROWDS):
+            for number in range(SURVEYS):
                 views = survey.answers(lambda asked: cells[asked[0], asked[1]], n, rng)
                 began = time.process_time()
                 tables = tables_of(views)
@@ -137,12 +137,12 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
                     figures.append([off(each, true) for each in (share, raw, table.unrelated)])
                     intervals = table.cells()
                     held += bool(((intervals.simultaneous_low <= true) & (true <= intervals.simultaneous_high)).all())
-                    if not crowd:
+                    if not number:
                         found += table.association.significant
             mine, raw_figure, none = np.mean(figures, axis=0)
             rows.append(
                 (f"{n:,}", level, _beside(mine, aims[place], 3), f"{raw_figure:.3f}", f"{none:.3f}",
-                 f"{found} of {len(pairs)}", f"{held} of {CROWDS * len(pairs)}")
+                 f"{found} of {len(pairs)}", f"{held} of {SURVEYS * len(pairs)}")
             )  # fmt: skip
             print(*rows[-1], sep="  ", flush=True)
     survey, rng = Survey(sizes, pairs, LEVELS[0]), np.random.default_rng(2)
@@ -180,7 +180,7 @@ def yes_no() -> Iterator[tuple[str, ...]]:
     ):
         survey, rng = Survey(sizes, views, LEVELS[0]), np.random.default_rng(3)
         one_way, two_way = [], []
-        for _ in range(SMALL_CROWDS):
+        for _ in range(SMALL_SURVEYS):
             answered = survey.answers(truth, YES_NO_PEOPLE, rng)
             for question in range(YES_NO):
                 one_way.append(((margin(answered, question).share - truth((question,))) ** 2).sum())
@@ -203,7 +203,8 @@ def main() -> None:
     rows, beside = nine(codes, sizes)
     print(beside)
     page.write(
-        "forms", Path(__file__).with_suffix(".md"), **beside, crowds=CROWDS, small=SMALL_CROWDS, people=YES_NO_PEOPLE,
+        "forms", Path(__file__).with_suffix(".md"), **beside,
+        surveys=SURVEYS, small=SMALL_SURVEYS, people=YES_NO_PEOPLE,
         table=page.table(("people", "nats", "as estimated", "raw", "no association", "found", "held"), rows),
         yes_no=page.table(("each device is asked for one of", "of a question", "of a table"), small),
     )  # fmt: skip

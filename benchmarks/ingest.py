@@ -1,7 +1,7 @@
 """Reports a second, beside the bare signature check; the memory it takes; the same file again; bundles.
 
 The bare loop runs right before and right after the ingest, on the same reports and as many threads, so their
-ratio says what everything but libsodium costs. Processor time is given beside it, because others at work on the machine
+ratio is the cost of everything except libsodium. Processor time is given beside it, because other work on the machine
 change that less. Reports are sealed and the bare loop runs elsewhere, so the process's peak memory is an ingest's.
 """
 
@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 def campaign(answers: int = 1) -> SignedCampaign:
-    """A campaign over 43,750 cells of a map, so that an output takes 16 bits, with so many answers in its period."""
+    """Return a campaign over 43,750 cells of a map, whose outputs take 16 bits, with ``answers`` answers a period."""
     author = SigningKey(bytes(range(32)))
     channel = RandomizedResponse(US_GRID.size, (2**64 // (US_GRID.size + 1),))
     terms = Campaign(
@@ -63,7 +63,7 @@ def campaign(answers: int = 1) -> SignedCampaign:
 
 
 def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:
-    """Envelopes, each of a device of its own, of outputs that are noise; and the public keys."""
+    """Return envelopes with random outputs, each of another device; and the public keys."""
     envelopes, publics = [], []
     for number in range(first, stop):
         key = SigningKey.for_campaign(number.to_bytes(32, "little"), campaign_id)
@@ -112,19 +112,19 @@ class Took:
         return f"{self.wall:.2f} s; {self.cpu:.2f} s of processor time"
 
     def over(self, other: Took) -> str:
-        """How often the other goes into this one."""
+        """Return this time divided by the other."""
         return f"{self.wall / other.wall:.2f}; by processor time {self.cpu / other.cpu:.2f}"
 
 
 def timed(what: Callable[[], T]) -> tuple[Took, T]:
-    """What something takes in this process, and what it returns."""
+    """Return the time that a call takes in this process, and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = what()
     return Took(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
 def bare(folder: Path, threads: int) -> tuple[Took, int]:
-    """Nothing but libsodium, on the first signatures of a batch; and how many they are."""
+    """Return the time of libsodium alone on the first signatures of a batch, and their number."""
     with (folder / "batch.htr").open("rb") as file:
         data = file.read(SAMPLE)
     found = frames(data, final=False)
@@ -184,7 +184,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def printed(*command: str) -> Iterator[tuple[str, str]]:
-    """What a benchmark prints that runs in a process of its own, line by line."""
+    """Yield the figures that a benchmark in another process prints, line by line."""
     with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # the program's own
         for line in running.stdout or ():
             what, _, figure = line.rstrip("\n").partition("\t")
@@ -194,7 +194,7 @@ def printed(*command: str) -> Iterator[tuple[str, str]]:
 
 
 def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:
-    """So many single reports, then bundles."""
+    """Measure ``reports`` single reports, then bundles."""
     for envelopes, answers in ((reports, 1), (BUNDLES, BUNDLE)):
         with tempfile.TemporaryDirectory() as name:
             prepare(Path(name), envelopes, answers)

@@ -1,7 +1,7 @@
-"""Joining: what the dearest campaigns that a device accepts cost it, and what one costs that it refuses.
+"""Joining: the cost of the most expensive campaigns that a device accepts, and of one that it refuses.
 
 Each campaign is opened in a process of its own, from its signed bytes, as a device does when it joins: CPU seconds and
-the peak of memory above what importing took. The limits are SPEC 6.11's; the aims are two seconds and 64 MiB.
+the peak of memory above that of importing. The limits are SPEC 6.11's; the aims are two seconds and 64 MiB.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Asked = tuple[Notion, Channel]
 
 
 def dearest() -> dict[str, Callable[[], Asked]]:
-    """By name, a maker of a notion and a channel: of each family what takes most, accepted or not."""
+    """By name, a maker of a notion and a channel: of each family the most expensive one, accepted or not."""
     return {
         "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
         "hadamard, pairwise, 112 values": lambda: (_matrix(112), Hadamard(2**63 + 2**62, 112)),
@@ -176,13 +176,13 @@ def signed(notion: Notion, channel: Channel) -> bytes:
 
 
 def _peak() -> int:
-    """The most bytes this program ever held; ``ru_maxrss`` would count what the process was before it."""
+    """Return the peak memory of this program in bytes; ``ru_maxrss`` would include the process before it."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
 
 
 def join(data: bytes) -> tuple[float, float, str]:
-    """CPU seconds, MiB above what was held before, and what was found."""
+    """Return CPU seconds, MiB above the memory held before, and the verdict."""
     before, start = _peak(), time.process_time()
     try:
         open_campaign(data, [AUTHOR.public])

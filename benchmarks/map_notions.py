@@ -2,7 +2,7 @@
 
 All are measured on cells of two degrees: an audit of noise around a place takes longer than it may on a finer grid.
 
-How people and outputs are drawn: map_crowds.
+How people and outputs are drawn: map_surveys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
-from benchmarks.map_crowds import AIMS, CROWDS, Ways, counted, districts, means
+from benchmarks.map_surveys import AIMS, SURVEYS, Ways, counted, districts, means
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion
@@ -36,7 +36,7 @@ HEADS = ("notion", "what may show", "mechanism", "people", "cells / 5 x 5")
 
 
 def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
-    """The name of each notion, what it lets show, the notion, and a mechanism."""
+    """The name of each notion, what it reveals, the notion, and a mechanism."""
     yield "ldp", "nothing", Ldp(NANONATS), AUTO
     yield "block", "the square of 5 x 5", Block.over(NANONATS, square), AUTO
     for cells in (1, SIDE):
@@ -58,7 +58,7 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
     maps = [square, np.arange(GRID.size)]
     for n in AIMS:
         ways, rng = Ways(maps, n, "projective"), np.random.default_rng(1)
-        off = [ways.off(truth, tree_shares(ways.tree, ways.views(truth, rng))) for _ in range(CROWDS)]
+        off = [ways.off(truth, tree_shares(ways.tree, ways.views(truth, rng))) for _ in range(SURVEYS)]
         yield "ldp", "nothing", "views of 5 x 5 and 1", f"{n:,}", means(off)
     for name, shows, notion, mechanism in questions(square.tolist()):
         made, channel = chosen(mechanism, Question(GRID, notion))
@@ -66,14 +66,14 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
         for n in AIMS:
             rng = np.random.default_rng(1)
             off = []
-            for _ in range(CROWDS):
+            for _ in range(SURVEYS):
                 cells = estimated(decoder, truth, n, rng)
                 off.append(ways.off(truth, [np.bincount(each, cells) for each in maps]))
             yield name, shows, made, f"{n:,}", means(off)
 
 
 def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """The shares of one crowd by the default method."""
+    """Return the shares of one survey by the default method."""
     share = counted(decoder, people, n, rng)
     linear = se = None
     try:

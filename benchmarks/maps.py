@@ -1,9 +1,9 @@
-"""How near a map comes to the truth: one grid of cells beside resolutions that are asked of different people.
+"""The errors of a map: one grid of cells beside resolutions that are asked of different people.
 
 `python -m benchmarks.maps DATA` reads real check-ins from the folder DATA, prints the total variation of both at each
 resolution, of other maps and trees, and of other notions, and writes the section of docs/BENCHMARKS.md anew.
 
-How people and outputs are drawn: map_crowds. Other notions: map_notions.
+How people and outputs are drawn: map_surveys. Other notions: map_notions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aggregator.estimate.tree import Combined, Tree, consistent, project_inside
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.planner.resolutions import PARTS
 from benchmarks import map_notions, page
-from benchmarks.map_crowds import AIMS, COLUMNS, CROWDS, ROWS, Ways, counted, districts, means
+from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Ways, counted, districts, means
 
 FILE = "gowalla_u5628_us_grid.csv.gz"
 FACTORS = (25, 5, 1)
@@ -73,7 +73,7 @@ def measured(folder: Path) -> Iterator[tuple[str, ...]]:
         for n, aims in AIMS.items():
             ways, rng = Ways([districts(factor) for factor in FACTORS], n), np.random.default_rng(1)
             off: dict[str, list[list[float]]] = {}
-            for _ in range(CROWDS):
+            for _ in range(SURVEYS):
                 found = {"views": consistent(ways.tree, ways.views(people, rng))}
                 for method, cells in flat(ways.decoders[-1], people, n, rng).items():
                     found[f"cells only, {method}"] = [np.bincount(each, cells) for each in ways.maps]
@@ -111,7 +111,7 @@ def evened(folder: Path) -> Iterator[tuple[str, ...]]:
             for name, people in shapes(folder).items():
                 rng = np.random.default_rng(1)
                 off: dict[str, list[list[float]]] = {"projected": [], "estimated": []}
-                for _ in range(CROWDS):
+                for _ in range(SURVEYS):
                     combined = ways.views(people, rng)
                     off["projected"].append(ways.off(people, projected(ways.tree, combined)))
                     off["estimated"].append(ways.off(people, consistent(ways.tree, combined)))
@@ -128,7 +128,7 @@ def main() -> None:
         "notions": (map_notions.HEADS, map_notions.measured(true_shares(folder, "users"))),
     }
     tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
-    page.write("maps", Path(__file__).with_suffix(".md"), crowds=CROWDS, **tables)
+    page.write("maps", Path(__file__).with_suffix(".md"), surveys=SURVEYS, **tables)
 
 
 if __name__ == "__main__":

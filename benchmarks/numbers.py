@@ -1,4 +1,4 @@
-"""How well numbers are estimated: distributions, deciles, ranges and means, beside published mechanisms.
+"""The errors of numbers: distributions, deciles, ranges and means, beside published mechanisms.
 
 `python -m benchmarks.numbers DATA` reads ages and hours of work from the folder DATA, prints every figure beside its
 aim, and writes the section of docs/BENCHMARKS.md anew.
@@ -39,14 +39,14 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 
 FILE = "adult_categorical.npz"
-CROWDS = 20
+SURVEYS = 20
 DECILES = np.arange(1, 10) / 10
 WIDE = 0.4
 """Ranges of this part of all numbers are asked for."""
 
 EPS = (0.5, 1.0, 2.0, 4.0)
 EDGES = ((0.6, 2), (2.5, 3), (math.inf, 5))
-"""Up to how many nats how many edges are best for a mean."""
+"""The best number of edges for a mean, and the nats up to which it is best."""
 
 BASE = 4
 """Neighbours that are one in the next coarser resolution of a hierarchy."""
@@ -55,7 +55,7 @@ TREE = "hierarchy, base 4"
 MANY = 100_000
 
 Way = Callable[[np.random.Generator], Floats]
-"""Draws the outputs of a crowd and estimates the shares of its numbers."""
+"""Draws the outputs of one survey and estimates the shares of the numbers."""
 
 
 def counted(law: Floats, n: int, rng: np.random.Generator) -> Integers:
@@ -124,13 +124,13 @@ def by_tree(p: Floats, n: int) -> Way:
 
 
 def _one_hot(size: int) -> Channel:
-    """The best channel of those whose output is one of some, so that a crowd is one draw from its law."""
+    """The best channel of those whose output is one of some, so that a survey is one draw from its distribution."""
     asked = Question(values(size), Ldp(NANONATS))
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 
 
 def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Way:
-    """Numbers as labels without an order: the channel of ``auto`` for so many edges, and its unbiased estimate."""
+    """Numbers as labels without an order: the channel of ``auto`` for ``k`` edges, and its unbiased estimate."""
     decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
     law = np.maximum(decoder.forward(p), 0)
 
@@ -186,7 +186,7 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
     for what, p, n, aims in laws:
         for name, way in ways(p, n).items():
             rng = np.random.default_rng(1)
-            means = np.mean([errors(way(rng), p) for _ in range(CROWDS)], axis=0)
+            means = np.mean([errors(way(rng), p) for _ in range(SURVEYS)], axis=0)
             ours = name == "wave, smooth"
             means_text = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
             cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(means_text, aims, strict=True))
@@ -200,7 +200,7 @@ def rivals() -> Iterator[tuple[str, ...]]:
         for way in (by_wave, by_tree):
             rng = np.random.default_rng(1)
             shapes = reference_shapes(74)
-            off = [errors(way(p, n)(rng), p) for p in shapes for _ in range(CROWDS)]
+            off = [errors(way(p, n)(rng), p) for p in shapes for _ in range(SURVEYS)]
             found.append(np.mean(off, axis=0))
         cells = [f"{found[way][field]:.4f}" for field in (0, 2) for way in (0, 1)]
         yield (f"{n:,}", *cells)
@@ -254,11 +254,11 @@ def main() -> None:
     wanted = {
         "shares": (("numbers", "people", "way", "W1", "deciles", "40% ranges"), distributions(folder)),
         "rivals": (("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), rivals()),
-        "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, so many edges", "64 edges", "wave"),
+        "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, number of edges", "64 edges", "wave"),
                   means()),
     }  # fmt: skip
     tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
-    page.write("numbers", Path(__file__).with_suffix(".md"), crowds=CROWDS, seconds=many(), **tables)
+    page.write("numbers", Path(__file__).with_suffix(".md"), surveys=SURVEYS, seconds=many(), **tables)
 
 
 if __name__ == "__main__":

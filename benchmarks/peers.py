@@ -170,7 +170,7 @@ def costs(rows: list[dict[str, Any]], eps: float) -> str:
 
 
 def whole(rows: list[dict[str, Any]]) -> str:
-    """What an answer, a key and a counted report of halftruth cost."""
+    """Return the cost of an answer, a key and a counted report of halftruth."""
     lines = []
     for row in rows:
         if one := row.get("whole"):
@@ -201,7 +201,7 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
 
 
 def sort(estimate: str) -> str:
-    """What kind of estimate it is: halftruth takes one of two by default."""
+    """Return the kind of estimate: halftruth takes one of two by default."""
     return "default" if estimate in ("projection", "empirical bayes") else estimate
 
 
@@ -212,7 +212,7 @@ def spread(numbers: list[float], kind: str) -> str:
 
 
 def main() -> None:
-    """Do what is named, or all."""
+    """Run the named steps, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", nargs="?", choices=("install", "measure", "write"), help="only this; if not given, all")
     parser.add_argument(

@@ -1,7 +1,7 @@
-"""The service that takes uploads: what the dearest requests cost it, and how long others wait meanwhile.
+"""The service that takes uploads: the cost of the most expensive requests, and the waiting time of others meanwhile.
 
 The service is run as `halftruth receive`, in a process of its own and on loopback, on a study of a million counted
-rows; what it costs is the processor time of that process.
+rows; a cost is the processor time of that process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Address = tuple[str, int]
 
 
 def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
-    """A study of so many counted rows, those of ``DEVICES`` devices among them, and the reports of these."""
+    """Return a study of ``rows`` counted rows, those of ``DEVICES`` devices among them, and these devices' reports."""
     signed = campaign()
     study = Study.create(folder)
     study.import_campaign(signed.data, [signed.author], "map")
@@ -75,7 +75,7 @@ def served(folder: Path) -> Iterator[tuple[int, Address]]:
 
 
 def processor_seconds(process: int) -> float:
-    """That a process has taken; in hundredths."""
+    """Return the processor seconds of a process, in hundredths."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -89,7 +89,7 @@ def ask(address: Address, method: str, path: str, body: bytes | None = None) -> 
 
 
 def spoken(address: Address, data: bytes, *, step: int = 2**20) -> None:
-    """Say bytes to the service, so many at a time, and wait for the end of the connection."""
+    """Send bytes to the service, ``step`` at a time, and wait for the end of the connection."""
     with socket.create_connection(address, timeout=120) as connection, suppress(ConnectionError):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for at in range(0, len(data), step):
@@ -99,13 +99,13 @@ def spoken(address: Address, data: bytes, *, step: int = 2**20) -> None:
 
 
 def smallest(kind: Kind = Kind.REPORT) -> bytes:
-    """An upload of as many envelopes as fit: each a thing that nobody signed."""
+    """Return an upload of as many unsigned envelopes as fit."""
     one = len(Envelope(kind, bytes(8), b"", bytes(64)).encode())
     return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
 
 
 def dearest(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
-    """Requests that anybody may make, by what they are."""
+    """Return requests that any client may make, by name."""
     size = len(reports) // DEVICES
     forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
     crumbs = HEAD % b"reports" + b"content-length: 4096\r\n\r\n" + bytes(4096)
@@ -135,7 +135,7 @@ def dearest(address: Address, signed: SignedCampaign, reports: bytes) -> dict[st
 
 
 def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
-    """Each request so many times, one after another; then how long others wait beside three of the dearest."""
+    """Measure repeated requests, one kind after another; then the waiting time beside three expensive ones."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "study"
         signed, reports = prepare(folder, rows)

@@ -1,7 +1,7 @@
-"""Ten million counted rows: what they take to be tallied and estimated, and to be deduplicated against.
+"""Ten million counted rows: the cost of tallies and estimates, and of deduplication against them.
 
 The rows are written to a study as an ingest writes them, but no device made them and nothing is verified, so
-what is measured is all that comes after the signatures. The process is one of its own, for its peak memory.
+the figures cover everything after the signatures. It runs in a separate process, for its peak memory.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ COMMIT_ROWS = 200_000
 
 
 def run(rows: int = ROWS) -> Iterator[tuple[str, str]]:
-    """In a process of its own."""
+    """Yield the figures of a separate process."""
     return printed("benchmarks.rows", str(rows))
 
 
 def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
-    """Deduplicate and commit so many rows of one period, a chunk at a time; then estimate."""
+    """Deduplicate and commit ``rows`` rows of one period, a chunk at a time; then estimate."""
     signed = campaign()
     study = Study.create(folder / "study")
     study.import_campaign(signed.data, [signed.author], "map")

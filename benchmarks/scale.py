@@ -1,4 +1,4 @@
-"""More workers: what a second one brings, what Dask costs beside threads, and what a report costs a cluster.
+"""More workers: the gain of a second one, the cost of Dask beside threads, and the cost of a report in a cluster.
 
 The same file goes into copies of the same study by each engine, in turns, so ratios are of one run; and what
 is in the study afterwards must be the same, row for row. A worker is a process of one thread. Verification is also
@@ -53,7 +53,7 @@ COMMIT_ROWS = 2**21
 
 @contextmanager
 def workers(number: int) -> Iterator[Cluster]:
-    """The engine on so many processes, all of them ready."""
+    """Yield the engine on ``number`` ready processes."""
     with connection.local_cluster(number) as started, Client(started) as client, client.as_current():
         client.wait_for_workers(number, timeout=60)
         yield Cluster(Workers(client))
@@ -68,7 +68,7 @@ class Took:
 
     @contextmanager
     def turn(self, engine: Local | Cluster) -> Iterator[None]:
-        """Time what is done."""
+        """Time the block."""
         before, began = cpu(engine), time.perf_counter()
         yield
         self.wall = min(self.wall, time.perf_counter() - began)
@@ -76,7 +76,7 @@ class Took:
 
 
 def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str:
-    """A digest of the counted rows, and of the estimate that the engine makes of them, whatever the order of rows."""
+    """Return a digest of the counted rows and of the engine's estimate from them, in any order of rows."""
     rows = tables.query(tables.snapshot(study.path / REPORTS), "SELECT * FROM rows ORDER BY key, slot")
     digest = hashlib.sha256()
     for name in ("period", "key", "slot", "output"):
@@ -87,7 +87,7 @@ def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str
 
 
 def examined(engine: Cluster, study: Study, batch: Path) -> int:
-    """Have workers verify a file and sort what passes; outputs that pass. Nothing is committed, and nothing known."""
+    """Have workers verify a file and sort the valid outputs; return their number. Nothing is committed or known."""
     study_version = StudyVersion.of(study)
     cut = pieces.cut(engine.workers, study, [batch], engine.piece_bytes, {})
     jobs = ((piece.ranges, study_version, OPENS, 2) for piece in cut)
@@ -97,11 +97,11 @@ def examined(engine: Cluster, study: Study, batch: Path) -> int:
 
 @dataclass
 class Turns:
-    """What one engine took, and what it left.
+    """The times of one engine, and the state that it left.
 
     Attributes:
         verify, ingest, known: the file verified alone, by workers only; ingested; and ingested again.
-        left: digests of what was in the study after each turn.
+        left: digests of the study's content after each turn.
         travelled, stored, keys: bytes between workers, and of the tables of reports and of keys.
     """
 
@@ -115,7 +115,7 @@ class Turns:
     keys: int = 0
 
     def warm_up(self, study: Path, file: Path) -> None:
-        """Load what is loaded once."""
+        """Load everything that is loaded once."""
         self.engine.ingest(Study.open(shutil.copytree(study, study.with_name("warm"))), [file], now=OPENS)
         shutil.rmtree(study.with_name("warm"))
         if isinstance(self.engine, Cluster):
@@ -143,7 +143,7 @@ class Turns:
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Ingest and verification by 1 and 2 workers beside the local engine, and what a report costs."""
+    """Yield ingest and verification by 1 and 2 workers beside the local engine, and the cost of a report."""
     with tempfile.TemporaryDirectory() as name, workers(1) as one, workers(2) as two:
         study, warm = Path(name) / "study", Path(name) / "warm.htr"
         batch = prepare(Path(name), REPORTS_VERIFIED)
@@ -221,7 +221,7 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
 
 
 def aggregate(rows: int) -> Iterator[tuple[str, str]]:
-    """Seconds to tally, and to deduplicate against, so many rows."""
+    """Yield the seconds to tally ``rows`` rows, and to deduplicate against them."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as name:
         began = time.perf_counter()
         study, signed = generated(Path(name), rows)
@@ -249,7 +249,7 @@ def aggregate(rows: int) -> Iterator[tuple[str, str]]:
 
 
 def peak() -> float:
-    """Megabytes of memory that this process has had at most."""
+    """Return the peak memory of this process in megabytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

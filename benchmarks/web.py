@@ -1,4 +1,4 @@
-"""The device in a browser: how long an answer and an audit take in Chromium, and how much a page has to load."""
+"""The device in a browser: the time of an answer and an audit in Chromium, and the size of a page."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ MOST_MEMORY = 400 * 10**6
 
 @dataclass(frozen=True)
 class Trial:
-    """What a few reports cost, before whole surveys are run.
+    """The cost of a few reports, before whole surveys are run.
 
     Attributes:
         reports: how many.
@@ -49,12 +49,12 @@ class Trial:
     slope: float
 
     def expected(self, people: int) -> float:
-        """About how many seconds a survey of so many people takes."""
+        """Return the approximate seconds of a survey of ``n`` people."""
         return self.client + self.server + self.slope * (people - self.reports)
 
 
 def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
-    """What makes the ways of a library, of those installed here, by their mechanisms."""
+    """Return the makers of a library's mechanisms, of those installed here."""
     if library == "halftruth":
         from own import WAYS
 

@@ -85,7 +85,7 @@ class Own:
 
 
 class Auto(Own):
-    """What ``auto`` takes, and the whole way of its reports."""
+    """The channel that ``auto`` takes, and the whole path of its reports."""
 
     def whole(self) -> dict[str, float]:
         """Microseconds of processor time, and on the clock, of an answer and of a report counted; an envelope's bytes.

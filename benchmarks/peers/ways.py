@@ -41,12 +41,12 @@ class Way:
 
 
 def bits_for(outputs: int) -> int:
-    """Bits that tell so many outputs apart."""
+    """Return the number of bits that distinguish the outputs."""
     return (outputs - 1).bit_length()
 
 
 def bytes_for(bits: int) -> int:
-    """Whole bytes of so many bits."""
+    """Return the number of whole bytes that hold the bits."""
     return -(-bits // 8)
 
 

@@ -1,7 +1,7 @@
-"""Crowds that answer on a map: who is asked for what, the outputs that are counted, and how far off an estimate is.
+"""Simulated surveys on a map: the views of devices, the counted outputs, and the errors of estimates.
 
 Outputs are counted, not sent: each person has a cell, drawn from the true shares, and a view, drawn by the weights, and
-the counts of a view are one draw from the exact law of its channel's outputs.
+the counts of a view are one draw from the exact distribution of its channel's outputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 
 ROWS, COLUMNS = 125, 350
-CROWDS = 20
+SURVEYS = 20
 AIMS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
 """By number of people: total variation at cells, squares of 5 x 5 and squares of 25 x 25."""
 
@@ -34,10 +34,10 @@ def districts(factor: int) -> Integers:
 
 
 def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """(m,) shares of the outputs of ``n`` people, drawn from the law of the channel.
+    """(m,) shares of the outputs of ``n`` people, drawn from the distribution of the channel.
 
     Raises:
-        ValueError: a report of the channel has several features, so the means of them are no law.
+        ValueError: a report of the channel has several features, so their means are not a distribution.
     """
     if not decoder.one_hot:
         raise ValueError(f"reports of a channel of {decoder.inputs} values are sets: take another mechanism")
@@ -46,7 +46,7 @@ def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) 
 
 
 class Ways:
-    """A tree of resolutions with its channels, the weights that the planner gives them, and what they find."""
+    """A tree of resolutions with its channels, the planner's weights, and its estimates."""
 
     def __init__(self, maps: Sequence[Integers], n: int, mechanism: str = AUTO) -> None:
         """Choose channels and weights.
@@ -65,7 +65,7 @@ class Ways:
         self.decoders = [decoder_of(channel) for channel in channels]
 
     def views(self, people: Floats, rng: np.random.Generator) -> list[Combined]:
-        """One crowd: the linear estimate of each resolution."""
+        """Return the linear estimate of each resolution from one simulated survey."""
         surveys = []
         shares = rng.multinomial(self.n, np.array(self.weights) / PARTS)
         for view, decoder, asked in zip(self.maps, self.decoders, shares, strict=True):
@@ -87,5 +87,5 @@ def variation(found: Floats, truth: Floats) -> float:
 
 
 def means(off: Sequence[Sequence[float]]) -> str:
-    """The means over the crowds, at each resolution."""
+    """Return the means over the surveys, at each resolution."""
     return " / ".join(f"{each:.3f}" for each in np.mean(off, axis=0))
