@@ -1,1 +1,1 @@
-"""How a device notices an old copy of its store: checkpoints, the host's identity, key stores, recovery."""
+"""Detection of old copies of a store: checkpoints, the host's identity, key stores, recovery."""

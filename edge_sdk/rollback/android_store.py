@@ -1,17 +1,17 @@
-"""The Android key store: the secret in a file that only a key in this phone's Keystore can open.
+"""The Android key store: the secret in a file that only a key in this phone's Keystore can decrypt.
 
-The key that wraps the secret cannot leave the phone and is in no backup, so a restored folder has a file that nothing
-opens. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be opened
-either.
+The key that wraps the secret cannot leave the phone and is in no backup, so the file in a restored folder cannot be
+decrypted. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be
+decrypted either.
 
-The key is replaced once in each opening that counts something, with the first thing it counts, and not with every
-answer: a new key can take the Keystore's chip a tenth of a second and more, and a signature and a commit take a
-hundredth. So a copy put back is noticed once the store was opened and counted something after the copy was made; a
-copy made after the first answer of an opening, and put back before the next opening counts, only where the file
-system tells a file from its copy (host_identity).
+The key is replaced with the first change of the ledger after each opening, and not with every answer: a new key can
+take the Keystore's chip a tenth of a second or more, and a signature and a commit take a hundredth. So a restored copy
+is detected if the store was opened and its ledger changed after the copy was made. A copy made after the first change
+of an opening, and restored before the first change of the next one, is detected only if the file system distinguishes
+a file from its copy (host_identity).
 
 Written for pyjnius and the documented Keystore of Android 6 (API 23) and later, and tested with a Keystore in memory
-that has the same methods. It has not been run on a phone here.
+that has the same methods. It has not been run on a phone.
 
 The checkpoint itself: file_store.
 """
@@ -31,7 +31,7 @@ from edge_sdk.store.files import write_durably
 
 PROVIDER, TRANSFORMATION = "AndroidKeyStore", "AES/GCM/NoPadding"
 ENCRYPT, DECRYPT = 1, 2
-"""Modes of a Cipher, and as KeyProperties.PURPOSE_ENCRYPT and PURPOSE_DECRYPT of a key."""
+"""Modes of a Cipher; also the values of KeyProperties.PURPOSE_ENCRYPT and PURPOSE_DECRYPT of a key."""
 KEY_BITS, TAG_BITS, VECTOR_BYTES = 256, 128, 12
 _HEADER = struct.Struct(f">4s8sI{VECTOR_BYTES}s")  # magic, the key's name and number, the initialisation vector
 _MAGIC = b"htw1"
@@ -46,9 +46,9 @@ class AndroidKeyStore(FileKeyStore):
     name = "android"
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        """Keep secret and checkpoint in ``folder``, which may be part of the phone's backups."""
+        """Use files in ``folder``, which may be part of the phone's backups."""
         super().__init__(folder)
-        self.elsewhere = "the Keystore's key, once something was counted in an opening after the copy was made"
+        self.elsewhere = "the Keystore's key, if the store was opened and its ledger changed after the copy was made"
         self._path = self.folder / WRAPPED_FILE
         self._secret: bytes | None = None
         self._renewed = False
@@ -80,7 +80,7 @@ class AndroidKeyStore(FileKeyStore):
             self._renewed = True
 
     def say(self) -> str:
-        """One line that says how the secret is protected."""
+        """Return one line about the protection of the secret."""
         return (
             f"{self._path}: encrypted with a key that this phone's Keystore does not hand out and no backup has; "
             "readable by this app while it runs"
@@ -90,7 +90,7 @@ class AndroidKeyStore(FileKeyStore):
         """Create a key, write the file, then delete the old keys: after a crash, the file and its key both exist.
 
         Raises:
-            StoreError: the Keystore refuses; the file is as it was.
+            StoreError: the Keystore refuses; the file is unchanged.
             OSError
         """
         stem, number = sha256(b"halftruth/1/wrapping-key" + secret).digest()[:8], self._number()
@@ -103,7 +103,7 @@ class AndroidKeyStore(FileKeyStore):
             oldest = number
             while oldest and store.containsAlias(_alias(stem, oldest)):
                 oldest -= 1
-            for old in range(oldest + 1, number + 1):  # from below: what a crash leaves is found next time
+            for old in range(oldest + 1, number + 1):  # oldest first: after a crash, the rest is found next time
                 store.deleteEntry(_alias(stem, old))
         except java.JavaException as error:
             raise StoreError(f"this phone's Keystore refuses to make a key: {error.classname}") from None
@@ -126,7 +126,7 @@ class AndroidKeyStore(FileKeyStore):
     def _restored(self, why: str) -> StoreRestored:
         return StoreRestored(
             f"{self._path} cannot be opened, {why}: the folder comes from another phone or from a backup; adopt it, "
-            "to go on with new keys and what it says was spent"
+            "to go on with new keys and the spending that it records"
         )
 
 
@@ -135,10 +135,10 @@ def _alias(stem: bytes, number: int) -> str:
 
 
 def _jnius() -> Any:
-    """pyjnius, which a Kivy app has on Android.
+    """Return pyjnius, which a Kivy app has on Android.
 
     Raises:
-        StoreError: there is no such thing here.
+        StoreError: pyjnius is not installed.
     """
     try:
         import jnius  # type: ignore[import-not-found]
@@ -178,10 +178,10 @@ def _cipher(mode: int, key: Any, vector: bytes | None = None) -> tuple[bytes, An
 
 
 def _parameters(spec: Any) -> Any:
-    """Under the type that Java's methods name: pyjnius chooses among methods of one name by exact types."""
+    """Return ``spec`` cast to the declared parameter type: pyjnius chooses among overloads by exact types."""
     return _jnius().cast("java.security.spec.AlgorithmParameterSpec", spec)
 
 
 def _bytes(array: Any) -> bytes:
-    """A Java byte[], which comes as a list of signed numbers or as pyjnius's own array."""
+    """Return the bytes of a Java byte[], which is a list of signed numbers or pyjnius's own array."""
     return bytes(number & 0xFF for number in array[:])

@@ -7,7 +7,7 @@ database, which only advances, is compared with it whenever the store is opened.
     head         head[i] = SHA-256(head[i-1] || row[i]) over the current rows, beginning with 32 zero bytes
     committed, spent, caps      sums that must survive the loss of the database
 
-Where it is kept: key_store. When it moves on: checkpointing.
+Storage: key_store. Updates: checkpointing.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ HEAD_BYTES = 32
 CHECK_BYTES = 16
 MOST_CAPS = 32
 MOST_BYTES = 1024
-"""No checkpoint is longer."""
+"""Maximum length of a checkpoint."""
 
 _HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")
 _CAP = struct.Struct(">BQQ")
 _ROW = struct.Struct(">qqBq")
-_CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)  # a cap's kind is written as its place here
-_SIGNS: dict[int, tuple[int, int]] = {  # what a row adds to (committed, spent)
+_CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)  # a cap's kind is encoded as its index here
+_SIGNS: dict[int, tuple[int, int]] = {  # signs with which a row counts in (committed, spent)
     EntryKind.RESERVE: (1, 0),
     EntryKind.CHARGE: (0, 1),
     EntryKind.RELEASE: (-1, 0),
@@ -51,14 +51,14 @@ class Checkpoint:
     """Length, hash and sums of one store's ledger; levels in nanonats.
 
     Attributes:
-        store: a fingerprint of the device's secret, 32 bytes: tells the checkpoints of two stores apart.
-        sequence: how many things were counted.
-        head: of the chain over the ledger's rows, 32 bytes.
-        committed: spent or reserved.
-        spent: of it, what reports have cost.
-        caps: the owner's, in order; at most 32.
+        store: a fingerprint of the device's secret, 32 bytes; it distinguishes the checkpoints of two stores.
+        sequence: number of changes so far.
+        head: last hash of the chain over the ledger's rows, 32 bytes.
+        committed: nanonats spent or reserved.
+        spent: nanonats spent.
+        caps: the owner's caps, in order; at most 32.
     Raises:
-        ValueError: not a checkpoint.
+        ValueError: a field is out of range.
     """
 
     store: bytes
@@ -74,14 +74,14 @@ class Checkpoint:
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
             raise ValueError("a store's fingerprint and the head of its ledger are 32 bytes each")
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):
-            raise ValueError("what a checkpoint counts lies in 0 .. 2^63 - 1")
+            raise ValueError("the numbers of a checkpoint lie in 0 .. 2^63 - 1")
 
     @classmethod
     def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
         """Return the checkpoint computed from all rows of a ledger.
 
         Raises:
-            ValueError: these are not rows of a ledger.
+            ValueError: a row is not one of a ledger.
         """
         return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
 
@@ -91,11 +91,11 @@ class Checkpoint:
         return Checkpoint(self.store, self.sequence + 1, *counted, self.caps)
 
     def follows(self, earlier: Checkpoint) -> bool:
-        """Whether a store with this checkpoint may have had the checkpoint ``earlier`` before."""
+        """Return whether a store with this checkpoint may have had the checkpoint ``earlier`` before."""
         return earlier.sequence < self.sequence or earlier == self
 
     def encode(self) -> bytes:
-        """The record: a header, the caps, and 16 bytes of SHA-256 over both."""
+        """Return the record: a header, the caps, and 16 bytes of SHA-256 over both."""
         record = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
         for cap in self.caps:
             record += _CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats)
@@ -134,7 +134,7 @@ def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
 
 
 def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tuple[bytes, int, int]:
-    """(head, committed, spent) after ``rows``."""
+    """Return (head, committed, spent) after ``rows``."""
     try:
         for row in rows:
             head = sha256(head + _ROW.pack(*row)).digest()

@@ -1,13 +1,13 @@
-"""Updates a store's checkpoint, in the database and in the key store, whenever the ledger changes.
+"""Update a store's checkpoint, in the database and in the key store, whenever the ledger changes.
 
 Each transaction that changes a ledger row or a cap also writes the checkpoint in the database. The key store's
 checkpoint is written after the commit, before the call returns. So a crash can leave the store ahead of the key store's
 checkpoint; a store that is behind it is an old copy. A checkpoint that cannot be written undoes nothing, since the
-charge is on the disk and the report belongs to it: the checkpoint is brought up with the next one, or when the store is
-opened again, and until then ``doctor`` says so.
+charge is on the disk and the report belongs to it. The checkpoint is then updated with the next change, or when the
+store is opened again; until then ``doctor`` reports it.
 
-What a checkpoint is: checkpoint. Who keeps it: key_store. What it is compared with when a store is opened:
-store_identity. When the store calls: store/hooks.
+Format: checkpoint. Storage: key_store. Comparison when a store is opened: store_identity. Calls by the store:
+store/hooks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CheckpointWriter:
     """Updates the checkpoint of one open store by its hooks, whenever a ledger row or a cap changes.
 
     Attributes:
-        trouble: why the checkpoint beside the store is behind; empty where it is not.
+        trouble: why the key store's checkpoint is behind; empty if it is not.
     """
 
     def __init__(self, store: Store, key_store: KeyStore, instance: HostIdentity) -> None:
@@ -58,7 +58,7 @@ class CheckpointWriter:
         self._added.append((time, campaign, kind, nanonats))
 
     def before_commit(self) -> None:
-        """Write the checkpoint of all that the transaction did to the ledger and to the caps, as part of it.
+        """Write the checkpoint with the transaction's changes of ledger and caps, as part of the transaction.
 
         Raises:
             StoreDamaged
@@ -87,7 +87,7 @@ class CheckpointWriter:
         self._moved = False
 
     def committed(self) -> None:
-        """Bring the key store's checkpoint up, if the transaction moved the one in the store.
+        """Update the key store's checkpoint if the transaction changed the one in the store.
 
         Raises:
             StoreRestored
@@ -98,22 +98,22 @@ class CheckpointWriter:
             self.move()
 
     def compacted(self) -> None:
-        """Leave no byte of an earlier checkpoint.
+        """Erase all earlier checkpoints.
 
         Raises:
             StoreRestored
-            StoreError: one may be there still.
+            StoreError: one may still exist.
         """
         self.move(alone=True)
         if self.trouble:
             raise StoreError(self.trouble)
 
     def move(self, alone: bool = False) -> None:
-        """Bring the key store's checkpoint up to the committed state, under the write lock, so that an older checkpoint
-        never replaces a newer one.
+        """Write the committed checkpoint to the key store, under the write lock, so that an older checkpoint never
+        replaces a newer one.
 
         Args:
-            alone: leave no byte of an earlier checkpoint.
+            alone: erase all earlier checkpoints.
         Raises:
             StoreRestored: the checkpoint is ahead, so this is an old copy of the store.
         """
@@ -133,7 +133,7 @@ class CheckpointWriter:
         """Return how old states and copies of this store are detected, and which ones cannot be detected.
 
         Raises:
-            StoreError: the key store cannot be asked now.
+            StoreError: the key store cannot be read now.
         """
         key_store, instance = self._key_store, self._instance
         places = " and ".join(key_store.checkpoints())
@@ -159,7 +159,7 @@ class CheckpointWriter:
 
 
 def written(store: Store) -> Checkpoint:
-    """The checkpoint in the store.
+    """Return the checkpoint in the store.
 
     Raises:
         StoreDamaged
@@ -172,10 +172,10 @@ def written(store: Store) -> Checkpoint:
 
 
 def counted(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
-    """The checkpoint computed from the current ledger rows.
+    """Return the checkpoint computed from the current ledger rows.
 
     Raises:
-        StoreDamaged: no ledger has such rows.
+        StoreDamaged: the rows are not those of a ledger.
     """
     rows = store.rows("SELECT time, campaign, kind, nanonats FROM ledger ORDER BY number")
     try:

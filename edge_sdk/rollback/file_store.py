@@ -1,6 +1,6 @@
-"""The file key store: the secret and the checkpoint as files of the store's folder, and a second checkpoint elsewhere.
+"""The file key store: secret and checkpoint in files of the store's folder, and an optional checkpoint elsewhere.
 
-What every key store does: key_store.
+The interface: key_store.
 """
 
 from __future__ import annotations
@@ -20,22 +20,23 @@ FLUSH = getattr(os, "fdatasync", os.fsync)  # fdatasync suffices, because the fi
 
 
 class FileKeyStore(KeyStore):
-    """Files of the store's folder that only the owner can read, and a second checkpoint elsewhere if one is named.
+    """Files of the store's folder that only the owner can read, and a second checkpoint elsewhere if it is named.
 
         folder/device.secret       32 bytes
         folder/device.checkpoint   two slots of 4,096 bytes, written in turn: a torn write leaves the other
 
-    A checkpoint's file is as long on its first day as on its last, so a full disk does not stop it (but on btrfs and
-    zfs, where every write takes new room).
+    The length of a checkpoint's file never changes, so a full disk does not stop a write (except on btrfs and zfs,
+    where every write takes new space).
     """
 
     name = "file"
 
     def __init__(self, folder: str | os.PathLike[str], outside: str | os.PathLike[str] | None = None) -> None:
-        """Keep them in ``folder``, and a copy of the checkpoint in the file ``outside``, if it is named.
+        """Use files in ``folder``, and a second copy of the checkpoint in the file ``outside`` if it is named.
 
         Args:
-            outside: in another folder, best on another disk, that is not saved and restored together with this one.
+            folder: the store's folder.
+            outside: a file that is not backed up and restored together with the folder, best on another disk.
         """
         self.folder = Path(folder)
         self.outside = None if outside is None else Path(outside).absolute()
@@ -44,14 +45,14 @@ class FileKeyStore(KeyStore):
 
     @property
     def address(self) -> str:
-        """With the second checkpoint's path."""
+        """The key store's name and, if there is one, the path of the second checkpoint."""
         return self.name if self.outside is None else f"{self.name} {self.outside}"
 
     def secret(self) -> bytes | None:
-        """The bytes of ``device.secret``.
+        """Return the bytes of ``device.secret``.
 
         Returns:
-            32 bytes; None before there is a file.
+            32 bytes; None before the file is written.
         """
         path = self.folder / SECRET_FILE
         return path.read_bytes() if path.exists() else None
@@ -68,7 +69,7 @@ class FileKeyStore(KeyStore):
         """Return the later of the two slots' checkpoints, by path.
 
         Returns:
-            By path, the later of its two slots; None where neither can be read.
+            The later checkpoint by path; None if no slot can be read.
         """
         return {str(path): _kept(path) for path in self._paths}
 
@@ -89,7 +90,7 @@ class FileKeyStore(KeyStore):
             raise first
 
     def say(self) -> str:
-        """One line that says how the file is protected.
+        """Return one line about the protection of the secret.
 
         Returns:
             One line for the owner.

@@ -1,10 +1,10 @@
-"""Identifies the machine that a store is on, and detects copies of the store's files.
+"""Identify the machine that a store is on, and detect copies of the store's files.
 
-A machine has a number that its copies do not have. So has a file: its inode number and the inode's generation. Both are
-stored only as hashes keyed with the device's secret, so they do not identify the machine to others. An identifier that
-the machine does not have is left out and reported, never guessed.
+A machine has an identifier that its copies do not have. A file has one too: its inode number and the inode's
+generation. Both are stored only as hashes keyed with the device's secret, so they do not identify the machine to
+others. A missing identifier is left out and reported, never guessed.
 
-When a store is refused for it: store_identity.
+Refusing a store that was moved or copied: store_identity.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ class HostIdentity:
     def of(cls, secret: bytes, database: Path, files: Iterable[Path], machine: Machine) -> HostIdentity:
         """Return the identity of a store with this secret, this database, and these files beside it.
 
-        The database is not opened for it: closing a file gives up all locks that the process has on it, SQLite's too.
+        The database is not opened for this: closing a file releases all locks that the process has on it, including
+        SQLite's.
 
         Raises:
-            OSError: a file is not there.
+            OSError: a file is missing.
         """
         mounts = _mounts()
         inodes = [_inode(database, mounts)]
@@ -74,7 +75,10 @@ class HostIdentity:
         return self.copy != _UNKNOWN
 
     def moved_to(self, now: HostIdentity) -> bool:
-        """Whether a store that had this identity and now has ``now`` is a copy. Unknown parts are not compared."""
+        """Return whether a store is a copy if it had this identity before and has ``now`` today.
+
+        Unknown parts are not compared.
+        """
         return (self.knows_machine and self.machine != now.machine) or (self.knows_copy and self.copy != now.copy)
 
 

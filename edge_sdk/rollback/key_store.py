@@ -1,11 +1,10 @@
 """The interface of key stores, which keep a device's secret and its checkpoint.
 
 The secret identifies the device, and the checkpoint identifies the latest state of its ledger. Both are kept outside
-the database, by the best protection that the machine offers. Every key store says in one line what it does not protect
-from.
+the database, with the best protection that the machine offers. Every key store describes its limits in one line.
 
-The key stores: file_store, keyring_store, android_store; which one a store has: known_key_stores. When a secret is
-made: store_identity. When a checkpoint moves on: checkpointing.
+Key stores: file_store, keyring_store, android_store. Choice of one: known_key_stores. Creation of the secret:
+store_identity. Updates of the checkpoint: checkpointing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from edge_sdk.errors import StoreRestored
 from edge_sdk.rollback.checkpoint import Checkpoint
 
 SECRET_FILE, CHECKPOINT_FILE, WRAPPED_FILE = "device.secret", "device.checkpoint", "device.wrapped"
-"""What key stores put into the store's folder."""
+"""Files of key stores in the store's folder."""
 
 
 class KeyStore(ABC):
@@ -26,9 +25,9 @@ class KeyStore(ABC):
 
     Attributes:
         name: the kind of key store.
-        address: how the store remembers which key store it was made with; begins with the name.
-        files: of the store's folder, those that this key store made and that keep their inode.
-        elsewhere: what is kept outside the folder and notices that the folder was restored; empty where nothing is.
+        address: text by which the store records its key store; begins with the name.
+        files: files in the store's folder that this key store created and that keep their inode.
+        elsewhere: the record outside the folder that detects a restored folder; empty without one.
     """
 
     name: ClassVar[str]
@@ -42,11 +41,11 @@ class KeyStore(ABC):
 
     @abstractmethod
     def secret(self) -> bytes | None:
-        """Return the secret; None if there is none.
+        """Return the secret; None before it is created.
 
         Raises:
-            StoreRestored: there is one, and it cannot be read on this machine any more.
-            StoreError, OSError: it cannot be read now.
+            StoreRestored: the secret exists, but this machine can no longer read it.
+            StoreError, OSError: the secret cannot be read now.
         """
 
     @abstractmethod
@@ -54,7 +53,7 @@ class KeyStore(ABC):
         """Store the secret, completely or not at all.
 
         Raises:
-            StoreError, OSError: it is not kept.
+            StoreError, OSError: the secret is not stored.
         """
 
     @abstractmethod
@@ -70,19 +69,20 @@ class KeyStore(ABC):
         """Store ``checkpoint`` durably in every place; after a crash, each place has the new or the previous one.
 
         Args:
-            alone: leave no byte of an earlier checkpoint or of another store's, and create missing places.
+            alone: erase all earlier checkpoints and those of another store, and create missing places.
         Raises:
-            StoreRestored: it would go back, or take another store's place (``require_later``); nothing is kept.
-            StoreError, OSError: it may not be in every place.
+            StoreRestored: a place has a later checkpoint or one of another store (``require_later``); nothing is
+                stored.
+            StoreError, OSError: some place may not have it.
         """
 
     @abstractmethod
     def say(self) -> str:
-        """Return one line: where the secret is, what protects it, and what it is not protected from."""
+        """Return one line with the place of the secret, its protection, and the limits of the protection."""
 
 
 def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:
-    """Return if ``checkpoint`` may take the place of ``kept``, which is in ``where``.
+    """Return if ``checkpoint`` may replace ``kept``, which is in ``where``.
 
     Raises:
         StoreRestored
@@ -92,7 +92,7 @@ def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, a
     if kept.store == checkpoint.store and not checkpoint.follows(kept):
         raise StoreRestored(
             f"this store is an older state of itself than the checkpoint in {where}: put the latest back; or adopt it, "
-            "and what was reserved counts as spent"
+            "and the amount reserved counts as spent"
         )
     if kept.store != checkpoint.store and kept.sequence and not alone:
         raise StoreRestored(

@@ -1,9 +1,9 @@
 """The keyring key store: the secret and the checkpoint in the desktop's keyring, encrypted under their login.
 
-The keyring is not in the store's folder, so the keyring's checkpoint is ahead of a folder that is restored from a
-backup. It needs the ``keyring`` package: ``pip install halftruth[keyring]``.
+The keyring is not in the store's folder, so its checkpoint is ahead of a folder that is restored from a backup. This
+key store needs the ``keyring`` package: ``pip install halftruth[keyring]``.
 
-Which key store is the default: known_key_stores.
+The default key store: known_key_stores.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ LEAST_PRIORITY = 1
 
 
 class KeyringKeyStore(KeyStore):
-    """Two entries of the service "halftruth" in the person's keyring: NAME, the secret, and NAME.checkpoint.
+    """Two entries of the service "halftruth" in the person's keyring: NAME for the secret, and NAME.checkpoint.
 
-    A store whose folder was deleted is still known here; ``keyring del halftruth NAME`` and NAME.checkpoint make it
-    new.
+    The entries outlast a deleted folder; ``keyring del halftruth NAME`` and NAME.checkpoint remove them.
     """
 
     name = "keyring"
 
     def __init__(self, entry: str) -> None:
-        """Keep them under the name ``entry``: one for each store of this login, the folder's path for one."""
+        """Use the entry with the name ``entry``, one per store of this login, for example the path of its folder."""
         if not entry:
             raise ValueError("a keyring's entry has a name: the path of the store's folder, for one")
         self.entry = entry
@@ -65,7 +64,7 @@ class KeyringKeyStore(KeyStore):
         self._write(self._checkpoint, checkpoint.encode())
 
     def say(self) -> str:
-        """One line: the keyring in use, and what it does not protect from."""
+        """Return one line with the keyring in use and the limits of its protection."""
         return (
             f"the entry {self.entry} of the keyring ({_backend().name}): encrypted under the person's login, and "
             "readable by every program of an unlocked session"

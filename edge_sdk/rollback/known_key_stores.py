@@ -1,6 +1,6 @@
-"""Finds the key store of a store, by the address in the database or by the files in its folder.
+"""Find the key store of a store, by the address in the database or by the files in its folder.
 
-What every key store does: key_store.
+The interface: key_store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def key_store_of(address: str, folder: Path) -> KeyStore:
     """Return the key store with this address, for a store in ``folder``.
 
     Raises:
-        StoreError: a key store that this package does not bring.
+        StoreError: this package has no such key store.
     """
     name, _, place = address.partition(" ")
     if name == "file":
@@ -36,8 +36,8 @@ def key_store_of(address: str, folder: Path) -> KeyStore:
 def usual_key_store(folder: Path) -> KeyStore:
     """Return the key store whose files are in the folder; for a new store, the Keystore on Android and files elsewhere.
 
-    A keyring is used only when it is asked for, even where there is one: it is locked until somebody logs in, a cron
-    job has none, and whether the ``keyring`` package happens to be installed must not decide where a secret is.
+    A keyring is used only if it is named: it is locked until somebody logs in, a cron job has none, and the place of a
+    secret must not depend on whether the ``keyring`` package is installed.
     """
     new = not (folder / SECRET_FILE).exists()
     wrapped = (folder / WRAPPED_FILE).exists() or (new and "ANDROID_ARGUMENT" in os.environ)

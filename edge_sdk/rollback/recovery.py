@@ -4,7 +4,7 @@ Spending that is unknown is assumed to have happened. The larger of the amounts 
 checkpoint counts as spent, and all joined campaigns are forgotten. A store with neither a readable database nor a
 checkpoint is not adopted. So adopting never lowers the amount spent, even if it is interrupted or repeated.
 
-When a store is refused: store_identity. What a checkpoint is: checkpoint.
+Refusing a store: store_identity. Checkpoints: checkpoint.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from edge_sdk.store.sqlite import DATABASE_FILE, QUARANTINE, SECRET_BYTES, UNATT
 from edge_sdk.store.sqlite_errors import explained, not_the_secret, not_written
 
 STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "ledger")
-"""The tables with rows that outlast the joined campaigns."""
+"""The tables whose rows are kept when the joined campaigns are forgotten."""
 
 
 def adopt(
@@ -45,10 +45,10 @@ def adopt(
     After a crash, the store opens, or can be adopted again without loss.
 
     Args:
-        now: the time of what is written in the ledger.
-        key_store, machine: as of ``open_store``.
+        now: the time of new ledger rows.
+        key_store, machine: as for ``open_store``.
     Raises:
-        StoreError: what was spent is not known, or the store cannot be used for another reason.
+        StoreError: the amount spent is unknown, or the store cannot be used for another reason.
     """
     folder = Path(place)
     try:
@@ -84,10 +84,11 @@ def _adopt(
 
 
 def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
-    """Delete all campaign data, and count as spent what was reserved in the database or in the checkpoint.
+    """Delete all campaign data, and count as spent the larger amount reserved in database and checkpoint.
 
     Raises:
-        StoreError: neither a database nor a checkpoint says how much that is. StoreDamaged: the database does not.
+        StoreError: neither a database nor a checkpoint has this amount.
+        StoreDamaged: the database is damaged.
     """
     known: bytes | None = store.setting("secret") or (None if secret is None else fingerprint(secret))
     checkpoints = [
@@ -137,7 +138,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
     """Return the secret if this machine can still read it.
 
     Raises:
-        StoreError: it is another store's.
+        StoreError: it is the secret of another store.
     """
     try:
         found = key_store.secret()
@@ -154,7 +155,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
     """Move a damaged database away, after the checkpoint has been updated from its readable rows.
 
     Raises:
-        StoreError: what was spent cannot be read anywhere; nothing was moved.
+        StoreError: the amount spent cannot be read anywhere; nothing was moved.
     """
     read, address = _salvaged(folder)
     key_store = given or (key_store_of(address, folder) if address else usual_key_store(folder))
@@ -196,6 +197,6 @@ def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
 
 def _not_known(folder: Path | None) -> StoreError:
     return StoreError(
-        f"neither the database in {folder} nor its checkpoint can be read, so what was spent is unknown, and the "
+        f"neither the database in {folder} nor its checkpoint can be read, so the amount spent is unknown, and the "
         "folder cannot be adopted: put one of them back; or delete the folder, and begin as a new device"
     )

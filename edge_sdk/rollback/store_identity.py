@@ -1,7 +1,7 @@
-"""Opens a store's folder, and refuses an old state, a copy, or another device's store.
+"""Open a store's folder, and refuse an old state, a copy, or another device's store.
 
 A store is identified by its secret, its checkpoint and its location. Each of the three is compared with its recorded
-value. Files outside the database are written last, so a refused store is unchanged. They are written before the
+value. Files outside the database are written after all checks, so a refused store is unchanged, and before the
 database's commit, so no store expects a checkpoint that a crash prevented.
 
 Updates of the checkpoint: checkpointing. Locations: host_identity. Continuing with a refused store: recovery.
@@ -30,12 +30,11 @@ def open_store(
     """Open the store in a folder, or create it.
 
     Args:
-        key_store: of its secret and its checkpoint; None takes the one that the store was made with, and for a new
-        store the
-            usual one.
+        key_store: of its secret and its checkpoint; None takes the one that the store was created with, and for a new
+            store the usual one.
         machine: bytes that identify this machine; None asks the system.
     Raises:
-        StoreRestored: its checkpoint is ahead of it, or it was moved or copied.
+        StoreRestored: the store is behind its checkpoint, or it was moved or copied.
         StoreDamaged, StoreError
     """
     store = Store.connect(folder)
@@ -59,8 +58,8 @@ def _identify(
     """Read or create the secret of a store, and start following its ledger; part of the caller's transaction.
 
     Args:
-        made: whether its tables were made just now.
-        given, machine: as of ``open_store``.
+        made: whether its tables were created just now.
+        given, machine: as ``key_store`` and ``machine`` of ``open_store``.
     Raises:
         StoreRestored, StoreDamaged, StoreError
     """
@@ -71,7 +70,7 @@ def _identify(
     elif found is None:
         raise StoreRestored(
             f"the secret of the store in {folder} is missing: put it back; or adopt the store, to go on with new keys "
-            "and what it says was spent"
+            "and the spending that it records"
         )
     elif (known := store.setting("secret")) is None:
         raise not_written(folder)
@@ -110,12 +109,12 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
 
 
 def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeyStore:
-    """Return the key store that the store was made with; for a new store, the given one or the default.
+    """Return the key store that the store was created with; for a new store, the given one or the default.
 
-    A second place for the checkpoint may be named later.
+    A second place for the checkpoint may be added later.
 
     Raises:
-        StoreError: the given one is another.
+        StoreError: the given key store is another one.
     """
     address = store.setting("key_store")
     if address is None:
@@ -131,7 +130,7 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
 
 
 def instance_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:
-    """Return the store's present location."""
+    """Return the store's current location."""
     return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files, machine or this_machine)
 
 
@@ -140,7 +139,7 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
 
     Args:
         known: the fingerprint of the store's secret.
-        made: whether its tables were made just now.
+        made: whether its tables were created just now.
     Raises:
         StoreDamaged
     """
@@ -153,7 +152,7 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
 
 
 def fingerprint(secret: bytes) -> bytes:
-    """Return a fingerprint of a secret, which reveals nothing else about it."""
+    """Return a fingerprint of a secret; it does not reveal the secret."""
     return sha256(b"halftruth/1/secret-fingerprint" + secret).digest()
 
 
@@ -161,18 +160,19 @@ def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret
     """Refuse a folder without a database if a key store has a checkpoint of it: the database was lost.
 
     Raises:
-        StoreRestored: its checkpoint is there. StoreDamaged: only its secret is.
+        StoreRestored: the key store has a checkpoint.
+        StoreDamaged: the key store has only the secret.
     """
     if any(checkpoint and checkpoint.sequence for checkpoint in checkpoints.values()):
         where = next(where for where, checkpoint in checkpoints.items() if checkpoint)
         raise StoreRestored(
-            f"there is no database in {folder}, and {where} says that there was: put it back; or adopt the folder, to "
-            "go on with what was spent"
+            f"there is no database in {folder}, but {where} has its checkpoint: put it back; or adopt the folder, "
+            "to go on with the spending that the checkpoint records"
         )
     if secret is not None and not any(checkpoints.values()):
         raise StoreDamaged(
-            f"{folder} has a device's secret, but no database and no checkpoint: put them back; what was spent is "
-            "not known, so nothing else is left but to delete the folder and begin as a new device"
+            f"{folder} has a device's secret, but no database and no checkpoint: put them back; otherwise the "
+            "amount spent is unknown, so delete the folder and begin as a new device"
         )
 
 
@@ -182,7 +182,7 @@ def _require_marked(
     """Refuse a store whose ``checkpoint`` is older than the key store's, or belongs to another store.
 
     Args:
-        expected: the places that had its checkpoint before.
+        expected: the places that must have its checkpoint.
     Raises:
         StoreRestored
     """
@@ -191,7 +191,7 @@ def _require_marked(
         if kept is None and where in expected:
             raise StoreRestored(
                 f"{where} has no checkpoint of the store in {folder}: put the latest back; or adopt the store, and "
-                "what was reserved counts as spent"
+                "the amount reserved counts as spent"
             )
 
 

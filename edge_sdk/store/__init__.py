@@ -1,1 +1,1 @@
-"""The SQLite store: schema, files, transactions, hooks on commit and what its errors mean."""
+"""The SQLite store: schema, files, transactions, hooks on commit and error messages."""

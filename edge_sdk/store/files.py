@@ -1,4 +1,4 @@
-"""Writes files atomically and durably."""
+"""Write files atomically and durably."""
 
 from __future__ import annotations
 

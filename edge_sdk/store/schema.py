@@ -1,12 +1,12 @@
 """The tables of a store, and the number of their format.
 
-When they are made: sqlite. What the rows mean: whoever owns them, see records.
+Creation of the tables: sqlite. Meaning of the rows: their owner classes, see records.
 """
 
 from __future__ import annotations
 
 VERSION = 1
-"""The format of a store; one of another format is refused."""
+"""The format of a store; a store of another format is refused."""
 
 # A forgotten campaign keeps its number. Under it the store keeps its spending, its used slots, its early closing, and
 # the declared prior, which is public and which the study keeps permanently.

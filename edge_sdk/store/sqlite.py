@@ -3,9 +3,10 @@
 A transaction is on the disk when it ends. Several processes may use a store; one writes at a time, the others wait.
 
     folder/store.db          with its -wal and -shm files while in use
-    folder/device.secret     32 bytes, from which the keys of all campaigns are derived, unless the key store keeps it
-    elsewhere folder/device.checkpoint       the checkpoint of the ledger, unless the key store keeps it elsewhere
-    folder/quarantine-1      what ``adopt`` moved aside, until everything is forgotten
+    folder/device.secret     32 bytes, from which the keys of all campaigns are derived (unless the key store keeps it
+                             elsewhere)
+    folder/device.checkpoint the checkpoint of the ledger (unless the key store keeps it elsewhere)
+    folder/quarantine-1      a damaged database that ``adopt`` moved there, until a campaign is forgotten
 
 Tables: schema. Owners of the rows: records. Callbacks on changes: hooks. Opening a folder and checking that it is the
 same store: rollback/store_identity.
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from edge_sdk.store.hooks import Hooks
 
 MEMORY = ":memory:"
-"""In place of a folder: a store that ends with its process."""
+"""In place of a folder: a store in memory, deleted when its process ends."""
 
 APPLICATION = int.from_bytes(b"htru", "big")
 SECRET_BYTES = 32
@@ -39,7 +40,7 @@ WAIT_SECONDS = 10
 PAGE_BYTES = 1024
 CHECKPOINT_PAGES = 256
 QUICK_PAGES = 512
-"""A database of more pages is checked by doctor, and not whenever it is opened."""
+"""A database with more pages is checked by doctor only, and not whenever it is opened."""
 UNATTRIBUTED = 0
 """Pseudo-campaign for spending that cannot be attributed to a campaign: see ``adopt``."""
 QUARANTINE = "quarantine-"
@@ -49,8 +50,8 @@ class Store:
     """An open store; ``close`` it. Made by ``in_memory``, or in a folder by ``rollback.store_identity.open_store``.
 
     Attributes:
-        folder: where it is; None in memory.
-        secret: the device's, 32 bytes.
+        folder: the store's folder; None in memory.
+        secret: the device's secret, 32 bytes.
         hooks: callbacks on changes of rows; None in memory, where nothing outlasts the process.
     """
 
@@ -86,7 +87,7 @@ class Store:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Raises:
-            StoreRestored: it is on the disk, in a store that another copy went on without.
+            StoreRestored: the transaction is on the disk, but this store is an old copy.
             StoreError
         """
         with self._lock:
@@ -126,7 +127,7 @@ class Store:
         self._connection.execute(sql, parameters)
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         with self._lock:
             self._require_open()
             try:
@@ -135,7 +136,7 @@ class Store:
                 raise explanation(error, self.folder) from None
 
     def row(self, sql: str, *parameters: object) -> tuple[Any, ...] | None:
-        """The first row of a query, if there is one."""
+        """Return the first row of a query; None if it has no rows."""
         rows = self.rows(sql, *parameters)
         return rows[0] if rows else None
 
@@ -172,7 +173,7 @@ class Store:
         """Erase deleted bytes from all files of the store, and delete quarantined files.
 
         Raises:
-            StoreError: not possible now; what was deleted stays deleted, but its bytes may be there still.
+            StoreError: not possible now; the rows stay deleted, but their bytes may still exist.
         """
         try:
             self.vacuum()
@@ -206,7 +207,7 @@ class Store:
         """Return facts about the database, and how old states and copies of it are detected.
 
         Raises:
-            StoreDamaged: the database does not hold what was written into it.
+            StoreDamaged: the database is damaged.
         """
         names = ("journal_mode", "synchronous", "secure_delete", "user_version", "page_count")
         found: dict[str, str | int] = {name: self.rows(f"PRAGMA {name}")[0][0] for name in names}

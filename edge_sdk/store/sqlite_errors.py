@@ -1,9 +1,9 @@
-"""Turns errors of SQLite and the file system into messages that say what the owner can do.
+"""Turn errors of SQLite and the file system into messages with advice for the owner.
 
-Whatever goes wrong underneath becomes a ``StoreError`` here, once; the error's code decides whether it is damage.
-SQLite's own text is never repeated, because it may quote what is stored.
+Every error below the store becomes a ``StoreError`` here; its code decides whether the store is damaged. SQLite's own
+text is never repeated, because it may quote stored data.
 
-What each of these errors is for an app: errors.
+The error classes: errors.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from edge_sdk.errors import StoreDamaged, StoreError
 
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
-"""Includes SQLITE_ERROR: it means a missing table or column, and the schema has all that are used."""
+"""SQLITE_ERROR is among them: it means that a table or column of the schema is missing."""
 
 
 REFUSALS = (sqlite3.Error, OSError, UnicodeDecodeError)
-"""What SQLite and the file system raise."""
+"""The exceptions that SQLite and the file system raise."""
 
 
 @contextlib.contextmanager
@@ -61,7 +61,7 @@ def advice(error: sqlite3.Error, folder: Path | None) -> str:
 
 
 def is_code(error: sqlite3.Error, name: str) -> bool:
-    """Whether ``error`` is SQLite's ``name``, in any of its extended forms."""
+    """Return whether ``error`` is SQLite's ``name``, in any of its extended forms."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(name)
 
 
@@ -69,7 +69,7 @@ def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
     """Return the error for a database whose pages or rows are damaged."""
     return StoreDamaged(
         f"the store in {folder} is damaged, and nothing is answered from it: adopt it, to go on with the same keys "
-        "and what its checkpoint says was spent" + (f" ({how})" if how else "")
+        "and the spending that its checkpoint records" + (f" ({how})" if how else "")
     )
 
 

@@ -132,7 +132,7 @@ def test_a_second_checkpoint_outlives_the_folder(answered, place, tmp_path) -> N
     key_store = FileKeyStore(place, tmp_path / "elsewhere" / "unit.checkpoint")
     answered(2, key_store=key_store)
     shutil.rmtree(place)
-    with pytest.raises(StoreRestored, match="there was"):
+    with pytest.raises(StoreRestored, match="has its checkpoint"):
         spent(place, key_store=key_store)
     with Device.adopt(place, key_store=key_store, clock=lambda: OPENS) as device:
         assert device.budget.spent_nanonats == 6 * 10**9
