@@ -148,7 +148,7 @@ def ingest(
     uploads = [] if paths else inbox.waiting(study.path)
     if admitted := inbox.admitted(study.path):
         study.enrol(b"".join(file.read_bytes() for file in admitted), threads=threads)
-        inbox.put_away_admitted(study.path, admitted)
+        inbox.archive_admitted(study.path, admitted)
     if not paths and not uploads:
         shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
     files: list[Place] = [*uploads]
@@ -163,7 +163,7 @@ def ingest(
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
     others = _no_batches(files) if result.rejected.get("malformed") else []
     if uploads:
-        inbox.put_away(study.path, uploads, result.warnings)
+        inbox.archive(study.path, uploads, result.warnings)
     for warning in (*result.warnings, *others):
         shell.warn(f"Warning: {warning}")
     if as_json:

@@ -24,7 +24,6 @@ from aggregator.storage.tables import (
     SCHEMAS,
     DataFile,
     StudyError,
-    bring_all,
     checkpoint,
     data_files,
     pause,
@@ -32,6 +31,7 @@ from aggregator.storage.tables import (
     rewrite,
     snapshot,
     storage,
+    sync_table,
 )
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
                 continue
             if not synced:
                 # A power failure must not destroy both the new files and the files they were made from.
-                bring_all(path)
+                sync_table(path)
                 synced = True
             file.unlink()
             removed.append(status.st_size)

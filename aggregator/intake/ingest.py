@@ -28,7 +28,7 @@ from aggregator.intake.validate import PendingChunk, ValidationOutcome
 from aggregator.intake.verified import Verified
 from aggregator.storage import places
 from aggregator.storage.places import Place
-from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, bring_all
+from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, sync_table
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class IngestTotals:
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
         """Return the totals, after making all tables durable: also commits of others that made reports replays."""
         for name in SCHEMAS:
-            bring_all(self.study.path / name)
+            sync_table(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}
         of_campaign: dict[str, dict[str, int]] = {campaign: {} for campaign in self.accepted}
         for campaign, reject in sorted(key for key, count in self.rejected.items() if count):

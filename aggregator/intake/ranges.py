@@ -18,7 +18,7 @@ from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.files import part
 from aggregator.intake.framing import Frames, frames
-from aggregator.storage.places import Answer, Place, Remote, ahead
+from aggregator.storage.places import Place, Remote, Result, ahead
 from protocol.envelope import MAX_PAYLOAD, Kind
 
 _LOOKAHEAD = 2**16 + 2**8
@@ -88,7 +88,7 @@ def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
         beyond = _LONGEST
 
 
-def each(function: Callable[[Range], Answer], ranges: Sequence[Range]) -> Iterator[Answer]:
+def each(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterator[Result]:
     """Apply a function to each range, in order; several objects of a bucket are read at once."""
     remote = any(isinstance(where.path, Remote) for where in ranges)
     return ahead(function, ranges) if remote else map(function, ranges)

@@ -1,6 +1,12 @@
 """From devices to the study's inbox, over HTTP.
 
-In reading order: ``fingerprints`` and ``view`` (the study's public information, in memory), ``receipts`` (what an
-upload is, and what a device is told of it), ``inbox`` (how it is kept), ``limits`` (how much one client may ask),
-``app`` (the requests) and ``server`` (sockets, deadlines, signals).
+server        sockets, deadlines and signals
+limits        the rate limit of each client
+origins       the paths that web pages of other origins may use
+app           the requests
+receipts      the answers to devices
+codes         single-use codes that admit a device's key
+inbox         stores uploads until they are ingested
+view          the study's public information, in memory; ``fingerprints`` of its counted outputs
+pages         the campaigns' pages, in memory
 """

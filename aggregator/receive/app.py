@@ -1,11 +1,10 @@
 """The requests: uploads in, receipts, campaigns and their pages out.
 
-An upload is answered once it is on the disk, and every refusal is one line of JSON that names what failed, as
-{"error", "stage"}. No upload is verified: a signature costs more than the rest of the request together, no client waits
-for the result, and ingest verifies all signatures anyway, in parallel. No request reads the study; its public
-information is in memory.
+An upload is answered once it is on the disk. Every refusal is one line of JSON, {"error", "stage"}. Signatures of
+uploads are not verified here: this costs more than the rest of the request, no client waits for the result, and ingest
+verifies all signatures in parallel anyway. No request reads the study; its public information is in memory.
 
-Sockets and signals: server. What is written down of a request: its bytes, and nothing about who sent it or when.
+Of an upload only its bytes are stored, not who sent it or when. Sockets and signals: server.
 """
 
 from __future__ import annotations
@@ -41,25 +40,26 @@ from protocol.errors import BadData
 from protocol.report import Enrolment
 
 MAX_BYTES = 2**18
-"""Of an upload; what a device's outbox holds at most."""
+"""Maximum size of an upload; a device's outbox holds no more."""
 PER_MINUTE = 60
+"""Requests that one client may make in a minute."""
 PATIENCE = 30.0
 PACE = 4096
-"""A body has ``PATIENCE`` seconds, and one more for each ``PACE`` bytes of it that have come."""
+"""Time limit for a body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
 REQUESTS = 256
-"""At the same time; beyond, 503. So many uploads are in memory at most."""
+"""Requests at the same time; others get status 503. This limits the number of uploads in memory."""
 QUESTIONS = 8
-"""Whether reports were counted, asked at the same time; beyond, 503. So none waits long for the others' signatures."""
+"""Requests for counted reports at the same time; others get status 503, so that none waits long for signatures."""
 ANSWER_SECONDS = 5.0
-"""For which a question waits until what was counted is read."""
+"""Time that a request waits until the counted outputs are read."""
 DAY = 86_400
 
 BATCH = "application/octet-stream"
 PAGES = "/s/"
-"""Before the id of a campaign, in the path of its page."""
+"""The path of a campaign's page, before the campaign's id."""
 CODE = "halftruth-code"
 """The header of an upload that redeems a code (SPEC 9.1)."""
-_FOR_GOOD = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
+_IMMUTABLE = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _STAGES = {404: "path", 405: "method"}
 _log = logging.getLogger("halftruth.receive")
 
@@ -75,15 +75,15 @@ class Refused(HTTPException):
 def application(
     study: Study, *, max_bytes: int = MAX_BYTES, per_minute: int = PER_MINUTE, patience: float = PATIENCE
 ) -> Starlette:
-    """The service of one study, as an ASGI application.
+    """Return the ASGI application that serves one study.
 
     Args:
-        max_bytes: of an upload.
-        per_minute: requests of one client.
+        max_bytes: maximum size of an upload.
+        per_minute: requests that one client may make in a minute.
         patience: seconds; see ``PACE``.
     Raises:
         StudyError: the study cannot be read.
-        NoInbox
+        NoInbox: the study is in a bucket.
     """
     view = StudySnapshot(study)
     service = _Service(study, view, max_bytes, patience)
@@ -112,7 +112,7 @@ def application(
 
 @contextlib.asynccontextmanager
 async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
-    """Keep the view up with the study while requests are answered."""
+    """Refresh the view of the study while the application runs."""
     stop = threading.Event()
     threading.Thread(target=view.follow, args=(stop,), name="follow", daemon=True).start()
     try:
@@ -132,14 +132,14 @@ class _Service:
         self.questions = 0
 
     async def health(self, _: Request) -> Response:
-        """Whether uploads can be kept."""
+        """Answer ok if an upload can be stored."""
         await asyncio.to_thread(inbox.require_room, self.study.path, self.max_bytes)
         return JSONResponse({"ok": True})
 
     async def reports(self, request: Request) -> Response:
-        """Keep what an upload has for this study, then give its receipt.
+        """Store the envelopes of an upload that are for this study, then answer with a receipt.
 
-        With a code, first let in the key that the upload introduces.
+        If the request has a code, first admit the key that the upload introduces.
         """
         upload = await self._upload(request)
         kept, receipt = upload.divide(await self.view.own(upload.named, ANSWER_SECONDS))
@@ -151,11 +151,11 @@ class _Service:
         return _private(receipt.as_json())
 
     def _admit(self, kept: bytes, code: str) -> None:
-        """Redeem a code for the one key that an upload introduces, and keep the enrolment for the study to register."""
+        """Redeem a code for the one key that an upload introduces, and store the enrolment for the next ingest."""
         sealed = (one for one in read_batch(kept) if isinstance(one, Envelope))
         introduced = [one for one in sealed if one.kind is Kind.ENROLMENT]
         if len(introduced) != 1:
-            raise Refused(400, "report", f"a code lets in one key, and this upload introduces {len(introduced)}")
+            raise Refused(400, "report", f"a code admits one key, but this upload introduces {len(introduced)}")
         try:
             enrolment = Enrolment.open(introduced[0])
             terms = self.view.campaigns[enrolment.campaign_id.hex()].terms
@@ -163,77 +163,79 @@ class _Service:
         except BadData as error:
             raise Refused(400, error.stage, str(error)) from None
         if terms.enrolment != "enrolled":
-            raise Refused(400, "code", "this campaign takes reports of anybody: send them without a code")
+            raise Refused(400, "code", "this campaign needs no code: send the reports without it")
         if not self.codes.redeem(enrolment.campaign_id, code, enrolment.public):
-            raise Refused(403, "code", "the code is none of this campaign's, or another device used it")
+            raise Refused(403, "code", "the code is not valid for this campaign, or another device has used it")
         inbox.admit(self.study.path, introduced[0].encode())
 
     async def counted(self, request: Request) -> Response:
-        """Whether the reports of a batch, shown again as they were sent, were counted."""
+        """Answer whether reports were counted; the client sends the reports again as proof that they are its own."""
         upload = await self._upload(request)
         if upload.reports > receipts.MOST_ASKED:
-            raise Refused(413, "size", f"a question is about at most {receipts.MOST_ASKED} reports: ask several")
+            raise Refused(413, "size", f"at most {receipts.MOST_ASKED} reports in one request: send several requests")
         if self.questions >= QUESTIONS:
-            raise _busy("too many questions at once")
+            raise _busy("too many requests about counted reports at once")
         self.questions += 1
         try:
             question = await asyncio.to_thread(receipts.CountedQuery.of, upload.body)
             known = await self.view.answers(question.campaigns, ANSWER_SECONDS)
             if known is None:
-                raise _busy("what was counted is being read")
+                raise _busy("the counted reports are still being read")
             return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})
         finally:
             self.questions -= 1
 
     async def campaigns(self, _: Request) -> Response:
-        """What the study asks."""
+        """Answer with the list of campaigns."""
         headers = {"cache-control": "public, max-age=60"}
         return Response(self.view.listing, media_type="application/json", headers=headers)
 
     async def campaign(self, request: Request) -> Response:
-        """A campaign's signed bytes, which never change."""
+        """Answer with a campaign's signed bytes, which never change."""
         signed = self._campaign(request)
-        return Response(signed.data, media_type=BATCH, headers=_FOR_GOOD | {"etag": f'"{signed.id.hex()}"'})
+        return Response(signed.data, media_type=BATCH, headers=_IMMUTABLE | {"etag": f'"{signed.id.hex()}"'})
 
     async def author(self, request: Request) -> Response:
-        """The public key that a campaign was signed with, which never changes either."""
-        return Response(self._campaign(request).author, media_type=BATCH, headers=_FOR_GOOD)
+        """Answer with the public key that signed a campaign, which never changes."""
+        return Response(self._campaign(request).author, media_type=BATCH, headers=_IMMUTABLE)
 
     async def closing(self, request: Request) -> Response:
-        """The signed notice that closes a campaign early."""
+        """Answer with the signed notice that closes a campaign early."""
         notice = self.view.closings.get(request.path_params["id"])
         if notice is None:
-            raise Refused(404, "path", "the study knows no notice that closes this campaign early")
+            raise Refused(404, "path", "the study has no notice that closes this campaign early")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
     async def page(self, request: Request) -> Response:
-        """The page on which people answer a campaign."""
+        """Answer with the page on which people answer a campaign."""
         page = self.view.pages.get(request.path_params["id"])
         if page is None:
-            raise Refused(404, "path", "the study has no page of this campaign")
+            raise Refused(404, "path", "the study has no page for this campaign id")
         return await asyncio.to_thread(page.answer, request.headers)
 
     def _campaign(self, request: Request) -> SignedCampaign:
-        """The campaign that a request names."""
+        """Return the campaign that a request names."""
         signed = self.view.campaigns.get(request.path_params["id"])
         if signed is None:
-            raise Refused(404, "path", "the study has no campaign of this id: GET /v1/campaigns lists them")
+            raise Refused(404, "path", "the study has no campaign with this id: GET /v1/campaigns lists its campaigns")
         return signed
 
     async def _upload(self, request: Request) -> receipts.ReceivedUpload:
-        """The batch that a request carries."""
+        """Return the batch that a request carries."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "type", f"send {BATCH}, not compressed")
+            raise Refused(415, "type", f"expected a body of type {BATCH}, not compressed")
         body = await self._body(request)
         try:
-            return await asyncio.to_thread(receipts.look_over, body)
+            return await asyncio.to_thread(receipts.parse_upload, body)
         except BadData as error:
             raise Refused(400, error.stage, str(error)) from None
 
     async def _body(self, request: Request) -> bytes:
-        """The body, given up as soon as it is known to be too long or too slow."""
-        too_long = Refused(413, "size", f"an upload has at most {self.max_bytes} bytes: send fewer reports at a time")
+        """Read the body; stop as soon as it is too long or too slow."""
+        too_long = Refused(
+            413, "size", f"the upload is larger than {self.max_bytes} bytes: send fewer reports at a time"
+        )
         if int(request.headers.get("content-length", "0")) > self.max_bytes:
             raise too_long
         body = bytearray()
@@ -246,14 +248,14 @@ class _Service:
                     body += part
                     deadline.reschedule(begun + self.patience + len(body) / PACE)
         except TimeoutError:
-            raise Refused(408, "pace", "the upload came too slowly: send it again") from None
+            raise Refused(408, "pace", "the upload arrived too slowly: send it again") from None
         except ClientDisconnect:
-            raise Refused(400, "size", "the upload ended before its last byte") from None
+            raise Refused(400, "size", "the connection ended before the whole upload arrived: send it again") from None
         return bytes(body)
 
 
 class _Gate:
-    """Around all requests: the limit of each client, and one line instead of a traceback."""
+    """Middleware for all requests: limits each client, and answers one line of JSON instead of a traceback."""
 
     def __init__(self, app: ASGIApp, limits: Limits, max_bytes: int, patience: float) -> None:
         self.app = app
@@ -276,22 +278,24 @@ class _Gate:
             if self.running > REQUESTS:
                 await _refusal(scope, _busy("too many requests at once"))(scope, receive, watched)
             elif wait:
-                await self._read_away(receive)
-                refused = Refused(429, "limit", "too many requests", {"retry-after": str(math.ceil(wait))})
+                await self._drain(receive)
+                refused = Refused(
+                    429, "limit", "too many requests: wait, and send it again", {"retry-after": str(math.ceil(wait))}
+                )
                 await _refusal(scope, refused)(scope, receive, watched)
             else:
                 await self.app(scope, receive, watched)
         except inbox.InboxFull:
-            full = Refused(507, "storage", "no room now: keep the reports and send them later")
+            full = Refused(507, "storage", "no room on the server: keep the reports and send them later")
             await _refusal(scope, full)(scope, receive, watched)
-        except Exception as error:  # its text may quote the upload or name the study's folder
-            _log.error("a request failed: %s", type(error).__name__)
+        except Exception as error:  # the error's text may quote the upload or name the study's folder
+            _log.error("a request failed with %s", type(error).__name__)
             if not begun:
-                failed = Refused(500, "service", "failed here: keep the reports and send them later")
+                failed = Refused(500, "service", "the server failed: keep the reports and send them later")
                 await _refusal(scope, failed)(scope, receive, watched)
         except asyncio.CancelledError:  # the server stops
             if not begun:
-                await _refusal(scope, _busy("the service stops"))(scope, receive, watched)
+                await _refusal(scope, _busy("the server is stopping"))(scope, receive, watched)
         finally:
             self.running -= 1
 
@@ -301,8 +305,8 @@ class _Gate:
         host, _ = scope.get("client") or ("", 0)
         return self.limits.wait(host, time.monotonic(), int(time.time()) // DAY)
 
-    async def _read_away(self, receive: Receive) -> None:
-        """Read what is on the way: a socket closed on unread bytes loses the answer."""
+    async def _drain(self, receive: Receive) -> None:
+        """Read the rest of the request: closing a socket with unread bytes can lose the answer."""
         seen = 0
         try:
             async with asyncio.timeout(self.patience):
@@ -326,7 +330,7 @@ def _answer_refusal(request: Request, error: Exception) -> Response:
 
 
 def _refusal(scope: Scope, error: HTTPException) -> Response:
-    """A refusal as one line of JSON; as a page for somebody who followed a link to a page."""
+    """Return a refusal as one line of JSON; for the path of a page, as a page."""
     if scope.get("path", "").startswith(PAGES):
         return refusal_page(error.status_code, error.headers)
     stage = error.stage if isinstance(error, Refused) else _STAGES.get(error.status_code, "service")

@@ -1,12 +1,11 @@
-"""Single-use codes that let a device into a campaign that takes enrolled keys only (SPEC 9.1).
+"""Single-use codes that admit a device's key to a campaign with closed enrolment (SPEC 9.1).
 
-A code is handed out on paper or by mail and redeemed once, for one key. Of a code that nobody has used the study
-keeps a hash; of a used one, beside it, a hash of code and key together. So the same code with the same key succeeds
-again, any other key is refused, and from the study alone nobody learns which code let which key in: a code has
-``CODE_BITS`` random bits, and whoever would test a guess must guess those. Whoever kept the codes they handed out can
-test them, and the terms tell people so.
+A code is handed out on paper or by mail and redeemed once, for one key. The study stores a hash of each code; when the
+code is redeemed, it adds a hash of code and key together. So the same code with the same key succeeds again, and any
+other key is refused. The study alone does not show which code admitted which key, because a code has ``CODE_BITS``
+random bits that cannot be guessed. An analyst who kept the codes can test them; the terms tell people so.
 
-How the key gets into the study: inbox. What is asked over HTTP: app.
+Storing the admitted key's enrolment: inbox. The request: app.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ from protocol.keys import PUBLIC_BYTES
 
 CODE_BITS = 80
 LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""The digits of a code, 5 bits each: without I, L, O and U, which people read as other ones or as words."""
+"""The digits of a code, 5 bits each: without I, L and O, which people misread as digits, and without U."""
 CODE_LETTERS = CODE_BITS // 5
 MOST_CODES = 10**6
-"""Of one call."""
+"""Maximum number of codes made by one call."""
 
 _CODE = re.compile(f"[{LETTERS}]{{{CODE_LETTERS}}}")
 _READ_AS = str.maketrans("ILO", "110", "- ")
@@ -43,11 +42,11 @@ CREATE TABLE IF NOT EXISTS code (campaign BLOB, digest BLOB, used BLOB, PRIMARY 
 
 @dataclass(frozen=True)
 class CodeCounts:
-    """How many codes a campaign has.
+    """The numbers of a campaign's codes.
 
     Attributes:
-        made: all of them.
-        redeemed: those that let a device in.
+        made: all codes.
+        redeemed: codes that admitted a device.
     """
 
     made: int
@@ -55,17 +54,17 @@ class CodeCounts:
 
 
 def normal(text: str) -> str:
-    """A code as it is hashed: capital letters without dashes and blanks, each letter people mistake read as its digit.
+    """Return a code in its hashed form: capital letters, no dashes or blanks, misread letters replaced by digits.
 
     Returns:
-        The code; "" where the text cannot be one.
+        The code, or "" if the text is not a code.
     """
     code = text.upper().translate(_READ_AS)
     return code if _CODE.fullmatch(code) else ""
 
 
 def grouped(code: str) -> str:
-    """A code as it is printed on a card: in groups of four."""
+    """Return a code as printed on a card, in groups of four."""
     return "-".join(code[start : start + 4] for start in range(0, len(code), 4))
 
 
@@ -73,29 +72,29 @@ class Codes:
     """The codes of one study, in a file of their own beside its tables."""
 
     def __init__(self, study: Place) -> None:
-        """The file is opened or created when it is first needed.
+        """Set the path; the file is opened or created when it is first needed.
 
         Raises:
             NoInbox: the study is in a bucket, and a code must be redeemed in one place.
         """
         if isinstance(study, Remote):
-            raise NoInbox(f"{study} is in a bucket, and codes need a study in a folder")
+            raise NoInbox(f"{study} is in a bucket, but codes need a study in a folder")
         self._path: Path = study / _FILE
 
     def make(self, campaign_id: bytes, count: int, urandom: Callable[[int], bytes] = os.urandom) -> list[str]:
-        """Make new codes; their hashes are on the disk when this returns, and the codes are nowhere.
+        """Make new codes; only their hashes are stored, durably when this returns.
 
         Args:
             campaign_id: 16 bytes.
             count: 1 to ``MOST_CODES``.
-            urandom: where the codes are drawn from.
+            urandom: the source of randomness.
         Returns:
-            The codes, in no order that the study keeps.
+            The codes. The study does not store their order.
         Raises:
-            StudyError: the file cannot be written; no code is valid then.
+            StudyError: the file cannot be written; then none of the codes is valid.
         """
         if not 1 <= count <= MOST_CODES:
-            raise ValueError(f"from 1 to {MOST_CODES:,} codes can be made at a time, not {count:,}")
+            raise ValueError(f"{count:,} codes at a time: expected 1 to {MOST_CODES:,}")
         made = [_drawn(urandom) for _ in range(count)]
         with self._transaction() as database:
             rows = ((campaign_id, _digest(campaign_id, code)) for code in made)
@@ -103,31 +102,31 @@ class Codes:
         return made
 
     def redeem(self, campaign_id: bytes, text: str, public: bytes) -> bool:
-        """Let a key in by a code. The same code with the same key again changes nothing.
+        """Admit a key by a code. Redeeming the same code with the same key again changes nothing.
 
         Args:
             campaign_id: 16 bytes.
-            text: the code, as a person or a link writes it.
-            public: the device's public key, 32 bytes, whose enrolment was verified.
+            text: the code as typed by a person or found in a link.
+            public: the device's public key, 32 bytes; its enrolment was verified.
         Returns:
-            Whether the key is let in: not for a code that the study did not make, nor for one that another key used.
+            Whether the key is admitted: False for an unknown code, and for one that another key used.
         Raises:
             StudyError: the file cannot be read or written; nothing was redeemed.
         """
         code = normal(text)
         if not code or not self._path.exists():
             return False
-        mark = _mark(campaign_id, code, public)
+        redeemed = _redeemed(campaign_id, code, public)
         with self._transaction() as database:
             where = (campaign_id, _digest(campaign_id, code))
             row = database.execute("SELECT used FROM code WHERE campaign = ? AND digest = ?", where).fetchone()
-            if row is None or row[0] not in (None, mark):
+            if row is None or row[0] not in (None, redeemed):
                 return False
-            database.execute("UPDATE code SET used = ? WHERE campaign = ? AND digest = ?", (mark, *where))
+            database.execute("UPDATE code SET used = ? WHERE campaign = ? AND digest = ?", (redeemed, *where))
         return True
 
     def counts(self, campaign_id: bytes) -> CodeCounts:
-        """How many codes a campaign has, and how many let a device in.
+        """Return the numbers of a campaign's codes.
 
         Raises:
             StudyError
@@ -140,7 +139,7 @@ class Codes:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, which no other process has a part in; on the disk when it ends, or not at all."""
+        """Context manager: one transaction, isolated from other processes; durable when it ends, or rolled back."""
         try:
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
             with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as database:
@@ -149,7 +148,7 @@ class Codes:
                 yield database
                 database.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
-            raise StudyError(f"the codes in {self._path} cannot be used: {error}") from None
+            raise StudyError(f"the file of codes {self._path} cannot be read or written: {error}") from None
 
 
 def copy(old: Path, new: Path) -> None:
@@ -171,7 +170,7 @@ def _digest(campaign_id: bytes, code: str) -> bytes:
     return hashlib.sha256(b"halftruth/1/code" + campaign_id + code.encode()).digest()
 
 
-def _mark(campaign_id: bytes, code: str, public: bytes) -> bytes:
+def _redeemed(campaign_id: bytes, code: str, public: bytes) -> bytes:
     if len(public) != PUBLIC_BYTES:
-        raise ValueError(f"a public key is {PUBLIC_BYTES} bytes, not {len(public)}")
+        raise ValueError(f"a public key of {len(public)} bytes: expected {PUBLIC_BYTES}")
     return hashlib.sha256(b"halftruth/1/redeemed" + campaign_id + code.encode() + public).digest()

@@ -1,10 +1,11 @@
 """Fingerprints of counted outputs: one lookup decides whether an output is in the study.
 
-A fingerprint is 64 bits of (period, key, slot, output) under a secret of the process. Counted rows are never taken
-away, so each data file is read once, whoever wrote it; what is kept are sorted runs, merged as soon as one is not much
-longer than the next: 8 bytes an output. Two outputs have the same fingerprint with probability 2^-64.
+A fingerprint is a 64-bit hash of (period, key, slot, output) under a secret of the process. Counted rows are never
+deleted, so each data file is read once. The fingerprints are kept as sorted runs, which are merged as soon as one is
+not much longer than the next; they take 8 bytes an output. Two outputs have the same fingerprint with probability
+2^-64.
 
-Who may ask: receipts. When files are looked for: view.
+Requests for counted reports: receipts. Reading new files: view.
 """
 
 from __future__ import annotations
@@ -26,20 +27,21 @@ from aggregator.storage.tables import DataFile, data_files, storage
 Prints = NDArray[np.uint64]
 
 _ROWS = 2**16
-"""Rows of a file that are in memory at once."""
+"""Rows of a file in memory at once."""
 
 
-def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integers, said: Bytes) -> Prints:
-    """Fingerprints of outputs.
+def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integers, output: Bytes) -> Prints:
+    """Return the fingerprints of outputs.
 
     Args:
         secret: 64 bits.
-        said: (n, w) what each says: a number as 8 bytes, a word as the bytes it is counted as.
+        period, key, slot: (n,) as in the ``reports`` table.
+        output: (n, w) bytes of each output: 8 bytes of a number, or the bytes of a word.
     Returns:
-        (n,)
+        (n,) fingerprints.
     """
-    words = np.zeros((len(said), -(-said.shape[1] // 8) * 8), dtype=np.uint8)
-    words[:, : said.shape[1]] = said
+    words = np.zeros((len(output), -(-output.shape[1] // 8) * 8), dtype=np.uint8)
+    words[:, : output.shape[1]] = output
     found = np.full(len(key), secret, dtype=np.uint64)
     for column in (period, key, slot, *words.view("<u8").T):
         found = _mixed(found ^ np.asarray(column).astype(np.uint64))
@@ -47,7 +49,7 @@ def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integ
 
 
 def _mixed(x: Prints) -> Prints:
-    """A permutation of 64 bits (splitmix64; Steele, Lea and Flood 2014)."""
+    """Permute 64-bit integers (splitmix64; Steele, Lea and Flood 2014)."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -57,12 +59,12 @@ def _mixed(x: Prints) -> Prints:
 
 @dataclass(frozen=True)
 class Counted:
-    """The fingerprints of a campaign's counted outputs, as of one version of the table.
+    """The fingerprints of a campaign's counted outputs in one snapshot.
 
     Attributes:
         secret: see ``fingerprints``.
-        files: data files that were read.
-        runs: sorted; each more than twice as long as the next.
+        files: the data files that were read.
+        runs: sorted fingerprints; each run is more than twice as long as the next.
     """
 
     secret: int = field(repr=False)
@@ -70,7 +72,7 @@ class Counted:
     runs: tuple[Prints, ...] = ()
 
     def holds(self, prints: Prints) -> Mask:
-        """Which of some fingerprints are those of counted outputs."""
+        """Return, for each fingerprint, whether it is that of a counted output."""
         found = np.zeros(len(prints), dtype=np.bool_)
         for run in self.runs:
             at = np.searchsorted(run, prints)
@@ -79,16 +81,17 @@ class Counted:
         return found
 
     def following(self, path: Place, table: DeltaTable, campaign: str) -> Counted:
-        """The same of a newer snapshot of the table of reports at ``path``; only files that came since are read.
+        """Return the fingerprints in a newer snapshot; only its new files are read.
 
         Args:
+            path: of the table of reports.
             campaign: id in hex.
         Raises:
             StudyError
         """
         files = [file for file in data_files(path, table) if file.partition["campaign"] == campaign]
         there = frozenset(file.path for file in files)
-        kept = self if self.files <= there else Counted(self.secret)  # compacted: the same rows are in other files
+        kept = self if self.files <= there else Counted(self.secret)  # a compaction moved the rows to other files
         runs = list(kept.runs)
         with storage(path):
             for file in files:
@@ -100,28 +103,28 @@ class Counted:
         return Counted(self.secret, there, tuple(runs))
 
     def _read(self, file: DataFile) -> Prints:
-        """The sorted fingerprints of a file's rows."""
+        """Return the sorted fingerprints of a file's rows."""
         found: list[Prints] = [np.zeros(0, dtype=np.uint64)]
         period = int(file.partition["period"])
         with file.path.open("rb") as opened, pq.ParquetFile(opened) as parquet:
             for batch in parquet.iter_batches(_ROWS, columns=["key", "slot", "output", "word"], use_threads=False):
                 for rows in _alike(batch):
                     key, slot = (rows[name].to_numpy() for name in ("key", "slot"))
-                    found.append(fingerprints(self.secret, period, key, slot, _said(rows)))
+                    found.append(fingerprints(self.secret, period, key, slot, _output(rows)))
         return np.sort(np.concatenate(found))
 
 
 def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows in parts: all numbers, or all words of one length. Views of a campaign may differ in that."""
-    word = rows["word"].cast(pa.binary())  # the type it is read with cannot be filtered
+    """Divide rows into numbers, and words of one length each; the views of a campaign may differ in that."""
+    word = rows["word"].cast(pa.binary())  # string views cannot be filtered
     rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
     length = pc.binary_length(word).fill_null(0).to_numpy()
     for one in np.unique(length):
         yield rows.filter(pa.array(length == one))
 
 
-def _said(rows: pa.RecordBatch) -> Bytes:
-    """(n, w) what rows of the ``reports`` table say, where they are alike."""
+def _output(rows: pa.RecordBatch) -> Bytes:
+    """Return the (n, w) bytes of the outputs of alike rows."""
     if rows["word"].null_count == len(rows):
         return numbers(rows["output"].to_numpy())
     length = len(rows["word"][0].as_py())
@@ -131,5 +134,5 @@ def _said(rows: pa.RecordBatch) -> Bytes:
 
 
 def numbers(output: Integers) -> Bytes:
-    """(n, 8) outputs that are numbers, as ``fingerprints`` takes them."""
+    """Return numbers as (n, 8) bytes, for ``fingerprints``."""
     return np.ascontiguousarray(output, dtype="<i8").view(np.uint8).reshape(-1, 8)

@@ -1,13 +1,12 @@
 """The inbox: stores uploads on the disk, atomically, until they are ingested.
 
-An upload's name is the SHA-256 of its bytes, so the same upload is the same file however often it comes.
-Once ingested, uploads are put away as batches in which the envelopes of many are mixed and sorted: who sent which
-envelopes together, which would join a device's keys, is not kept, and neither is when. What is put away is enough to
-build the study anew.
+A file's name is the SHA-256 of its bytes, so an upload that is sent twice is stored once. After the ingest, the
+envelopes of many uploads are mixed and sorted into archived batches. These do not show when an envelope came, nor which
+envelopes came together, which would link the keys of a device. They suffice to rebuild the study.
 
-Enrolments that codes let in (codes) wait beside it, apart from what came with them.
+Enrolments admitted by codes wait in a folder of their own, apart from the reports that came with them.
 
-What is in an upload: receipts. How it is counted: intake.
+Parsing an upload: receipts. Counting it: aggregator.intake.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from protocol.errors import HalftruthError
 
 ENDING = ".htr"
 ROOM = 2**26
-"""Bytes that stay free, so that the study itself can still be written."""
+"""Bytes of disk space that uploads leave free, so that the study can still be written."""
 PILE_BYTES = 2**26
-"""Uploads of about so many bytes are mixed into one batch."""
+"""Approximate number of bytes of uploads that are mixed into one batch."""
 ABANDONED = 3600
-"""Seconds after which a half-written file is nobody's any more."""
+"""Seconds after which a partial file is deleted."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -42,32 +41,32 @@ class InboxFull(HalftruthError):
 
 
 class NoInbox(HalftruthError):
-    """The study is in a bucket; an inbox is on a disk, where an upload can be brought before its receipt is given."""
+    """The study is in a bucket. An inbox must be on a disk, where an upload is made durable before its receipt."""
 
 
 def inbox_of(study: Place) -> Path:
-    """The folder in which a study's uploads wait.
+    """Return the folder in which a study's uploads wait.
 
     Raises:
         NoInbox
     """
     if isinstance(study, Remote):
-        raise NoInbox(f"{study} is in a bucket, and has no inbox: name the files, folders or s3:// places to ingest")
+        raise NoInbox(f"{study} is in a bucket and has no inbox: give the files, folders or s3:// addresses to ingest")
     return study / "inbox"
 
 
 def done_of(study: Place) -> Path:
-    """The folder in which the batches of ingested uploads are kept."""
+    """Return the folder of archived batches."""
     return inbox_of(study) / "done"
 
 
 def admitted_of(study: Place) -> Path:
-    """The folder of the enrolments that codes let in, which the study has yet to register."""
+    """Return the folder of the enrolments that codes admitted and that are not yet registered."""
     return inbox_of(study).parent / "admitted"
 
 
 def prepare(study: Place) -> None:
-    """Make the folders where they are missing.
+    """Create the folders that do not exist.
 
     Raises:
         OSError
@@ -78,7 +77,7 @@ def prepare(study: Place) -> None:
 
 
 def sweep(study: Place, now: float) -> None:
-    """Remove what a crash left half-written.
+    """Delete partial files that a crash left.
 
     Args:
         now: UTC seconds.
@@ -93,32 +92,30 @@ def sweep(study: Place, now: float) -> None:
 
 
 def require_room(study: Place, size: int) -> None:
-    """Return if an upload of ``size`` bytes fits.
+    """Check that the disk has room for an upload of ``size`` bytes.
 
     Raises:
-        InboxFull
+        InboxFull: it has not.
         OSError
     """
     if shutil.disk_usage(inbox_of(study)).free < ROOM + size:
-        raise InboxFull("no room for the upload")
+        raise InboxFull("the disk has no room for the upload")
 
 
 def put(study: Place, body: bytes) -> Path:
-    """Keep an upload; it is on the disk when this returns.
+    """Store an upload; it is on the disk when this returns.
 
     Raises:
-        InboxFull
-        OSError: then nothing was kept either.
+        InboxFull, OSError: nothing was stored.
     """
     return _put(study, inbox_of(study), body)
 
 
 def admit(study: Place, enrolment: bytes) -> Path:
-    """Keep the enrolment of a key that a code let in; it is on the disk when this returns.
+    """Store the enrolment of a key that a code admitted; it is on the disk when this returns.
 
     Raises:
-        InboxFull
-        OSError: then nothing was kept either.
+        InboxFull, OSError: nothing was stored.
     """
     return _put(study, admitted_of(study), enrolment)
 
@@ -129,33 +126,33 @@ def _put(study: Place, folder: Path, body: bytes) -> Path:
         return _write(folder, body)
     except OSError as error:
         if error.errno in _FULL:
-            raise InboxFull("no room for the upload") from None
+            raise InboxFull("the disk has no room for the upload") from None
         raise
 
 
 def waiting(study: Place) -> list[Path]:
-    """The uploads that wait to be ingested, and whatever batches somebody has put beside them."""
+    """Return the uploads that wait to be ingested, and other batches that were copied into the inbox."""
     return sorted(path for path in inbox_of(study).glob(f"[!.]*{ENDING}") if path.is_file())
 
 
 def admitted(study: Place) -> list[Path]:
-    """The enrolments that codes let in and that the study has yet to register."""
+    """Return the enrolments that codes admitted and that are not yet registered."""
     if isinstance(study, Remote):
         return []
     return sorted(admitted_of(study).glob(f"[!.]*{ENDING}"))
 
 
 def kept_enrolments(study: Place) -> list[Path]:
-    """All enrolments that codes let in: those that the study registered, in batches, and those that it has yet to."""
+    """Return all enrolments that codes admitted: archived batches of registered ones, and those not yet registered."""
     if isinstance(study, Remote):
         return []
     return [*sorted((admitted_of(study) / "done").glob(f"[!.]*{ENDING}")), *admitted(study)]
 
 
-def put_away_admitted(study: Place, files: Iterable[Path]) -> None:
-    """Keep registered enrolments as one sorted batch, out of the way of the next ingest.
+def archive_admitted(study: Place, files: Iterable[Path]) -> None:
+    """Archive registered enrolments as one sorted batch, so that the next ingest does not read them.
 
-    A crash on the way leaves them where they were, perhaps put away as well; registered again, they change nothing.
+    After a crash they are still waiting, and perhaps archived too; registering them again changes nothing.
 
     Raises:
         OSError
@@ -170,18 +167,18 @@ def put_away_admitted(study: Place, files: Iterable[Path]) -> None:
 
 
 def kept(study: Place) -> list[Path]:
-    """The folder of batches that were put away, if there is one."""
+    """Return the folder of archived batches, if it exists."""
     return [done_of(study)] if isinstance(study, Path) and done_of(study).is_dir() else []
 
 
-def put_away(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
-    """Keep ingested uploads as mixed batches, out of the way of the next ingest.
+def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
+    """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
-    A crash on the way leaves uploads where they were, perhaps put away as well; ingested again, they count once.
+    After a crash uploads are still waiting, and perhaps archived too; ingested again, they count once.
 
     Args:
-        files: all of them committed to the study.
-        warnings: of the ingest. A file that one of them names has perhaps not been read to its end, and stays.
+        files: uploads whose reports are all committed to the study.
+        warnings: of the ingest. A file named in one of them may not have been read to its end, so it stays.
     Raises:
         OSError
     """
@@ -193,48 +190,48 @@ def put_away(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) 
     for file in files:
         if str(file) in named:
             continue
-        with suppress(FileNotFoundError):  # another ingest has put it away
+        with suppress(FileNotFoundError):  # another ingest has archived it
             if file.stat().st_size > PILE_BYTES:  # not an upload of one device
-                _put_away_whole(study, file)
+                _archive_whole(study, file)
                 continue
             data = file.read_bytes()
             found = frames(data, final=True)
             if found.garbage:
-                _put_away_whole(study, file)
+                _archive_whole(study, file)
                 continue
             pile.update(data[begin:end] for begin, end in zip(found.begin, found.end, strict=True))
             taken.append(file)
             size += len(data)
         if size > PILE_BYTES:
-            _put_away_mixed(study, pile, taken)
+            _archive_mixed(study, pile, taken)
             pile, taken, size = set(), [], 0
-    _put_away_mixed(study, pile, taken)
+    _archive_mixed(study, pile, taken)
     _sync(inbox_of(study))
 
 
 def copy(old: Path, new: Path) -> None:
-    """Copy all that is kept here of a study to another one, which ``prepare`` was called for.
+    """Copy all files kept here from one study to another, for which ``prepare`` was called.
 
     Raises:
         OSError
     """
     for here, there in zip(_folders(old), _folders(new), strict=True):
         for file in sorted(here.glob(f"[!.]*{ENDING}")):
-            shutil.copy2(file, there / file.name)  # keeps its time, which carries no information
+            shutil.copy2(file, there / file.name)  # keeps the file's time, which is a constant
 
 
 def _folders(study: Place) -> tuple[Path, ...]:
     return inbox_of(study), done_of(study), admitted_of(study), admitted_of(study) / "done"
 
 
-def _put_away_mixed(study: Place, pile: set[bytes], taken: list[Path]) -> None:
+def _archive_mixed(study: Place, pile: set[bytes], taken: list[Path]) -> None:
     if pile:
         _write(done_of(study), b"".join(sorted(pile)))
     for file in taken:
         file.unlink(missing_ok=True)
 
 
-def _put_away_whole(study: Place, file: Path) -> None:
+def _archive_whole(study: Place, file: Path) -> None:
     with file.open("rb") as opened:
         digest = hashlib.file_digest(opened, "sha256").hexdigest()
         os.fsync(opened.fileno())
@@ -244,10 +241,10 @@ def _put_away_whole(study: Place, file: Path) -> None:
 
 
 def _write(folder: Path, body: bytes) -> Path:
-    """A file of ``body``, named for it, on the disk with its name; or an error, and no file.
+    """Write a file named after the hash of its bytes, durably; if this fails, leave no file.
 
-    The file's time is a constant, so the time of an upload is not stored. The system's change time, which
-    nobody can set, is that of the ingest once the upload is put away.
+    The file's time is a constant, so the time of an upload is not stored. The system's change time cannot be set; once
+    the upload is archived, it is the time of the ingest.
     """
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
     part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"
@@ -266,7 +263,7 @@ def _write(folder: Path, body: bytes) -> Path:
 
 
 def _sync(folder: Path) -> None:
-    """Bring the names in a folder to the disk, where the system can."""
+    """Sync the names in a folder to the disk, if the system supports it."""
     if os.name == "posix":
         opened = os.open(folder, os.O_RDONLY)
         try:

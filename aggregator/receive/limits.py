@@ -3,7 +3,7 @@
 A client is a hash of its address under a salt of the day, in memory only. At the end of the day the salt and all
 buckets are deleted, so clients cannot be identified afterwards.
 
-Time is an argument. What happens to a refused request: app.
+Time is an argument. Answering a refused request: app.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass, field
 
 CLIENTS = 2**16
-"""Buckets in memory; beyond, the one used least lately is forgotten."""
+"""Maximum number of buckets in memory; then the least recently used one is deleted."""
 MINUTE = 60.0
 
 
@@ -32,7 +32,7 @@ class Limits:
     _buckets: dict[bytes, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
-        """Clients remembered."""
+        """Return the number of clients with a bucket."""
         return len(self._buckets)
 
     def wait(self, address: str, now: float, day: int) -> float:
@@ -41,7 +41,7 @@ class Limits:
         Args:
             address: of the client.
             now: seconds of a clock that never goes back.
-            day: the UTC day, counted from anywhere.
+            day: number of the UTC day, from any origin.
         Returns:
             0 if the request is allowed; else the seconds to wait, not rounded.
         """
@@ -59,7 +59,7 @@ class Limits:
 
 
 def _network(address: str) -> str:
-    """What counts as one client: an IPv4 address, or the 64 bits of an IPv6 address that a household has."""
+    """Return what identifies a client: an IPv4 address, or the first 64 bits of an IPv6 address (one household)."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

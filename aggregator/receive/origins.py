@@ -1,9 +1,9 @@
-"""What pages of any origin may ask: to upload reports, whether they were counted, and whether a campaign was closed.
+"""Allows web pages of any origin to upload reports, to ask whether they were counted, and to read closing notices.
 
-A page that somebody keeps as a file, or has from another host, uploads as an app does. A browser allows that where the
-answer says so (CORS, https://fetch.spec.whatwg.org/#http-cors-protocol), and asks before it sends what no form could.
-No answer here allows credentials, and none depends on one. The list of campaigns is not among these paths: a study
-inside of an organisation does not tell it to the page of a stranger.
+A page saved as a file, or served by another host, uploads as an app does. A browser permits this if the answer has the
+CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol); before requests that no form can send, it asks first.
+No answer here allows credentials or depends on them. The list of campaigns is not among these paths: the study of an
+organisation must not show it to a stranger's page.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ANY_ORIGIN = ("/v1/reports", "/v1/counted", "/v1/campaigns/{id}/closing")
-"""Paths of which pages of any origin may read the answers, as routes name them."""
+"""Routes whose answers pages of any origin may read."""
 REMEMBERED = 86_400
-"""Seconds for which a browser need not ask again; browsers take at most a day."""
+"""Seconds for which a browser need not ask again; browsers cap this at a day or less."""
 _ALLOWED = {
     "access-control-allow-methods": "POST, GET",
     "access-control-allow-headers": "content-type, halftruth-code",
@@ -25,12 +25,12 @@ _ALLOWED = {
 
 
 async def allow(_: Request) -> Response:
-    """Answer the question that a browser asks before a request of a page of another origin."""
+    """Answer a browser's preflight request, sent before a request by a page of another origin."""
     return Response(status_code=204, headers=_ALLOWED)
 
 
 class AnyOrigin:
-    """Around all requests: a page of any origin may read the answers of ``ANY_ORIGIN``, refusals among them."""
+    """Middleware for all requests: pages of any origin may read the answers of ``ANY_ORIGIN``, also refusals."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -1,6 +1,6 @@
-"""The pages of a study's campaigns, made and compressed once; a request is answered from memory.
+"""The pages of a study's campaigns, built and compressed once, and served from memory.
 
-What a page holds and what its policy allows: page.document.
+Content and security policy of a page: aggregator.page.document.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SAME = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    # Each visit asks whether it is still the page; nobody on the way may change it, for then its script would not run.
+    # Each visit checks that the page is current. Proxies must not change it: its script would no longer match its hash.
     "cache-control": "no-cache, no-transform",
     "vary": "accept-encoding",
 }
@@ -33,10 +33,10 @@ _SAME = {
 
 @dataclass(frozen=True)
 class CampaignPage:
-    """A page as it is answered.
+    """The page of a campaign as it is served.
 
     Attributes:
-        known: whose page it is.
+        known: the campaign.
         made: the document.
     """
 
@@ -46,10 +46,10 @@ class CampaignPage:
 
     @classmethod
     def of(cls, known: Known) -> CampaignPage:
-        """Make the page of a campaign.
+        """Build the page of a campaign.
 
         Raises:
-            BundleError: the script of all pages cannot be linked.
+            BundleError: the pages' script cannot be built.
         """
         code, terms = page_code(), known.campaign.terms
         made = document(known.campaign, code, closing=known.closing, served=True).encode()
@@ -60,7 +60,7 @@ class CampaignPage:
 
     @cached_property
     def by_brotli(self) -> bytes:
-        """The document as browsers take it over https: a tenth less than by gzip, for .7 s of work, done once."""
+        """The document compressed for browsers on https: a tenth smaller than by gzip, for 0.7 s of work, done once."""
         import brotli
 
         packed: bytes = brotli.compress(self.made)
@@ -68,32 +68,32 @@ class CampaignPage:
 
     @cached_property
     def by_gzip(self) -> bytes:
-        """The document for who does not take brotli."""
+        """The document compressed for clients without brotli."""
         return gzip.compress(self.made, 9, mtime=0)
 
-    def answer(self, asked: Headers) -> Response:
-        """The answer to a request with some headers."""
-        if self.headers["etag"] in [one.strip() for one in asked.get("if-none-match", "").split(",")]:
+    def answer(self, headers: Headers) -> Response:
+        """Answer a request with these headers."""
+        if self.headers["etag"] in [one.strip() for one in headers.get("if-none-match", "").split(",")]:
             return Response(status_code=304, headers=self.headers)
-        taken = _taken(asked)
+        accepted = _accepted(headers)
         for coding in ("br", "gzip"):
-            if taken.get(coding, taken.get("*", False)):
+            if accepted.get(coding, accepted.get("*", False)):
                 packed = self.by_brotli if coding == "br" else self.by_gzip
                 return Response(packed, media_type="text/html", headers=self.headers | {"content-encoding": coding})
         return Response(self.made, media_type="text/html", headers=self.headers)
 
 
 def refusal_page(status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """A page for somebody whose link leads to no page now."""
+    """Return the page for a link that leads to no page now."""
     made, allowed = refusal(status, page_code())
     sent = _SAME | {"content-security-policy": f"{allowed}; frame-ancestors 'none'", "cache-control": "no-store"}
     return Response(made, status, sent | dict(headers or {}), "text/html")
 
 
-def _taken(asked: Headers) -> dict[str, bool]:
-    """The codings that an Accept-Encoding names, and whether it takes each (RFC 9110, 12.5.3): 0 refuses it."""
-    taken = {}
-    for part in asked.get("accept-encoding", "").lower().replace(" ", "").split(","):
+def _accepted(headers: Headers) -> dict[str, bool]:
+    """Return the codings in Accept-Encoding, and whether each is accepted; q=0 refuses one (RFC 9110, 12.5.3)."""
+    accepted = {}
+    for part in headers.get("accept-encoding", "").lower().replace(" ", "").split(","):
         coding, weighted, weight = part.partition(";q=")
-        taken[coding] = not weighted or weight.strip("0.") != ""
-    return taken
+        accepted[coding] = not weighted or weight.strip("0.") != ""
+    return accepted

@@ -1,13 +1,13 @@
 """Responses to devices: which envelopes the study accepted, and whether reports were counted.
 
-A receipt has the digest of the upload and the positions of the envelopes that name a campaign the study does not have.
-Those are not kept, and the device still has them. Whether a report was counted is answered only to a client that sends
-the signed report itself. If slots were looked up without the signature, anybody could try all outputs of a key and so
-read its reports.
+A receipt has the digest of the upload, and the positions of the envelopes whose campaign the study does not have. These
+are not stored; the device still has them. Only a client that sends the signed report itself learns whether the report
+was counted. Without the signature, anybody could try all outputs of a key and so read its reports.
 
-What verification costs: one signature is a hundred microseconds, so uploads are looked over here and verified at
-ingest; a question is verified at once, so it is about ``MOST_ASKED`` reports at most. How uploads are kept: inbox. What
-the study has counted: view.
+Verifying a signature takes a tenth of a millisecond. So uploads are only parsed here and verified at ingest. The
+reports of a query are verified at once, so it has at most ``MOST_ASKED`` of them.
+
+Storing uploads: inbox. The counted reports: view.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from protocol.errors import EnvelopeError
 from protocol.report import packed_bytes
 
 MOST_ASKED = 64
-"""Reports that one question is about, at most."""
+"""Maximum number of reports in a query."""
 
 
 @dataclass(frozen=True)
 class UploadReceipt:
-    """The receipt of an upload: everything except the refused envelopes is on the disk.
+    """The receipt of an upload: all envelopes except the refused ones are on the disk.
 
     Attributes:
-        digest: the upload's SHA-256, in hex; the device compares it with what it sent.
-        envelopes: how many there were in it.
-        refused: positions of the envelopes that were not kept because the study does not have their campaign,
-            counted from 0, in order.
+        digest: SHA-256 of the upload in hex; the device compares it with the digest of its upload.
+        envelopes: number of envelopes in the upload.
+        refused: positions, counted from 0, of the envelopes that were not stored because the study does not have their
+            campaign.
     """
 
     digest: str
@@ -53,20 +53,20 @@ class UploadReceipt:
     refused: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {"digest": self.digest, "envelopes": self.envelopes, "refused": list(self.refused)}
 
 
 @dataclass(frozen=True)
 class ReceivedUpload:
-    """Reports and enrolments, one after another; nothing in them is verified.
+    """Consecutive reports and enrolments, not verified.
 
     Attributes:
-        body: all of their bytes.
+        body: all bytes.
         ends: offset just after each envelope.
-        named: the campaign that each envelope names, in hex; "" where the payload names none, which ingest counts as
+        named: id in hex of the campaign that each envelope names; "" if the payload names none, which ingest counts as
             malformed.
-        reports: how many of them are reports.
+        reports: number of reports.
     """
 
     body: bytes
@@ -75,7 +75,7 @@ class ReceivedUpload:
     reports: int
 
     def divide(self, campaigns: Collection[str]) -> tuple[bytes, UploadReceipt]:
-        """The bytes that a study of these campaigns keeps, and the receipt that says so.
+        """Return the bytes that a study with these campaigns stores, and the receipt.
 
         Args:
             campaigns: ids in hex.
@@ -90,20 +90,18 @@ class ReceivedUpload:
         return kept, UploadReceipt(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
 
 
-def look_over(body: bytes) -> ReceivedUpload:
-    """An upload that is whole reports and enrolments, one after another, and nothing else.
-
-    No signature is verified, in time linear in the bytes.
+def parse_upload(body: bytes) -> ReceivedUpload:
+    """Parse an upload of whole reports and enrolments, in linear time; no signature is verified.
 
     Raises:
-        BadData: at the stage at which the first other bytes fail.
+        BadData: the upload contains other bytes; the stage is that of the first of them.
     """
     found = frames(body, final=True, whole=True)
     if found.garbage or not body:
         decode_first(body, found.rest)
         raise EnvelopeError("not an envelope")
     if Kind.CAMPAIGN in found.kind or Kind.CLOSING in found.kind:
-        raise EnvelopeError("an upload carries reports and enrolments, not campaigns and notices about them")
+        raise EnvelopeError("the upload contains a campaign or a closing notice: expected only reports and enrolments")
     payloads = zip(found.payload, found.end, strict=True)
     named = (campaign_named(body, payload, end - TRAILER) for payload, end in payloads)
     return ReceivedUpload(body, tuple(found.end), tuple(named), found.kind.count(Kind.REPORT))
@@ -111,11 +109,11 @@ def look_over(body: bytes) -> ReceivedUpload:
 
 @dataclass(frozen=True)
 class CountedQuery:
-    """The reports of a batch, of which a device asks whether they were counted; enrolments are passed over.
+    """A query whether the reports of a batch were counted; its enrolments are ignored.
 
     Attributes:
-        keys: (n,) the key that each names.
-        campaigns: (n,) ids in hex; "" of what is no report.
+        keys: (n,) the key id that each report names.
+        campaigns: (n,) campaign ids in hex; "" for a malformed report.
     """
 
     chunk: Chunk
@@ -137,10 +135,10 @@ class CountedQuery:
         return cls(chunk, sealed, reports, chunk.keys(sealed), campaigns)
 
     def counted(self, known: Mapping[str, Answers], verifier: Verifier) -> list[bool]:
-        """Whether the study has counted each report, in their order.
+        """Return, for each report in order, whether the study has counted it.
 
-        False says no more than that its outputs are not in the study: it may wait in the inbox, be refused, or never
-        have come; whether the study knows the key is not told.
+        False means only that its outputs are not in the study: the report may wait in the inbox, may have been refused,
+        or may never have arrived. The answer does not reveal whether the study knows the key.
         """
         verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
         for campaign in set(self.campaigns) & known.keys():
@@ -151,26 +149,26 @@ class CountedQuery:
     def _in_campaign(self, known: Answers, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
         at, found = known.registry.find(self.keys[rows])
         rows, publics = rows[found], known.registry.public[at[found]]
-        # An invalid signature gets no information: else anybody could try all outputs of a key.
+        # False for an invalid signature: otherwise anybody could try all outputs of a key.
         kept = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[kept]
-        laws, view = ViewChannels.of(known.campaign.terms), views_of(known.campaign, publics[kept])
-        alike = laws.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
+        channels, view = ViewChannels.of(known.campaign.terms), views_of(known.campaign, publics[kept])
+        alike = channels.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)
             some = rows[alike == shape]
             packed, length = self.reports.packed[some], self.reports.packed_length[some]
-            said = unpack(self.chunk.octets, packed, length, count, laws.channels[place], laws.width)
+            unpacked = unpack(self.chunk.octets, packed, length, count, channels.channels[place], channels.width)
             period, key = (np.repeat(column[some], count) for column in (self.reports.period, self.keys))
             slot = (self.reports.slot[some][:, np.newaxis] + np.arange(count)).ravel()
-            prints = fingerprints(known.counted.secret, period, key, slot, _octets(said, laws.channels[place]))
-            verdicts[some] = said.good & known.counted.holds(prints).reshape(-1, count).all(axis=1)
+            prints = fingerprints(known.counted.secret, period, key, slot, _octets(unpacked, channels.channels[place]))
+            verdicts[some] = unpacked.good & known.counted.holds(prints).reshape(-1, count).all(axis=1)
 
 
-def _octets(said: Unpacked, channel: Channel) -> Bytes:
-    """(n, w) what outputs say, one after another, as ``fingerprints`` takes them; zeros where they are not right."""
-    if said.words is None:
-        return numbers(said.numbers.ravel())
+def _octets(unpacked: Unpacked, channel: Channel) -> Bytes:
+    """Return (n, w) bytes of outputs for ``fingerprints``; zeros for bad outputs."""
+    if unpacked.words is None:
+        return numbers(unpacked.numbers.ravel())
     length = packed_bytes(1, channel.output_bits)
-    words = b"".join(bytes(length) if word is None else word for word in said.words.ravel())
+    words = b"".join(bytes(length) if word is None else word for word in unpacked.words.ravel())
     return np.frombuffer(words, dtype=np.uint8).reshape(-1, length)

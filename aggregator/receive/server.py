@@ -1,8 +1,8 @@
 """The server: sockets, deadlines and signals around the application.
 
 A connection carries one request, and each part of it has a deadline, so a slow or silent client cannot hold a
-connection for long. What parsing costs is bounded before anything is parsed: a head by its bytes and lines, a body by
-the number of parts in which it is taken. No access log is written, and none of the addresses is.
+connection for long. The cost of parsing is bounded: a head by its bytes and lines, a body by the number of parts in
+which it is read. No access log is written, and no address is stored.
 
 The requests: app.
 """
@@ -26,72 +26,72 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from protocol.errors import HalftruthError
 
 HEAD_SECONDS = 10.0
-"""Until a request's head must have come."""
+"""Time limit for a request's head."""
 CONNECTION_SECONDS = 300.0
-"""Until everything must be over, the answer read included."""
+"""Time limit for a connection, including the reading of the answer."""
 CONNECTIONS = 1024
 STOP_SECONDS = 8
-"""For requests on their way when the server is to stop; supervisors kill what has not stopped after ten."""
+"""Time for running requests when the server is asked to stop; supervisors often kill a process after ten seconds."""
 HEAD_BYTES, HEAD_LINES = 2**13, 64
-"""Of a request's head, at most."""
+"""Maximum bytes and lines of a request's head."""
 PIECES, PAUSE = 64, 0.5
-"""A request is read as it comes ``PIECES`` times, then after pauses of so many seconds: each part that is read costs
-the same, however small it is."""
+"""After ``PIECES`` reads of a request, each further read comes after a pause of ``PAUSE`` seconds, because even the
+smallest read has a cost."""
 LINGER = 1.0
-"""Seconds between a refusal and the end of the connection, which loses the refusal if bytes are unread."""
+"""Seconds between a refusal and closing the connection; closing at once with unread bytes can lose the refusal."""
 
 _HEAD_ENDS = re.compile(rb"\n\r?\n")
 _CHUNKED = re.compile(rb"\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 
 
 class BadAddress(HalftruthError):
-    """Not a host and a port."""
+    """The text is not a host and a port."""
 
 
 @dataclass(frozen=True)
 class Tls:
-    """The files, in PEM, of a certificate chain and its key."""
+    """The PEM files of a certificate chain and its key."""
 
     certificate: Path
     key: Path
 
 
 def bind(address: str) -> socket.socket:
-    """A listening socket.
+    """Return a listening socket.
 
     Args:
-        address: HOST:PORT, [HOST]:PORT for IPv6; port 0 takes a free one.
+        address: HOST:PORT, or [HOST]:PORT for IPv6; port 0 takes a free port.
     Raises:
         BadAddress
-        OSError: taken, or not of this machine.
+        OSError: the address is in use, or not of this machine.
     """
     host, _, port = address.rpartition(":")
     version_6 = host.startswith("[") and host.endswith("]")
     host = host[1:-1] if version_6 else host
     number = int(port) if port.isascii() and port.isdigit() else -1
     if not host or not 0 <= number < 2**16 or (":" in host) != version_6 or "[" in host or "]" in host:
-        raise BadAddress(f"{address!r} is not an address: HOST:PORT, as 127.0.0.1:8700 or [::1]:8700")
+        raise BadAddress(f"{address!r} is not an address: expected HOST:PORT, such as 127.0.0.1:8700 or [::1]:8700")
     return socket.create_server((host, number), family=socket.AF_INET6 if version_6 else socket.AF_INET)
 
 
 def url(listening: socket.socket, tls: Tls | None) -> str:
-    """Where a socket is reached."""
+    """Return the URL of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def is_loopback(listening: socket.socket) -> bool:
-    """Whether only this machine reaches a socket."""
+    """Return whether a socket can be reached from this machine only."""
     return ipaddress.ip_address(listening.getsockname()[0]).is_loopback
 
 
 def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uvicorn.Server:
-    """The server of an application, to be run on a bound socket.
+    """Return the server of an application, to be run on a bound socket.
 
     Args:
-        proxy: the address of a proxy, whose word is taken for the client's address.
+        proxy: address of a trusted proxy, whose X-Forwarded-For header names the client.
     Raises:
-        OSError: the files of ``tls`` cannot be read, or hold no certificate and key.
+        OSError: the files of ``tls`` cannot be read, or contain no certificate and key.
     """
     config = uvicorn.Config(
         app,
@@ -101,7 +101,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
         lifespan="on",
         interface="asgi3",
         log_config=None,
-        log_level="critical",  # its messages are about single requests; the application has its own
+        log_level="critical",  # uvicorn logs single requests; the application has its own messages
         access_log=False,
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy,
@@ -116,7 +116,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
 
 
 def serve(running: uvicorn.Server, listening: socket.socket) -> None:
-    """Answer requests until a signal to stop; requests on their way are finished first."""
+    """Answer requests until a signal to stop; running requests are finished first."""
     # The server calls the previous signal handlers at the end; these must do nothing more.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, running.handle_exit)
@@ -167,23 +167,25 @@ class Deadlines(H11Protocol):
         ends = _HEAD_ENDS.search(head, max(0, len(head) - len(data) - 2), HEAD_BYTES)
         if ends is None:
             if len(head) >= HEAD_BYTES:
-                self._refuse(431, "request", f"a request's head has at most {HEAD_BYTES} bytes")
+                self._refuse(
+                    431, "request", f"the head of the request is too long: at most {HEAD_BYTES} bytes are allowed"
+                )
             return b""
         if head.count(b"\n", 0, ends.start()) > HEAD_LINES:
-            self._refuse(431, "request", f"a request's head has at most {HEAD_LINES} lines")
+            self._refuse(431, "request", f"the head of the request is too long: at most {HEAD_LINES} lines are allowed")
             return b""
         if _CHUNKED.search(head, 0, ends.end()):
-            self._refuse(411, "size", "send Content-Length, and the body in one part")
+            self._refuse(411, "size", "the body is in chunks: send it in one part, with Content-Length")
             return b""
         self._head = None
         return bytes(head)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP; overrides a method of the server library."""
-        self._refuse(400, "request", "not an HTTP request that can be understood")
+        """Refuse a request that is not HTTP; overrides a method of uvicorn."""
+        self._refuse(400, "request", "not a valid HTTP request")
 
     def _refuse(self, status: int, stage: str, text: str) -> None:
-        """Answer as the application does, without it."""
+        """Answer with a refusal in the application's form, without the application."""
         self._refused = True
         if self.cycle_begun():
             self.transport.abort()
@@ -200,8 +202,8 @@ class Deadlines(H11Protocol):
             self.transport.resume_reading()
 
     def cycle_begun(self) -> bool:
-        """Whether there was a request."""
-        return getattr(self, "cycle", None) is not None  # uvicorn's types have it there from the beginning
+        """Return whether a request has begun."""
+        return getattr(self, "cycle", None) is not None  # uvicorn's types declare it, but it is set later
 
     def _end_without_request(self) -> None:
         if not self.cycle_begun():

@@ -1,9 +1,9 @@
 """A copy of the study's public information in memory, so that no request reads the study.
 
-A thread looks whether the study has changed, and reads what came since. So the work is done once for each commit of the
-analyst and not for each request. Keys and counted outputs are read for the campaigns that somebody has asked about.
+A thread checks whether the study has changed, and reads the changes. So this work is done once for each commit, not for
+each request. Keys and counted outputs are read only for campaigns that a client has asked about.
 
-What is answered from it: app, receipts.
+The answers: app, receipts.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError
 
 INTERVAL = 0.5
-"""Seconds between two looks at the study; longer where a look takes long, so that it takes a tenth of the time."""
+"""Least seconds between two refreshes; longer if a refresh is slow, so that it takes at most a tenth of the time."""
 TICK = 0.05
-"""Seconds in which a folder may change twice and keep its time."""
+"""Seconds in which a folder may change twice without a change of its time."""
 
 _log = logging.getLogger("halftruth.receive")
 Stamp: TypeAlias = tuple[int, ...]
@@ -41,10 +41,10 @@ Stamp: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Answers:
-    """What is counted in one campaign.
+    """The keys and counted outputs of one campaign.
 
     Attributes:
-        stamp: of the study when it was read.
+        stamp: of the study when they were read.
     """
 
     stamp: Stamp
@@ -61,7 +61,7 @@ class StudySnapshot:
 
         Raises:
             StudyError
-            NoInbox
+            NoInbox: the study is in a bucket.
         """
         self._study = study
         self._path = inbox_of(study.path).parent  # on a disk
@@ -70,17 +70,17 @@ class StudySnapshot:
         self._answers: Mapping[str, Answers] = MappingProxyType({})
         self._changed = threading.Event()
         self.campaigns: Mapping[str, SignedCampaign] = MappingProxyType({})
-        """By id in hex."""
+        """The campaigns by id in hex."""
         self.closings: Mapping[str, bytes] = MappingProxyType({})
         """The signed notices that close campaigns early, by the campaign's id in hex."""
         self.pages: Mapping[str, CampaignPage] = MappingProxyType({})
         """The page of each campaign, by its id in hex."""
         self.listing = b""
         """The campaigns as JSON."""
-        self.look()
+        self.refresh()
 
-    def look(self) -> None:
-        """Read what has come since the last look.
+    def refresh(self) -> None:
+        """Read the changes since the last refresh.
 
         Raises:
             StudyError
@@ -99,22 +99,22 @@ class StudySnapshot:
         self._stamp = stamp
 
     def follow(self, stop: threading.Event) -> None:
-        """Look again and again, until told to stop."""
+        """Refresh until ``stop`` is set."""
         while not stop.is_set():
             begun = time.monotonic()
             try:
-                self.look()
+                self.refresh()
             except (HalftruthError, OSError) as error:  # the previous snapshot stays; the next refresh may succeed
-                _log.error("the study cannot be read: %s", type(error).__name__)
+                _log.error("the study cannot be read (%s); answering from the last snapshot", type(error).__name__)
             self._changed.wait(max(INTERVAL, 9 * (time.monotonic() - begun)))
 
     async def own(self, named: Iterable[str], patience: float) -> Collection[str]:
-        """Ids of the study's campaigns, in hex.
+        """Return the ids in hex of the study's campaigns.
 
         Args:
-            named: campaigns that somebody asks about. Where the study does not have one of them as far as is known, and
-                has changed since, it is read again first.
-            patience: seconds to wait for that. After that it may be what the study had before.
+            named: ids in hex that a client asks about, or "". If one is unknown and the study has changed, the study is
+                read again first.
+            patience: seconds to wait for that; after that, the result may be out of date.
         """
         if not self.campaigns.keys() >= {one for one in named if one}:
             stamp, ends = self._stamp_now()[0], time.monotonic() + patience
@@ -124,33 +124,33 @@ class StudySnapshot:
         return self.campaigns.keys()
 
     async def answers(self, campaigns: Iterable[str], patience: float) -> Mapping[str, Answers] | None:
-        """What is counted in some campaigns; None where it was not read before patience ended.
+        """Return the keys and counted outputs of campaigns; None if one of them was not read in time.
 
         Args:
-            campaigns: ids in hex; those that the study does not have are passed over.
-            patience: seconds to wait for what the study says at this moment. After that it may be what it said before.
+            campaigns: ids in hex; unknown ones are ignored.
+            patience: seconds to wait for the study's present state; after that, the result may be out of date.
         """
         wanted = frozenset(campaigns) & self.campaigns.keys()
         stamp, ends = self._stamp_now(), time.monotonic() + patience
         if self._behind(wanted, stamp):
-            self.ask(wanted)
+            self.request(wanted)
         while self._behind(wanted, stamp) and time.monotonic() < ends:
             await asyncio.sleep(TICK)
         found = self._answers
         return found if wanted <= found.keys() else None
 
-    def ask(self, campaigns: Iterable[str]) -> None:
+    def request(self, campaigns: Iterable[str]) -> None:
         """Request that the next refresh also reads the counted outputs of some campaigns."""
         self._asked |= frozenset(campaigns)
         self._changed.set()
 
     def _page(self, known: Known) -> CampaignPage:
-        """The page of a campaign, made anew where a notice came."""
+        """Return the page of a campaign, built again if a closing notice came."""
         before = self.pages.get(known.campaign.id.hex())
         return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
 
     def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
-        """Whether what is known of some campaigns is older than ``stamp``."""
+        """Return whether the answers of one of some campaigns are missing or older than ``stamp``."""
         found = [self._answers.get(one) for one in wanted]
         return any(one is None or any(map(int.__lt__, one.stamp, stamp)) for one in found)
 
@@ -181,7 +181,7 @@ class StudySnapshot:
 
 
 def _listed(known: Known) -> dict[str, object]:
-    """Return the entry of a campaign in the list."""
+    """Return a campaign's entry in the list of campaigns."""
     terms = known.campaign.terms
     return {
         "id": known.campaign.id.hex(),

@@ -1,1 +1,1 @@
-"""Where a study is kept: Delta tables, in a folder or a bucket."""
+"""Storage of a study: Delta tables in a folder or a bucket."""

@@ -1,12 +1,12 @@
 """Places: local files and folders, and objects and prefixes in the buckets of an object store.
 
-An object in a bucket is named s3://BUCKET/KEY. ``Remote`` has the few methods of pathlib that a study and its inputs
-use, so their code is the same for disks and buckets. A bucket has no folders, no append and no sync, and an object is
-written atomically. A study needs conditional writes (the second of two writers of one name fails), so this is tested
-before a study is created in a bucket.
+The address of an object in a bucket is s3://BUCKET/KEY. ``Remote`` has the few methods of pathlib that a study and its
+inputs use, so their code is the same for disks and buckets. A bucket has no folders, no append and no sync, and an
+object is written atomically. A study needs conditional writes (the second of two writers of one name fails), so these
+are tested before a study is created in a bucket.
 
-The server's address and the credentials are in the environment, under Amazon's own names, for this and for the storage
-engine alike: docs/SCALE.md.
+The server's address and the credentials come from the environment, under Amazon's names, as for the storage engine: see
+docs/SCALE.md.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from protocol.errors import HalftruthError
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 SCHEME = "s3://"
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _LOADING = threading.Lock()
 AT_ONCE = 32
-"""Requests that are under way at the same time, where many are to be made."""
+"""Maximum number of requests at the same time."""
 
 _COLOUR = re.compile(r"\x1b\[\d*m")
 _STATUS = re.compile(r"status code\W+(\d{3} [A-Z]\w*(?: [A-Z]\w*)*)")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _METADATA_SERVER = "169.254.169.254"
-"""Answers the request for credentials if the environment has none."""
+"""The address that is asked for credentials if the environment has none."""
 
 
 class PlaceError(HalftruthError):
-    """A malformed name of a place, or the package that reaches it is not installed."""
+    """The address of a place is malformed, or the package for its object store is not installed."""
 
 
 class ObjectStoreError(OSError):
@@ -66,12 +66,11 @@ class Stat:
 
 @dataclass(frozen=True)
 class Remote:
-    """An object in a bucket, or a prefix (all objects whose keys begin with its key and a slash), with methods of
-    pathlib.
+    """An object in a bucket, or a prefix (all objects whose keys begin with its key and a slash).
 
     Attributes:
         key: without a slash at either end; empty for the whole bucket.
-        listed: what a listing told of the object; None where it was not listed.
+        listed: the object's metadata from a listing; None if it was not listed.
     """
 
     bucket: str
@@ -86,12 +85,12 @@ class Remote:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The bucket, and the parts of the key."""
+        """The bucket and the parts of the key."""
         return (self.bucket, *filter(None, self.key.split("/")))
 
     @property
     def name(self) -> str:
-        """The last of its parts."""
+        """The last part."""
         return self.parts[-1]
 
     @property
@@ -104,7 +103,7 @@ class Remote:
         return self.parent / name
 
     def resolve(self) -> Remote:
-        """Itself: a bucket has no links."""
+        """Return the place itself: a bucket has no links."""
         return self
 
     def stat(self) -> Stat:
@@ -113,14 +112,14 @@ class Remote:
         Raises:
             OSError
         """
-        with _asked(self) as store:
+        with _client(self) as store:
             return _stat(store.head(self.key))
 
     def is_file(self) -> bool:
-        """Whether there is such an object.
+        """Return whether the object exists.
 
         Raises:
-            OSError: nobody can tell.
+            OSError: the request failed.
         """
         with suppress(FileNotFoundError):
             if self.key and self.listed is None:
@@ -129,50 +128,50 @@ class Remote:
         return False
 
     def is_dir(self) -> bool:
-        """Whether there are objects below.
+        """Return whether the prefix has objects.
 
         Raises:
-            OSError: nobody can tell.
+            OSError: the request failed.
         """
         return next(below(self), None) is not None
 
     def exists(self) -> bool:
-        """Whether there is such an object, or any below.
+        """Return whether the object exists, or the prefix has objects.
 
         Raises:
-            OSError: nobody can tell.
+            OSError: the request failed.
         """
         return self.is_file() or self.is_dir()
 
     def open(self, mode: str = "rb", buffering: int = -1) -> io.RawIOBase:
-        """The object, to be read in any order; each reading is a request.
+        """Open the object for reading in any order; each read is a request.
 
         Raises:
             OSError
         """
         if mode != "rb":
-            raise ValueError(f"an object is not opened for {mode}")
+            raise ValueError(f"mode {mode!r}: objects can only be opened for reading, with mode 'rb'")
         return _Reader(self, size_of(self))
 
     def read_bytes(self) -> bytes:
-        """The whole object.
+        """Return the bytes of the object.
 
         Raises:
             OSError
         """
-        with _asked(self) as store:
+        with _client(self) as store:
             return bytes(store.get(self.key).bytes())
 
     def write_bytes(self, data: bytes, *, new: bool = False) -> None:
-        """Write the object, whole or not at all.
+        """Write the object atomically.
 
         Args:
-            new: only if there is none.
+            new: fail if the object exists.
         Raises:
-            FileExistsError: there is one.
+            FileExistsError
             OSError
         """
-        with _asked(self) as store:
+        with _client(self) as store:
             store.put(self.key, data, mode="create" if new else "overwrite")
 
     def touch(self) -> None:
@@ -184,19 +183,19 @@ class Remote:
         self.write_bytes(self.read_bytes())
 
     def unlink(self) -> None:
-        """Remove the object.
+        """Delete the object.
 
         Raises:
             OSError
         """
-        with _asked(self) as store:
+        with _client(self) as store:
             store.delete(self.key)
 
     def require_conditional_writes(self) -> None:
-        """Return if the store refuses to create an object that exists already.
+        """Check that the store refuses to create an object that exists.
 
         Raises:
-            PlaceError: it overwrites the object.
+            PlaceError: the store overwrites the object.
             OSError
         """
         probe = self / f".probe-{secrets.token_hex(8)}"
@@ -208,8 +207,8 @@ class Remote:
         finally:
             probe.unlink()
         raise PlaceError(
-            f"{self} is on an object store that writes over what is there when it is told not to (If-None-Match): "
-            "two writers would lose each other's reports, so it must not hold a study"
+            f"the object store of {self} overwrites existing objects despite If-None-Match: two writers would lose "
+            "each other's reports. Use an object store with conditional writes, or a folder"
         )
 
 
@@ -231,15 +230,15 @@ class File:
 
 
 def is_remote(text: str) -> bool:
-    """Whether a name has the form of a remote place, such as s3://BUCKET."""
+    """Return whether a name has the form of a remote place, such as s3://BUCKET."""
     return _ELSEWHERE.match(text) is not None
 
 
 def place(named: str | Place) -> Place:
-    """The place that ``named`` is, or names.
+    """Return the place with a path or address.
 
     Raises:
-        PlaceError: it begins like a place elsewhere, but is malformed.
+        PlaceError: a malformed address, or one that does not begin with s3://.
     """
     if not isinstance(named, str):
         return named
@@ -249,7 +248,7 @@ def place(named: str | Place) -> Place:
     key = key.removesuffix("/")
     parts = key.split("/") if key else []
     if not named.lower().startswith(SCHEME) or not bucket or any(part in ("", ".", "..") for part in parts):
-        raise PlaceError(f"{named!r} names no place: a folder does, and of object stores {SCHEME}BUCKET/FOLDER")
+        raise PlaceError(f"{named!r} is not a valid place: give a folder, or {SCHEME}BUCKET/FOLDER in an object store")
     return Remote(bucket, key)
 
 
@@ -267,29 +266,29 @@ def of_uri(uri: str) -> Place:
 
 
 def below(folder: Place) -> Iterator[File]:
-    """All files in a folder and in those below, or all objects under a prefix.
+    """Yield all files below a folder, or all objects under a prefix.
 
     Raises:
         OSError: a bucket cannot be listed.
     """
     if isinstance(folder, Remote):
-        with _asked(folder) as store:
+        with _client(folder) as store:
             for chunk in store.list(folder.key or None):
                 for one in chunk:
-                    if one["path"] != folder.key:  # which some tools make for a folder
-                        told = _stat(one)
-                        yield File(Remote(folder.bucket, one["path"], told), told.st_size, told.st_mtime)
+                    if one["path"] != folder.key:  # some tools create this object to mark a folder
+                        stat = _stat(one)
+                        yield File(Remote(folder.bucket, one["path"], stat), stat.st_size, stat.st_mtime)
         return
     for here, _, names in os.walk(folder):
         for file in (Path(here, name) for name in names):
-            with suppress(FileNotFoundError):  # somebody has removed it
+            with suppress(FileNotFoundError):  # deleted since it was listed
                 if file.is_file():
                     found = file.stat()
                     yield File(file, found.st_size, found.st_mtime)
 
 
 def size_of(file: Place) -> int:
-    """Bytes of a file or object; of an object as it was listed, if it was.
+    """Return the size of a file or object in bytes; of a listed object, the size in the listing.
 
     Raises:
         OSError
@@ -311,15 +310,15 @@ def touch(file: Place) -> None:
         os.utime(file)
 
 
-def ahead(ask: Callable[[Asked], Answer], each: Iterable[Asked]) -> Iterator[Answer]:
-    """Yield the result of ``ask`` for each item, in order; several are requested at the same time.
+def ahead(function: Callable[[Item], Result], each: Iterable[Item]) -> Iterator[Result]:
+    """Yield the result of ``function`` for each item, in order; several are requested at the same time.
 
     Each request to an object store has a high latency, and the store serves many requests in parallel.
     """
-    waiting: deque[Future[Answer]] = deque()
+    waiting: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for one in each:
-            waiting.append(pool.submit(ask, one))
+            waiting.append(pool.submit(function, one))
             if len(waiting) > AT_ONCE:
                 yield waiting.popleft().result()
         while waiting:
@@ -351,17 +350,17 @@ def answer_of(error: BaseException) -> str | None:
     if "Generic S3 error" not in text:
         return None
     if _METADATA_SERVER in text:
-        return "no credentials for the object store; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY name them"
+        return "no credentials for the object store; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     status, code = _STATUS.search(text), _CODE.search(text)
     if status is None:
         if "URL scheme is not allowed" in text or "BadScheme" in text:
-            return "its address is http://, which AWS_ALLOW_HTTP=true allows"
-        return "the object store does not answer; AWS_ENDPOINT_URL names its address where it is not Amazon's"
-    return f"the object store says {status[1]}" + (f" ({code[1]})" if code else "")
+            return "the object store's address begins with http://; set AWS_ALLOW_HTTP=true to allow this"
+        return "the object store does not answer; if it is not Amazon's, set AWS_ENDPOINT_URL to its address"
+    return f"the object store answers {status[1]}" + (f" ({code[1]})" if code else "")
 
 
 class _Reader(io.RawIOBase):
-    """An object of a known size, read as a file is."""
+    """An object of a known size, read like a file."""
 
     def __init__(self, remote: Remote, size: int) -> None:
         super().__init__()
@@ -384,7 +383,7 @@ class _Reader(io.RawIOBase):
         wanted = min(len(buffer), self.size - self.at)
         if wanted <= 0:
             return 0
-        with _asked(self.remote) as store:
+        with _client(self.remote) as store:
             buffer[:wanted] = memoryview(store.get_range(self.remote.key, start=self.at, length=wanted))
         self.at += wanted
         return wanted
@@ -394,11 +393,11 @@ class _Reader(io.RawIOBase):
 
 
 @contextmanager
-def _asked(remote: Remote) -> Iterator[S3Store]:
-    """The bucket's store, whose errors become the system's.
+def _client(remote: Remote) -> Iterator[S3Store]:
+    """Context manager: the client of a bucket; its errors are raised as ``OSError``.
 
     Raises:
-        PlaceError: what speaks to it is not installed.
+        PlaceError: the client's package is not installed.
         OSError
     """
     try:
@@ -406,26 +405,26 @@ def _asked(remote: Remote) -> Iterator[S3Store]:
             store = _store(remote.bucket)
     except ModuleNotFoundError:
         raise PlaceError(
-            f"{remote} is on an object store, for which `pip install 'halftruth[aggregator,s3]'` is needed"
+            f"{remote} is on an object store: install its client with `pip install 'halftruth[aggregator,s3]'`"
         ) from None
     from obstore import exceptions
 
     try:
         yield store
     except FileNotFoundError:
-        raise FileNotFoundError(errno.ENOENT, "there is no such object", str(remote)) from None
+        raise FileNotFoundError(errno.ENOENT, "no such object", str(remote)) from None
     except exceptions.AlreadyExistsError:
-        raise FileExistsError(errno.EEXIST, "there is such an object", str(remote)) from None
+        raise FileExistsError(errno.EEXIST, "the object already exists", str(remote)) from None
     except exceptions.BaseError as error:
         raise ObjectStoreError(errno.EIO, answer_of(error) or str(error).partition("\n")[0], str(remote)) from None
 
 
 @lru_cache
 def _store(bucket: str) -> S3Store:
-    from obstore.store import S3Store  # loaded by who needs it; by one thread, for its modules import each other
+    from obstore.store import S3Store  # loaded on demand; by one thread, because its modules import each other
 
     return S3Store(bucket)
 
 
-def _stat(told: Any) -> Stat:
-    return Stat(told["size"], told["last_modified"].timestamp())
+def _stat(metadata: Any) -> Stat:
+    return Stat(metadata["size"], metadata["last_modified"].timestamp())

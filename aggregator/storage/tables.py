@@ -1,13 +1,13 @@
-"""The study's tables, and the one way anything is written to them.
+"""The study's tables, and the only way to write to them.
 
-A commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if
-no other commit came between; otherwise they are computed again from a newer snapshot. So "only what is not there yet"
-stays true under any number of writers, whole reports go in or stay out, and a crash leaves a commit or nothing.
-To whoever reads, all tables are append-only; compact puts the same rows into fewer files.
+A commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if no other
+commit came in between; otherwise they are computed again from a newer snapshot. So each report is added as a whole and
+at most once under any number of writers, and a crash leaves a whole commit or none. For readers, all tables are
+append-only; compaction puts the same rows into fewer files.
 
-A killed process leaves whole commits. The engine does not sync them to the disk, so this module syncs the data files,
-the log entry and their folders before a commit is reported. A power failure before that may leave a damaged commit;
-``exists`` detects it, and rebuild repairs it from the kept batches.
+The storage engine does not sync commits to the disk. So this module syncs the data files, the log entry and their
+folders before it reports a commit. A power failure before that may leave a damaged commit; ``exists`` detects it, and
+rebuild repairs it from the archived batches.
 
 Meaning of the rows: registry, enrolments, ingest, study.
 """
@@ -45,7 +45,7 @@ CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
 
 
 def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
-    """Columns that are never null, but for those given as fields."""
+    """Return a schema; columns are never null unless given as fields."""
     return pa.schema(
         kind if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False) for name, kind in fields.items()
     )
@@ -55,8 +55,8 @@ SCHEMAS = {
     # A campaign's id is 32 hex digits throughout; a key id is its 8 bytes as a signed big-endian integer.
     # Data is the campaign's envelope; a later row of the same campaign has a notice that closes it early.
     CAMPAIGNS: _schema(campaign=pa.string(), name=pa.string(), author=pa.binary(), data=pa.binary()),
-    # A declared prior is written as in its enrolment, one codec array; null where the campaign asks for none.
-    # A row that revokes has effect since a period; null: since the first.
+    # A declared prior is encoded as in its enrolment; null if the campaign asks for none.
+    # A row that revokes a key has the first refused period; null means the first period.
     KEYS: _schema(
         campaign=pa.string(),
         key=pa.int64(),
@@ -65,8 +65,8 @@ SCHEMAS = {
         prior=pa.field("prior", pa.binary()),
         since=pa.field("since", pa.int32()),
     ),
-    # A view is the place of the device's in its campaign, which follows from the key; 0 in a plain campaign.
-    # An output is a number, or of unary channels a word: its bits from the most significant, zero-padded to bytes.
+    # A view is the index of the device's view, which follows from the key; 0 in a plain campaign.
+    # An output is a number, or for unary channels a word: its bits from the most significant, zero-padded to bytes.
     REPORTS: _schema(
         campaign=pa.string(),
         period=pa.int32(),
@@ -82,57 +82,57 @@ PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
 
 # No retries inside the engine: it would retry an append without computing its rows again.
 _SWAP = CommitProperties(max_commit_retries=0)
-# Checkpoints are made apart, because a failure to make one must not look like a failed commit.
+# Checkpoints are written separately, because a failed checkpoint must not look like a failed commit.
 _NO_HOOK = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-# Whole row groups are held in memory when read. Keys are hashes and outputs nearly noise: their dictionaries would cost
-# more than they save; what repeats, as the key of a bundle does, the lightest compression finds.
+# Whole row groups are held in memory when read. Keys are hashes and outputs are nearly noise, so dictionaries would
+# cost more than they save. The lightest compression is enough for repeated values, such as the key of several answers.
 _LAYOUT = WriterProperties(
     max_row_group_size=2**16,
     compression="ZSTD",
     compression_level=1,
     default_column_properties=ColumnProperties(dictionary_enabled=False),
 )
-# A reader of a table reads each commit since the last checkpoint, from an object store with two requests each.
+# A reader reads each commit since the last checkpoint; from an object store, this takes two requests a commit.
 _CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
 _LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
-_CUT = "416"
-"""What an object store answers who asks for more than an object has."""
+_BEYOND_END = "416"
+"""Status of an object store for a range beyond the end of an object: the file was cut off."""
 _PATIENCE = 8
-"""Failed commits in a row, with nobody else committing, until the failure is not a conflict."""
+"""Consecutive failed commits, without a commit by others, after which the failure is not a conflict."""
 
 
 class StudyError(HalftruthError):
-    """The study cannot do what was asked: it is not there, does not know a name, or cannot be written."""
+    """The study does not exist, does not know a name, or cannot be read or written."""
 
 
 class Damaged(StudyError):
-    """A table was there, and is not any more, or not as it was written."""
+    """A table is missing or has lost data."""
 
     def __init__(self, path: Place, what: str) -> None:
         super().__init__(
-            f"the study {path.parent} is damaged: its table {path.name} {what}. "
-            f"`halftruth --study {path.parent} rebuild --out NEW` builds it anew and leaves this one as it is"
+            f"the study {path.parent} is damaged: its table {path.name} {what}. Repair it with "
+            f"`halftruth --study {path.parent} rebuild --out NEW`, which writes a new study and keeps this one"
         )
-        self._said = path, what
+        self._arguments = path, what
 
     def __reduce__(self) -> tuple[type[Damaged], tuple[Place, str]]:
-        """A worker's error reaches the one who asked as it was raised."""
-        return Damaged, self._said
+        """Pickle with the arguments, so that a worker's error reaches this process unchanged."""
+        return Damaged, self._arguments
 
 
 class Newer(StudyError):
-    """Another version of halftruth has written what this one cannot read."""
+    """The table was written by a newer version of halftruth."""
 
     def __init__(self, path: Place, what: str) -> None:
         super().__init__(
-            f"the study {path.parent} is a newer halftruth's: its table {path.name} {what}. Nothing of this "
-            "step was counted; update halftruth here, and run it again"
+            f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {what}. This "
+            "step counted nothing; update halftruth, and run the command again"
         )
-        self._said = path, what
+        self._arguments = path, what
 
     def __reduce__(self) -> tuple[type[Newer], tuple[Place, str]]:
-        """A worker's error reaches the one who asked as it was raised."""
-        return Newer, self._said
+        """Pickle with the arguments, so that a worker's error reaches this process unchanged."""
+        return Newer, self._arguments
 
 
 @contextmanager
@@ -151,10 +151,10 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
             raise
         answer = places.answer_of(error)
-        if answer is not None and _CUT not in answer:
+        if answer is not None and _BEYOND_END not in answer:
             raise StudyError(
-                f"the study {path.parent} cannot be read or written: {answer}. Nothing of this step was counted; "
-                "correct that, and run it again"
+                f"the study {path.parent} cannot be read or written: {answer}. This step counted nothing; correct the "
+                "problem, and run the command again"
             ) from error
         reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
         if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
@@ -164,16 +164,16 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         if unread and ("(os error" not in reason or "(os error 2)" in reason):
             raise Damaged(path, f"cannot be read ({reason})") from error
         raise StudyError(
-            f"the study {path.parent} cannot be read or written: {reason}. Nothing of this step was counted; "
-            "free space or correct the permissions, and run it again"
+            f"the study {path.parent} cannot be read or written: {reason}. This step counted nothing; free space or "
+            "correct the permissions, and run the command again"
         ) from error
 
 
 def create(path: Place) -> None:
-    """Make an empty table where there is none.
+    """Create an empty table if it does not exist.
 
     Raises:
-        Damaged: the files of an earlier table are there, and its rows would be lost.
+        Damaged: there are files of an earlier table, whose rows would be lost.
         StudyError
     """
     with storage(path):
@@ -182,17 +182,17 @@ def create(path: Place) -> None:
         try:
             schema, partition = SCHEMAS[path.name], PARTITIONS.get(path.name, [])
             DeltaTable.create(places.uri_of(path), schema, mode="ignore", partition_by=partition)
-            _bring(path, 0)
+            _sync_commit(path, 0)
         except DeltaError:
-            if not exists(path):  # somebody else made it at the same moment
+            if not exists(path):  # another process created it at the same moment
                 raise
 
 
 def exists(path: Place) -> bool:
-    """Whether there is a table.
+    """Return whether a table exists.
 
     Raises:
-        Damaged: the names or sizes of its files are not those that were written.
+        Damaged: a file is missing or has another size than when it was written.
         Newer
     """
     with storage(path):
@@ -201,7 +201,7 @@ def exists(path: Place) -> bool:
                 return False
             # Checked again, because a new study gets its first row after all tables are created.
             if not _is_table(path):
-                raise Damaged(path, "is missing, or its log is")
+                raise Damaged(path, "or the table's log is missing")
         require_whole(path)
         return True
 
@@ -217,12 +217,12 @@ def _was_written_to(path: Place) -> bool:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file that a snapshot's rows are in.
+    """A data file of a snapshot.
 
     Attributes:
         size: in bytes.
-        rows: how many.
-        partition: values of the columns that the table is partitioned by.
+        rows: number of rows.
+        partition: values of the columns by which the table is partitioned.
     """
 
     path: Place
@@ -232,7 +232,7 @@ class DataFile:
 
 
 def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
-    """The files of a snapshot of the table at ``path``.
+    """Return the data files of a snapshot of the table at ``path``.
 
     Raises:
         StudyError
@@ -245,17 +245,17 @@ def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
 
 
 def require_whole(path: Place) -> DeltaTable:
-    """The table as it is now, if its files are there in the sizes in which they were written.
+    """Return the present snapshot of a table, if all its files have the size in which they were written.
 
     Raises:
-        Newer: it has columns that this version does not know, and that may change what its rows mean.
-        StudyError
+        Newer: the table has unknown columns, which may change the meaning of its rows.
+        Damaged, StudyError
     """
     with storage(path):
         table = DeltaTable(places.uri_of(path))
         unknown = {field.name for field in table.schema().fields} - set(SCHEMAS[path.name].names)
         if unknown:
-            raise Newer(path, f"has columns that are not known here: {', '.join(sorted(unknown))}")
+            raise Newer(path, f"has unknown columns: {', '.join(sorted(unknown))}")
         there = {file.place: file.size for file in places.below(path)}
         # The engine reads a commit truncated to zero bytes as an empty commit.
         commits = (place for place in there if place.parent == path / "_delta_log" and place.name.endswith(".json"))
@@ -269,7 +269,7 @@ def require_whole(path: Place) -> DeltaTable:
 
 
 def snapshot(path: Place, version: int | None = None) -> DeltaTable:
-    """The table as it is now, or as it was at a version.
+    """Return the present snapshot of a table, or the one of a version.
 
     Raises:
         StudyError
@@ -279,30 +279,30 @@ def snapshot(path: Place, version: int | None = None) -> DeltaTable:
 
 
 class Slice(DeltaTable):
-    """A snapshot of which ``query`` and ``stream`` see only the rows that fulfil a condition."""
+    """A snapshot of which ``query`` and ``stream`` see only the rows that meet a condition."""
 
     def __init__(self, path: Place, version: int, condition: str) -> None:
-        """See those rows of the table as it was at a version.
+        """Open the snapshot of a version.
 
         Args:
-            condition: in the query engine's words; empty for all rows.
+            condition: in SQL; empty for all rows.
         """
         super().__init__(places.uri_of(path), version=version)
         self.condition = condition
 
 
 def _execute(table: DeltaTable, sql: str) -> Any:
-    """The reader of a query's batches."""
+    """Run a query; return the reader of its batches."""
     if not isinstance(table, Slice) or not table.condition:
         return QueryBuilder().register("rows", table).execute(sql)
-    rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # the program's own
+    rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # written by this program
     more = sql.strip().removeprefix("WITH")
     sql = f"{rows} {more}" if more == sql.strip() else f"{rows}, {more}"
     return QueryBuilder().register("everything", table).execute(sql)
 
 
 def query(table: DeltaTable, sql: str) -> pa.Table:
-    """The result of a query, in which the table goes by the name ``rows``.
+    """Return the result of a query, in which the table is called ``rows``.
 
     Raises:
         StudyError
@@ -312,7 +312,7 @@ def query(table: DeltaTable, sql: str) -> pa.Table:
 
 
 def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
-    """The result of a query as ``query`` gives it, a batch at a time.
+    """Yield the batches of a query's result; see ``query``.
 
     Raises:
         StudyError
@@ -323,12 +323,13 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
 
 
 def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
-    """Append the rows that ``rows_for`` computes from a snapshot, if the table is still that snapshot.
+    """Append the rows that ``rows_for`` computes from a snapshot, if no other commit came in between.
 
     Args:
-        rows_for: called again, with a newer snapshot, for as long as others commit first. No rows, no commit.
+        rows_for: called again with a newer snapshot each time that another process commits first. If it returns no
+            rows, nothing is committed.
     Raises:
-        StudyError: the rows cannot be written; then none are.
+        StudyError: the rows cannot be written; then no row was written.
     """
     failures, seen = 0, -1
     with storage(path):
@@ -356,13 +357,13 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
                 continue
             break
         version = seen + 1  # by compare-and-swap
-        _bring(path, version)
+        _sync_commit(path, version)
     if version % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
-        with suppress(DeltaError, OSError):  # a checkpoint only saves the next reader time
+        with suppress(DeltaError, OSError):  # a checkpoint only saves time for readers
             checkpoint(path, table)
 
 
-def _bring(path: Place, version: int) -> None:
+def _sync_commit(path: Place, version: int) -> None:
     """Sync a commit to the disk.
 
     Raises:
@@ -376,7 +377,7 @@ def _bring(path: Place, version: int) -> None:
 
 
 def _sync(path: Place, files: Iterable[Place]) -> None:
-    """Sync some of a table's files to the disk, and their folders up to the table's folder.
+    """Sync files of a table to the disk, and their folders up to the table's folder.
 
     Raises:
         OSError
@@ -386,8 +387,8 @@ def _sync(path: Place, files: Iterable[Place]) -> None:
     sync([*listed, *folders])
 
 
-def bring_all(path: Place) -> None:
-    """Sync a table to the disk, including commits of other processes; synced files cost almost nothing.
+def sync_table(path: Place) -> None:
+    """Sync a table to the disk, including commits of other processes; files that are already synced cost little.
 
     Raises:
         StudyError
@@ -399,7 +400,7 @@ def bring_all(path: Place) -> None:
 
 
 def checkpoint(path: Place, table: DeltaTable) -> None:
-    """Write the checkpoint of a snapshot and sync it to the disk; with it a reader need not read each commit.
+    """Write the checkpoint of a snapshot and sync it to the disk; with it, a reader need not read each commit.
 
     Raises:
         DeltaError, OSError
@@ -410,24 +411,24 @@ def checkpoint(path: Place, table: DeltaTable) -> None:
 
 
 def pause(failures: int) -> None:
-    """Let others commit, after so many failures in a row."""
+    """Sleep after a number of consecutive failures, so that others can commit."""
     time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # the waiting time is no secret
 
 
 def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
-    """Put the rows of a partition into files of about ``file_bytes``, if the table is still the snapshot ``table``.
+    """Write the rows of a partition to files of about ``file_bytes``, if no other commit came after ``table``.
 
-    Not by the engine's own compaction: that one reads the log anew before it commits, and so two of them at once
-    leave every row twice (deltalake 1.6.6).
+    The engine's own compaction is not used: it reads the log again before it commits, so two compactions at once leave
+    every row twice (deltalake 1.6.6).
 
     Args:
-        partition: as a ``DataFile`` has it.
+        partition: see ``DataFile``.
     Returns:
-        Whether it was rewritten; False if others committed in between, and then nothing has changed.
+        False if another process committed in between; then nothing has changed.
     Raises:
         StudyError
     """
-    # Ids are hex digits and periods integers, so nothing from outside gets into a query.
+    # Ids are hex digits and periods are integers, so no outside text gets into the query.
     where = " AND ".join(f"{name} = {value!r}" for name, value in partition.items())
     columns = ", ".join(f'"{name}"' for name in SCHEMAS[path.name].names)
     sql = f"SELECT {columns} FROM rows" + f" WHERE {where}" * bool(where)  # noqa: S608
@@ -446,12 +447,12 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
             )
         except CommitFailedError:
             return False
-        _bring(path, version + 1)
+        _sync_commit(path, version + 1)
     return True
 
 
 def add(path: Place, rows: pa.Table) -> None:
-    """Append rows whatever else is in the table.
+    """Append rows unconditionally.
 
     Raises:
         StudyError

@@ -71,7 +71,7 @@ def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
     study = Study.open(path)
     files = inbox.waiting(path)
     result = ingest(study, files, now=NOW, threads=1, piece_bytes=piece_bytes, chunk_reports=chunk_reports)
-    inbox.put_away(path, files, result.warnings)
+    inbox.archive(path, files, result.warnings)
 
 
 def tell(path: Path) -> None:

@@ -103,7 +103,7 @@ def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
         gone.unlink()
     done = ingest(study, files, now=NOW)
     assert done.accepted == 8
-    assert done.warnings == tuple(f"{gone} could not be read: there is no such object" for gone in files[:2])
+    assert done.warnings == tuple(f"{gone} could not be read: no such object" for gone in files[:2])
 
 
 def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):

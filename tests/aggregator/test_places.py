@@ -67,7 +67,7 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
     with pytest.raises(FileExistsError):
         (bucket / "b/c").write_bytes(b"new", new=True)
     assert (bucket / "b/c").read_bytes() == b""
-    with pytest.raises(ValueError, match="not opened"):
+    with pytest.raises(ValueError, match="only be opened for reading"):
         (bucket / "b/c").open("wb")
 
 
@@ -76,7 +76,7 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
 )
 def test_names_that_begin_like_a_place_elsewhere_and_name_none(name):
     """They are refused, and do not become folders called "s3:" or "gs:"."""
-    with pytest.raises(PlaceError, match="names no place"):
+    with pytest.raises(PlaceError, match="is not a valid place"):
         place(name)
 
 
@@ -150,8 +150,8 @@ def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tm
         ([*of, "rebuild", "--out", bucket / "anew"], "is in a bucket: name a folder"),
         ([*of, "ingest", bucket / "nothing"], "no such file or folder"),
         ([*of, "ingest", "s3://no-such-bucket/there"], "404 Not Found (NoSuchBucket)"),
-        ([*of, "ingest", "s3://"], "names no place"),
-        (["--study", "s3:///lib", "status"], "names no place"),
+        ([*of, "ingest", "s3://"], "is not a valid place"),
+        (["--study", "s3:///lib", "status"], "is not a valid place"),
         (["--study", "s3://no-such-bucket/lib", "status"], "404 Not Found (NoSuchBucket)"),
         (["--study", bucket / "nothing", "status"], "is not a study"),
     ):
@@ -180,7 +180,7 @@ def test_a_store_that_tells_no_two_writers_apart_holds_no_study(stores, bucket):
 
 def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatch):
     """Nobody listens; no credentials; the program for it is not installed: a sentence each, which says what to do."""
-    silence = pytest.raises(StudyError, match="the object store does not answer; AWS_ENDPOINT_URL")
+    silence = pytest.raises(StudyError, match=r"the object store does not answer; .* set AWS_ENDPOINT_URL")
     with speaking_to("http://127.0.0.1:9"), silence:
         Study.open(study.path)
     with pytest.raises(ObjectStoreError, match="NoSuchBucket"):

@@ -96,7 +96,7 @@ def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, le
     monkeypatch.setattr(Path, "unlink", lambda path, missing_ok=False: (checked(path), unlink(path, missing_ok))[1])
     files = inbox.waiting(study.path)
     assert ingest(study, files, now=NOW, threads=1).accepted == 4
-    inbox.put_away(study.path, files)
+    inbox.archive(study.path, files)
     assert len(removed) == 3
     kept = disk.left_of(inbox.done_of(study.path), tmp_path / "kept")
     assert {file.read_bytes() for file in kept.iterdir()} == {
@@ -115,5 +115,5 @@ def test_what_another_process_counted_is_on_the_disk_before_an_upload_leaves(tmp
     inbox.put(study.path, enrolment(1, OPEN) + report(1, OPEN, 1))
     files = inbox.waiting(study.path)
     assert ingest(study, files, now=NOW, threads=1).rejected == {"replayed": 1}
-    inbox.put_away(study.path, files)
+    inbox.archive(study.path, files)
     assert left(study).tally(OPEN).reports == 1

@@ -41,7 +41,7 @@ from aggregator.receive import server as server_module
 from aggregator.receive.app import application
 from aggregator.receive.fingerprints import Counted, fingerprints, numbers
 from aggregator.receive.limits import CLIENTS, Limits
-from aggregator.receive.receipts import MOST_ASKED, CountedQuery, look_over
+from aggregator.receive.receipts import MOST_ASKED, CountedQuery, parse_upload
 from aggregator.receive.server import STOP_SECONDS, BadAddress, Deadlines, Tls, bind, is_loopback, server, url
 from aggregator.receive.view import StudySnapshot
 from aggregator.simulation import Truth, population
@@ -130,8 +130,8 @@ def raw(address, data):
 def counted(study, body):
     """Which reports of a batch the study says that it has counted."""
     question, view = CountedQuery.of(body), StudySnapshot(study)
-    view.ask(view.campaigns)
-    view.look()
+    view.request(view.campaigns)
+    view.refresh()
     known = asyncio.run(view.answers(view.campaigns, 0))
     with verifier(1) as threads:
         return question.counted(known, threads)
@@ -179,7 +179,7 @@ def test_ingested_uploads_are_put_away_mixed(study):
     by_hand.write_bytes(b"garbage" + report(7, PLAIN))
     files = inbox.waiting(study.path)
     first = ingest(study, files, now=NOW, threads=1)
-    inbox.put_away(study.path, files, first.warnings)
+    inbox.archive(study.path, files, first.warnings)
     assert inbox.waiting(study.path) == []
     batches = sorted(inbox.done_of(study.path).iterdir())
     assert len(batches) == 2
@@ -199,9 +199,9 @@ def test_what_was_not_read_to_its_end_stays(study):
     """A file that a warning of the ingest names is not put away; another ingest may read it whole."""
     inbox.prepare(study.path)
     good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
-    inbox.put_away(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
+    inbox.archive(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
     assert inbox.waiting(study.path) == [bad]
-    inbox.put_away(study.path, [good, bad])  # good is gone: somebody else has put it away
+    inbox.archive(study.path, [good, bad])  # good is gone: somebody else has put it away
     assert inbox.waiting(study.path) == []
 
 
@@ -237,7 +237,7 @@ def test_the_same_upload_is_the_same_file(study):
         assert kept(study) == [body]
         files = inbox.waiting(study.path)
         assert ingest(study, files, now=NOW).accepted == 1
-        inbox.put_away(study.path, files)
+        inbox.archive(study.path, files)
         assert post(address, body)[0] == 200
     assert ingest(study, inbox.waiting(study.path), now=NOW).rejected == {"replayed": 1}
 
@@ -275,7 +275,7 @@ def test_an_upload_too_long_is_refused_before_it_has_come(study):
 def test_other_bytes_are_refused_by_stage(body, stage):
     """An upload that is not whole reports and enrolments and nothing else fails at the stage SPEC names."""
     with pytest.raises(BadData) as raised:
-        look_over(body)
+        parse_upload(body)
     assert raised.value.stage == stage
 
 
@@ -291,7 +291,7 @@ def test_looking_over_agrees_with_the_protocols_reader():
         body = bytes(body[dice.choice((0, 0, 0, 1)) : len(body) - dice.choice((0, 0, 0, 5))])
         slow = all(isinstance(found, Envelope) and found.kind in (2, 3) for found in read_batch(body))
         try:
-            look_over(body)
+            parse_upload(body)
             fast = True
         except BadData:
             fast = False
@@ -533,7 +533,7 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
     assert path.name == hashlib.sha256(body).hexdigest() + ".htr"
     assert path.stat().st_mtime == 0
     ingest(study, [path], now=NOW)
-    inbox.put_away(study.path, [path])
+    inbox.archive(study.path, [path])
     for file in study.path.rglob("*"):
         assert client not in file.name
         assert not file.is_file() or client.encode() not in file.read_bytes()
@@ -567,7 +567,7 @@ def test_uploads_are_their_owners_alone(study):
         by_hand.write_bytes(b"garbage")
         ingest(study, [*files, by_hand], now=NOW)
         modes = [file.stat().st_mode & 0o777 for file in files]
-        inbox.put_away(study.path, [*files, by_hand])
+        inbox.archive(study.path, [*files, by_hand])
     finally:
         os.umask(umask)
     folders = [inbox.inbox_of(study.path), inbox.done_of(study.path)]

@@ -51,7 +51,7 @@ def take(study, *parts):
         inbox.put(study.path, part)
     files = inbox.waiting(study.path)
     result = ingest(study, files, now=NOW, threads=1)
-    inbox.put_away(study.path, files, result.warnings)
+    inbox.archive(study.path, files, result.warnings)
     return result
 
 
@@ -736,7 +736,7 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
     tally = Study.open(done.path).tally(signed)
     assert (tally.counts.tolist(), tally.priors.tolist()) == (expected.counts.tolist(), expected.priors.tolist())
     shutil.rmtree(inbox.done_of(study.path))
-    with pytest.raises(StudyError, match=r"priors that 1 devices declared are lost.*--keys"):
+    with pytest.raises(StudyError, match=r"declared priors of 1 devices are lost.*--keys"):
         rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)
 
 

@@ -241,8 +241,8 @@ def test_a_receipt_knows_the_view(tmp_path):
     other = [report(n, signed, [1 + said[0] % 2, *said[1:]], period=p) for (n, p), (_, said) in list(sent.items())[:9]]
     question = CountedQuery.of(batch + b"".join(other))
     reader = StudySnapshot(study)
-    reader.ask(reader.campaigns)
-    reader.look()
+    reader.request(reader.campaigns)
+    reader.refresh()
     known = asyncio.run(reader.answers(reader.campaigns, 0))
     with verifier(1) as threads:
         found = question.counted(known, threads)

@@ -20,7 +20,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from aggregator.receive.receipts import look_over
+from aggregator.receive.receipts import parse_upload
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
@@ -53,7 +53,7 @@ class Study:
         """Status and JSON; None to say nothing, once the upload is there."""
         self.came.append(body)
         fault = self.faults.pop(0) if self.faults else ""
-        found = look_over(body)
+        found = parse_upload(body)
         envelopes = [body[start:end] for start, end in itertools.pairwise((0, *found.ends))]
         receipt = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": len(envelopes), "refused": []}
         if fault in ("500", "busy"):

@@ -83,7 +83,7 @@ class Service:
         """Reports accepted and refused among what was uploaded since the last call."""
         files = inbox.waiting(self.study.path)
         found = ingest(self.study, files, now=int(time.time()))
-        inbox.put_away(self.study.path, files)
+        inbox.archive(self.study.path, files)
         return found.accepted, dict(found.rejected)
 
 
