@@ -18,7 +18,7 @@ from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
 from protocol import keys
 from protocol.campaign import require_campaign
-from protocol.domain import DITHER_BYTES, Buckets, Dates, Domain, Form, Grid, Items, Line, NumberRange
+from protocol.domain import DITHER_BYTES, Buckets, Dates, Domain, Form, Grid, Items, Line, NumberRange, Values
 from protocol.domain.domain import decimal_of
 from protocol.envelope import decode
 from protocol.errors import CampaignError
@@ -171,6 +171,24 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
     size = domain.count if isinstance(domain, Items) else domain.size
     labels, shown = (tuple(map(one.label, range(size))) for one in (domain, said))
     return AnswerChoices(domain.kind, size, labels, shown)
+
+
+def label_translations(device: Device, campaign_id: bytes, language: str | None = None) -> dict[str, str]:
+    """Return the labels of a joined campaign's only question in the person's language, by the campaign's own labels.
+
+    The groups that this device's view makes of neighbouring labels are among them.
+
+    Args:
+        language: of the person, as of ``Device.terms``.
+    Returns:
+        Only labels that are translated; none for a form, whose ``questions`` have their own.
+    """
+    joined = device.records.campaigns.find(campaign_id)
+    own, said, map_ = joined.campaign.domain, joined.campaign.domain_in(language), joined.map
+    if said is own or not isinstance(own, Values | Items):
+        return {}
+    groups = range(map_.inputs(own)) if isinstance(own, Values) else ()
+    return {map_.label(own, z): map_.label(said, z) for z in groups} | dict(zip(own.named, said.named, strict=True))
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:

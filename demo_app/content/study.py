@@ -74,7 +74,7 @@ class StudyCard:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
         """A joined campaign, as it stands at a time in UTC seconds."""
-        from edge_sdk.presentation import left, unit_of
+        from edge_sdk.presentation import label_translations, left, unit_of
 
         terms = device.terms(campaign_id, spoken())
         closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
@@ -100,7 +100,7 @@ class StudyCard:
             free,
             closes < terms.closes,
             questions_of(device, campaign_id) if terms.questions else {},
-            {} if terms.questions else names_of(device, campaign_id),
+            label_translations(device, campaign_id, spoken()),
             unit_of(device, campaign_id, spoken()),
         )
 
@@ -113,13 +113,6 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
         one.name: QuestionNames(one.text, one.kind, dict(zip(one.labels, one.shown, strict=True)), one.unit)
         for one in questions(device, campaign_id, spoken())
     }
-
-
-def names_of(device: Device, campaign_id: bytes) -> dict[str, str]:
-    """Return the names of a joined campaign's values in the person's language, by label."""
-    campaign = device.campaign(campaign_id)
-    own, said = campaign.domain, campaign.domain_in(spoken())
-    return {} if said is own else dict(zip(own.named, said.named, strict=True))
 
 
 @dataclass(frozen=True)

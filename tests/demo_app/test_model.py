@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -30,12 +31,13 @@ from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol import personal
 from protocol.campaign import campaign_id, open_campaign, seal_campaign
 from protocol.closing import seal_closing
-from protocol.domain import Buckets, Dates, Grid, Items, NumberRange
+from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, Values
 from protocol.envelope import Kind, read_batch
 from protocol.errors import BadData, ClosedEarly, HalftruthError, NotInDomain
 from protocol.keys import SigningKey, fingerprint, fingerprint_text, public_line
 from protocol.link import Link
 from protocol.notions import HighLow
+from protocol.texts import Texts
 from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
@@ -204,6 +206,23 @@ def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
     finally:
         texts.speak("en")
     assert [terms.questions[0].labels, terms.questions[0].shown] == [("no", "yes"), ("nein", "ja")]
+
+
+def test_groups_of_values_speak_the_persons_language(model, tmp_path):
+    """Where a view keeps a group of neighbouring values, the history names its ends as the question does."""
+    own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(Coarse(2),)), [AUTHOR.public]).terms
+    german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh"))
+    terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
+    model.consent(of(terms))
+    model.answer(of(terms), "d")
+    try:
+        texts.speak("de")
+        [answers] = model.history().answers
+        assert [answered(answers.kind, one.label, answers.card) for one in answers.given] == [(("", "Ce .. De"),)]
+        assert answered("values", "d", answers.card) == (("", "De"),)
+    finally:
+        texts.speak("en")
+    assert model.history().answers[0].card.names == {}
 
 
 def joined_as_signed(model, tmp_path, data):

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from aggregator.author.draft import read_draft
 from protocol import envelope
+from protocol.domain import Form
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -83,6 +85,17 @@ def test_the_devices_leave_what_they_say(printed):
         (upload,) = Path(printed[store]).glob("*.htr")
         kinds = [sealed.kind.name for sealed in envelope.read_batch(upload.read_bytes())]
         assert kinds == ["ENROLMENT", "REPORT"]
+
+
+def test_the_form_is_in_two_languages():
+    """Every text, label and unit of the form has a German translation of its own."""
+    terms = read_draft(EXAMPLES / "journey.toml")
+    own, german = terms.domain_in("en"), terms.domain_in("de")
+    assert isinstance(own, Form)
+    assert isinstance(german, Form)
+    pairs = zip(own.questions, german.questions, strict=True)
+    assert all(here.text != there.text and here.domain != there.domain for here, there in pairs)
+    assert not set(own.named) & set(german.named)
 
 
 def test_the_notebook_runs_from_top_to_bottom():

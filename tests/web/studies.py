@@ -11,7 +11,7 @@ from protocol.closing import seal_closing
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Items, NumberRange, Values
 from protocol.notions import Classes, Ldp, OwnPrior
 from protocol.texts import Texts
-from protocol.views import Questions, View, plain_views
+from protocol.views import Coarse, Questions, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, WEEK, response
 
 NOW = int(time.time())
@@ -49,6 +49,9 @@ def forged_promise() -> bytes:
 
 
 EDUCATION = study(translations=(GERMAN,))
+IN_PAIRS = study(
+    translations=(GERMAN,), views=(View(1, Coarse(2), response(3, NAT)), View(1, Coarse(3), response(2, NAT)))
+)  # fmt: skip
 TOWNS = study(
     title="Towns", question="Where did you grow up?", domain=Values(tuple(f"Town number {i}" for i in range(400)))
 )

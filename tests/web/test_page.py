@@ -355,6 +355,21 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
         assert visitor.faults == []
 
 
+def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -> None:
+    """Where the device keeps a group of neighbouring values, the history names its ends as the question does."""
+    with browser.private(locale="de-AT") as within:
+        visitor = Visitor(browser, within.new_page()).open(document(studies.IN_PAIRS))
+        visitor.touch("Ich stimme zu")
+        visitor.page.wait_for_selector(".stay")
+        visitor.touch("keiner")
+        onwards(visitor.page)
+        visitor.touch("Jetzt senden")
+        visitor.heading("Ihr Bericht ist angekommen.")
+        visitor.page.locator(".foot button").nth(1).click()
+        visitor.heading("Höchster Abschluss")
+        assert any(f"keiner .. {last}" in visitor.text for last in ("Grundschule", "Sekundarschule"))
+
+
 def test_the_keyboard_is_enough(visitor: Visitor) -> None:
     """From the terms to the sent report by tabulator, space and enter; each screen moves the focus to its heading."""
     visitor.open(document(studies.YESNO))

@@ -30,7 +30,8 @@ function named(label, campaign) {
       .join(" · ");
   }
   if (domain.kind === "items" && label.startsWith("(none ")) return say("leaving.empty");
-  return views > 1 ? label : spelled(label, domain, shown);
+  if (views === 1) return spelled(label, domain, shown);
+  return domain.labels ? label.split(" .. ").map((one) => spelled(one, domain, shown)).join(" .. ") : label;
 }
 
 /** @param {import("./main.js").Visit} visit */
