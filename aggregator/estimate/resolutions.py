@@ -1,13 +1,13 @@
-"""The estimates of a campaign with views, at every resolution that devices were asked for.
+"""The shares of a campaign with views at every resolution.
 
-Each view is a survey of its own devices. The views whose districts nest form a tree, and all of them together make the
-estimate of each of its resolutions. A view that does not nest in them is estimated from its own survey and from the
-views of the tree whose districts lie inside its districts; the tree does not use it.
+Each view is a survey of its own devices. The views whose districts nest form a tree, and each resolution of the tree is
+estimated from all of them together. A view outside the tree is estimated from its own survey and from the views of the
+tree whose districts lie inside its districts; the tree does not use it.
 
-A view that nobody answered is left out. Where nobody was asked for anything finer, a finer district has no unbiased
-estimate, and its share is its part, by number of answers, of the district that was asked for.
+A view without reports is left out. If no view has reports at a finer resolution, its districts have no unbiased
+estimate, and the share of the coarser district is spread evenly over its answers.
 
-How surveys are combined: tree. The estimate of a campaign: result.
+How surveys are combined: tree. The estimate of a campaign: view_estimate.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from protocol.domain import Domain
 from protocol.views import Coarse, Identity, Map, View
 
 FINEST = "1"
-"""The name of the resolution of the answers as they are."""
+"""The name of the resolution of the answers themselves."""
 
 
 class Place(NamedTuple):
     """A value, or a district of a coarser resolution.
 
     Attributes:
-        resolution: its name, as of ``name_of``; ``FINEST`` of a value.
+        resolution: the name of its resolution, as by ``name_of``; ``FINEST`` for a value.
         number: of the value or district.
     """
 
@@ -66,7 +66,7 @@ class Resolution(Shares):
         map: from an answer to its district.
         districts: (k,) the district of each answer.
         reports: of the view's own devices.
-        rough: (k_j,) where few reports of the view's own weigh so much that ``se`` is no usual error.
+        rough: (k_j,) whether too few of the view's reports affect the district for ``se`` to be reliable.
     """
 
     domain: Domain
@@ -91,11 +91,11 @@ class Resolution(Shares):
 
 @dataclass(frozen=True)
 class Asked:
-    """One view and what its devices said.
+    """One view with its reports.
 
     Attributes:
         districts: (k,) the district of each answer.
-        linear: None where nobody answered.
+        linear: the unbiased estimate; None without reports.
     """
 
     view: View
@@ -106,7 +106,7 @@ class Asked:
 
     @classmethod
     def of(cls, terms: Campaign, place: int, tally: Tally) -> Asked:
-        """Return the view at ``place`` and its unbiased estimate.
+        """Return the view at position ``place`` of the campaign, with its unbiased estimate.
 
         Raises:
             NotInvertible
@@ -118,7 +118,7 @@ class Asked:
 
     @cached_property
     def survey(self) -> Survey | None:
-        """The survey of the view; None where nobody answered."""
+        """The survey of the view; None without reports."""
         if self.linear is None:
             return None
         n = self.tally.reports
@@ -136,8 +136,8 @@ class Views:
     """The views of a campaign with their reports.
 
     Attributes:
-        asked: by number of districts, the fewest first.
-        tree: the places in ``asked`` of those that form the tree, the coarsest first.
+        asked: in increasing order of the number of districts.
+        tree: the positions in ``asked`` of the views that form the tree, the coarsest first.
     """
 
     asked: tuple[Asked, ...]
@@ -145,10 +145,11 @@ class Views:
 
     @classmethod
     def of(cls, terms: Campaign, parts: Sequence[Tally]) -> Views:
-        """Return the views, and the chain of nested views with the most reports, which forms the tree.
+        """Return the views; the chain of nested views with the most reports forms the tree.
 
         Args:
-            parts: the tally of each view; one has reports.
+            terms: the campaign.
+            parts: the tally of each view; at least one has reports.
         Raises:
             NotInvertible
         """
@@ -157,7 +158,7 @@ class Views:
         return cls(tuple(asked), _largest_chain(asked))
 
     def combined(self) -> list[Combined | None]:
-        """Return the linear estimate of each view's districts; None where no view tells them apart."""
+        """Return the linear estimate of each view's districts; None if no view distinguishes them."""
         found: list[Combined | None] = [None] * len(self.asked)
         for place, each in zip(self.tree, self._combine(self.tree), strict=True):
             found[place] = each
@@ -202,10 +203,10 @@ class TreeShares:
 
     @classmethod
     def of(cls, terms: Campaign, tally: Tally) -> list[TreeShares]:
-        """Return the shares that the tally of a campaign with views speaks for, the coarsest resolution first.
+        """Return the shares of every resolution of the tree, the coarsest first.
 
         Raises:
-            NotInvertible: nobody has answered for the answers as they are.
+            NotInvertible: there are no reports at the finest resolution.
         """
         views = Views.of(terms, tally.by_view)
         asked = tuple(views.asked[place] for place in views.tree)
@@ -223,12 +224,12 @@ class TreeShares:
         ]
 
     def intervals(self, alpha: float) -> Interval:
-        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
         return interval.normal(self.raw, self.se, alpha)
 
     @property
     def furthest(self) -> Floats:
-        """(k,) a bound of how far one device can move the estimate; a device has one view."""
+        """(k,) a bound on how far one device can move the estimate; a device has one view."""
         reach = [None if one.linear is None else one.linear.furthest for one in self._asked]
         alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
         furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
@@ -241,7 +242,7 @@ class TreeShares:
         return filled
 
     def adds(self) -> Iterator[Floats]:
-        """(k,) for each group, what its reports of all views add to the estimate, beyond their part of it."""
+        """Yield for each group (k,): the contribution of its reports of all views, minus the group's share."""
         nothing = repeat(None, GROUPS)
         for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._asked), strict=True):
             yield self._passes.estimate(self._level, adds, 0.0)
@@ -256,7 +257,7 @@ def _is_nested(coarse: Integers, fine: Integers) -> bool:
 
 
 def _largest_chain(asked: Sequence[Asked]) -> tuple[int, ...]:
-    """The places of nested views that most people answered; it ends with a view that somebody answered."""
+    """Return the positions of the nested views with the most reports; the last one has reports."""
     best: list[tuple[int, tuple[int, ...]]] = []
     for place, one in enumerate(asked):
         before = [best[other] for other in range(place) if _is_nested(asked[other].districts, one.districts)]
@@ -267,12 +268,14 @@ def _largest_chain(asked: Sequence[Asked]) -> tuple[int, ...]:
 
 
 def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> list[Resolution]:
-    """Return the estimate of each resolution, the coarsest first; the last is that of the answers as they are.
+    """Return the estimate of each resolution, the coarsest first; the last is that of the answers themselves.
 
     Args:
+        terms: the campaign.
+        views: with their reports.
         level: of the intervals.
-        method: ``projection``, inside each district of the next coarser resolution; or ``linear``, where shares are the
-            unbiased estimates.
+        method: ``projection``, inside each district of the next coarser resolution; or ``linear``, which takes the
+            unbiased estimates as shares.
     """
     combined = views.combined()
     in_tree = [each for place in views.tree if (each := combined[place]) is not None]

@@ -35,7 +35,7 @@ VALUE_KINDS = {
     "date": "date",
     "items": "item",
 }
-"""What one value of each kind of domain is called in tables for programs."""
+"""The name of a value in tables for programs, by kind of domain."""
 
 ROUNDED = (
     "a share is of the answers rounded to that number, not of a bin between two: each device rounds its answer to one "
@@ -50,7 +50,7 @@ class Influence:
     Attributes:
         people_per_report: the most people that one report counts for in a raw estimate; NaN without one.
         reports: n.
-        asked: how many forged reports somebody wants to know the influence of; None: nobody asked.
+        asked: a number of forged reports whose influence was requested; None if no number was.
     """
 
     people_per_report: float
@@ -58,11 +58,11 @@ class Influence:
     asked: int | None = None
 
     def share_of(self, forged: int) -> float:
-        """Return the most that ``forged`` of the reports can add to the unbiased share of a value."""
+        """Return the largest change of an unbiased share by ``forged`` of the reports."""
         return forged * self.people_per_report / self.reports
 
     def as_json(self) -> dict[str, Any]:
-        """The influence of one report, of one in a thousand, of one in a hundred, and of as many as were asked for."""
+        """Return the influence of one report, of one in 1,000, of one in 100, and of the requested number."""
         usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
         crowds = sorted(usual if self.asked is None else usual | {self.asked})
         return {
@@ -83,27 +83,28 @@ class Influence:
 class Estimate(Shares):
     """The shares of a campaign's k values.
 
-    ``raw``, ``se`` and the intervals are NaN at values that the channel does not distinguish, which a warning then
-    says.
+    ``raw``, ``se`` and the intervals are NaN at values that the channel does not distinguish; a warning then says so.
 
     Attributes:
         terms: the campaign.
-        campaign_id: its id; empty where the campaign was not signed.
+        campaign_id: its id; empty if the campaign is not signed.
         reports: n, the outputs counted.
         method: one of ``names.METHODS``.
         level: of the intervals, such as 0.95.
         rejected: envelopes refused, by reject class.
         version: of the study's table the tally was read from.
         influence: of forged reports.
-        warnings: what a reader must know before using the numbers.
-        devices: how many sent the reports; None where that is not known, of a class whose devices have several each.
-        where: the class of people that it is of; None: everybody.
+        warnings: sentences that a reader must know before using the numbers.
+        devices: the number of devices that sent the reports; None if unknown, for a class whose devices have several
+            reports each.
+        where: the class of people; None for everybody.
         pool: one of ``names.POOLS``.
-        prior: (k,) what was expected before any report, where the campaign says it.
-        prior_test: whether the outputs look as the prior predicts; None where that cannot be told.
-        rough: (k,) where few reports weigh so much that ``se`` is no usual error: the law is far from normal.
-        resolutions: of a campaign with views, the shares at each, the coarsest first; the last is that of the values.
-        weighting: what weights by known margins did; None without weights.
+        prior: (k,) the shares that the campaign's prior predicts; None without a prior.
+        prior_test: the test of the prior; None if it cannot be tested.
+        rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
+        resolutions: in a campaign with views, the shares at each resolution, the coarsest first; the last is that of
+            the values.
+        weighting: the effect of weights by known margins; None without weights.
     """
 
     terms: Campaign
@@ -125,18 +126,18 @@ class Estimate(Shares):
     weighting: Weighting | None = None
 
     def at(self, resolution: str) -> Estimate | Resolution:
-        """The shares at one resolution.
+        """Return the shares at one resolution.
 
         Args:
             resolution: the name of one of ``resolutions``.
         Returns:
-            of the finest, and of a campaign without views, the estimate itself.
+            The shares; for the finest resolution, and in a campaign without views, the estimate itself.
         """
         return next((each for each in self.resolutions[:-1] if each.name == resolution), self)
 
     @property
     def added(self) -> float | None:
-        """Total variation between the prior and the estimate; None without a prior."""
+        """The total variation distance between the prior and the estimate; None without a prior."""
         return None if self.prior is None else float(np.abs(self.share - self.prior).sum() / 2)
 
     @property
@@ -146,7 +147,7 @@ class Estimate(Shares):
 
     @property
     def note(self) -> str | None:
-        """A note on the meaning of the values; "" if their names are clear."""
+        """A note on the meaning of the values; None if they need none."""
         domain = self.terms.domain
         return ROUNDED if isinstance(domain, Line) and domain.rounds_randomly else None
 
@@ -156,7 +157,7 @@ class Estimate(Shares):
         return exact.nats(self.terms.notion.level)
 
     def label(self, x: int) -> str:
-        """The name of value ``x``.
+        """Return the name of value ``x``.
 
         Args:
             x: a value's number, 0 .. k - 1.
@@ -166,7 +167,7 @@ class Estimate(Shares):
         return self.terms.domain.label(x)
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract.
+        """Return the machine-readable form; its keys are a contract.
 
         Returns:
             A mapping for ``json.dumps``; shares as fractions.
@@ -204,7 +205,7 @@ class Estimate(Shares):
         }
 
     def _items(self) -> dict[str, Any]:
-        """Return the note on an item set: its shares are of items, numbered from 1 if they have no names."""
+        """Return the description of the items for an item set, numbered from 1 if they have no names; else nothing."""
         domain = self.terms.domain
         if not isinstance(domain, Items):
             return {}
@@ -226,5 +227,5 @@ def _rows(
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """Return a number for JSON, which has no NaN."""
     return None if math.isnan(value) else value

@@ -1,9 +1,9 @@
-"""A decoder of classes that count for more or less than the reports they sent.
+"""A decoder of classes whose weights differ from their shares of the reports.
 
     raw = sum over classes of w_c raw_c
 
-with weights w that are known beforehand or follow from who sent how many reports, which is public; so the sizes of the
-classes are taken as they are, and only what happens within them is chance.
+The weights w are known beforehand or follow from the number of reports of each class, which is public. So the class
+sizes are fixed, and only the variation within classes is random.
 
 Weights of known shares of the population: class_weights. Weights by precision, where classes are alike: shared.
 """
@@ -19,11 +19,11 @@ from aggregator.families.decoder import Decoder, Floats, Integers
 
 
 class ReweighedDecoder(ClassesDecoder):
-    """A ``ClassesDecoder`` whose classes have weights of their own.
+    """A ``ClassesDecoder`` with given weights of the classes.
 
     Attributes:
-        weights: (C,) w, which sum to one; 0 where nobody of a class has answered.
-        factors: (C,) what a report of each class counts for: its class's weight over its share of the reports.
+        weights: (C,) w, which sum to one; 0 for a class without reports.
+        factors: (C,) the weight of a report of each class: the weight of the class divided by its share of the reports.
     """
 
     weights: Floats
@@ -66,7 +66,7 @@ class ReweighedDecoder(ClassesDecoder):
         return found
 
     def covariances(self, v: Floats, share: Floats) -> Floats:
-        """(k,) covariance of what one report adds to each share with what it adds to v . p."""
+        """Return (k,) the covariance of one report's contribution to each share with its contribution to v . raw."""
         phi, present = self.adjoint(v), self.members > 0
         both, alone = self._invert(share * phi)[present], self._invert(share)[present]
         parts = zip(np.split(share, self._cuts), np.split(phi, self._cuts), strict=True)

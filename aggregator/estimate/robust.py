@@ -1,9 +1,9 @@
 """A distribution that is less sensitive to a few forged reports.
 
 Most channels have more outputs than inputs, so honest counts satisfy linear constraints. The count of an output that is
-far above what any shares can explain is reduced to the explained count, and the shares are fitted again. Honest counts
-are changed in about one output of hundreds (Huber 1964, applied to residuals; shares by maximum likelihood, so that no
-negative share explains a forgery).
+far above the count that any shares can explain is reduced to that count, and the shares are fitted again. Among honest
+counts, about one output in several hundred is reduced (Huber 1964, applied to residuals; shares by maximum likelihood,
+so that no negative share explains a forgery).
 
 It is shown beside the estimate when the screen raises an alarm, and never replaces it. If every vector of counts could
 be honest, no count is reduced; then only the influence bounds the effect of forgeries.
@@ -19,28 +19,29 @@ from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder, Floats
 
 REACH = 3.0
-"""Standard errors of an output's count above what the shares explain, within which it is believed."""
+"""A count is reduced if it is more than this many standard errors above the explained count."""
 
 LARGEST = 2**12
-"""Inputs up to which it is made beside an estimate; the search takes seconds there."""
+"""The most inputs for which it is computed beside an estimate; the search then takes seconds."""
 
 ROUNDS = 10
 SETTLED = 1e-5
-"""The search ends where a round moves fewer of the reports than this."""
+"""The search has converged if a round moves less than this part of the reports."""
 
 
 def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | None = None) -> Floats:
     """Return the shares fitted to the reduced counts, projected as by ``distribution.project``.
 
     Args:
-        share: (m,) how often each output came, over the reports.
-        reports: n, or as many independent ones as they are worth.
-        reported: what is made of the shares, as of ``distribution.project``.
+        decoder: of the campaign.
+        share: (m,) the relative frequency of each output.
+        reports: n, or the effective number of reports.
+        reported: as of ``distribution.project``.
     Raises:
         NotInvertible
     """
     if not decoder.one_hot:
-        raise ValueError("outputs are believed one by one, and bits are counted together")
+        raise ValueError("counts of whole outputs are reduced, and here bits are counted one by one")
     believed, p = share, np.full(decoder.inputs, 1 / decoder.inputs)
     for _ in range(ROUNDS):
         p = likelihood.em(decoder, believed, reports, p).share

@@ -2,18 +2,18 @@
 
 All tests are valid for every distribution of true values, so an alarm never means "an unlikely population".
 
-    an output comes more often than from the input that makes it likeliest     count[y] <= n max over x of Q(y|x)
-    an output comes more often than the others let one expect                  E[share . w] = 0 where R w = 0
+    an output occurs more often than its most favourable input produces it     count[y] <= n max over x of Q(y|x)
+    an output occurs more often than the other outputs explain                 E[share . w] = 0 if R w = 0
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
 
 A device repeats its drawn output. So if devices have several reports, the tests count devices, weighted by their
-reports, and assume that all devices have as many reports as the one with most. This makes them less sensitive, never
-invalid.
+reports, and assume that all devices have as many reports as the one with the most. This makes them less sensitive, but
+not invalid.
 
 They detect floods of few outputs and attacks that raise many values at once (maximal gain attack: Cao, Jia, Gong 2021).
 The second test is the most sensitive. It needs a channel with more outputs than inputs and uses the most powerful
-direction for each output (residual_test); it is not made if classes or people have different channels. In unary
-channels each bit counts as an output. They cannot detect forgeries that imitate honest people with one value, because
+direction for each output (residual_test); it is omitted if classes or people have different channels. In unary channels
+each bit counts as an output. They cannot detect forgeries that imitate honest people with one value, because
 these counts are possible, nor forged words with a plausible number of ones. The influence bounds the effect of those.
 The screen is shown, and never drops a report.
 """
@@ -31,28 +31,31 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 
 FALSE_ALARM = 1e-4
-"""Probability at most, for each test, that honest reports raise it."""
+"""The largest probability, for each test, of an alarm from honest reports."""
 
 EVEN = 1e-9
-"""Raw shares that sum to one this closely do so by construction, as in randomised response."""
+"""Raw shares whose sum is this close to one sum to one by construction, as in randomised response."""
 
 CANDIDATES = 4
-"""Outputs looked at alone, those that stand out most; each by a limit that holds for all outputs together."""
+"""The number of outputs with the largest statistics that are tested singly, at a limit valid for all outputs."""
 
 LARGEST = 2**12
-"""Outputs up to which that is done. Of more, each is so rare that the first test sees a few hundred forged ones."""
+"""The most outputs for that test. With more, each is so rare that the first test detects a few hundred forged ones."""
 
 
 def screen(
     decoder: Decoder, counts: Integers, reports: int, devices: int | None = None, most: int = 1
 ) -> tuple[str, ...]:
-    """Return the problems found in the counts, as sentences; empty if there are none.
+    """Return the problems found in the counts, as sentences; empty without a problem.
 
     Without an unbiased estimate only the first test is made.
 
     Args:
-        devices: how many sent the reports; None: as many as there are reports.
-        most: reports of the device that sent most.
+        decoder: of the campaign.
+        counts: (m,) reports with each feature.
+        reports: n.
+        devices: the number of devices that sent them; None if each sent one.
+        most: the largest number of reports of one device.
     """
     decoder = decoder.plain  # the shares of another decoder sum to one by construction
     devices = reports if devices is None else devices
@@ -112,16 +115,18 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
 
 
 def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alpha: float) -> float:
-    """Return a limit that the mean of the reports' addends exceeds above its expectation with probability at most
-    ``alpha``.
+    """Return a limit that the mean of the addends exceeds its expectation by with probability at most ``alpha``.
 
     The smaller of two bounds, each at half of ``alpha``. One uses the largest variance of any population. The other
     uses the variance of the counts, which is smaller if most people have values of low variance; it holds only for one
     report per device. A normal approximation fails for few reports, because a few outputs have large weights.
 
     Args:
-        adds: (m,) by the report's output.
-        variance: the largest mean square of what an honest report adds beyond its expectation.
+        adds: (m,) the addend of a report, by its output.
+        variance: the largest variance of an honest report's addend.
+        share: (m,) the relative frequency of each output.
+        n, most: reports, and the largest number of one device.
+        alpha: the probability.
     Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, of independent reports with equal expectations.
     """
     if most > 1:
@@ -136,7 +141,7 @@ def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alph
 
 
 def _bernstein(furthest: float, variance: float, doubt: float) -> float:
-    """The same by Bernstein's inequality; ``doubt`` is - ln(probability) / n."""
+    """Return the limit of Bernstein's inequality; ``doubt`` is - ln(probability) / n."""
     linear = furthest * doubt / 3
     return linear + math.sqrt(linear**2 + 2 * variance * doubt)
 
@@ -153,11 +158,11 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
     if furthest < EVEN:
         return None
     mean = float(counts @ adds) / n + excess
-    # With the largest variance that any population has.
+    # With the largest variance of any population.
     variance = _largest_variance(decoder, adds)
     if decoder.one_hot:
         limit = _limit(adds + excess, variance, counts / n, n, most, FALSE_ALARM / 2)
-    else:  # how often bits come together is not counted
+    else:  # joint counts of bits are not known
         limit = _bernstein(float(furthest), variance, math.log(2 / FALSE_ALARM) * most / n)
     if abs(mean) <= limit:
         return None

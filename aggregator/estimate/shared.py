@@ -1,4 +1,4 @@
-"""Estimates of classes of people whose shares are taken to be the same.
+"""Estimates of classes of people that are assumed to have the same shares.
 
 Classes with different levels have different precision. If all classes have the same shares, weighting each class by its
 precision is the best unbiased combination of their estimates:
@@ -9,7 +9,7 @@ with V_c the variance of one report of the class, summed over the values, at eve
 any report, and never estimated from the same reports. If the shares differ, the result is not the distribution of any
 population. So the method must be requested, is tested, and is refused if the classes differ.
 
-Everybody's shares, whatever the classes have: classes.
+Without this assumption: classes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
 ALPHA = 0.05
-"""The probability at most with which equal classes are taken to differ."""
+"""The largest probability that classes with the same shares are found to differ."""
 
 
 class NotShared(HalftruthError, ValueError):
-    """The classes of a campaign cannot be taken to have the same shares."""
+    """The classes of a campaign cannot be assumed to have the same shares."""
 
 
 class SharedDecoder(ReweighedDecoder):
-    """A ``ClassesDecoder`` whose classes all have the same shares, weighted by their precision."""
+    """A ``ClassesDecoder`` of classes with the same shares, weighted by their precision."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
         even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
@@ -44,8 +44,14 @@ class SharedDecoder(ReweighedDecoder):
         super().__init__(decoders, members, priors, precision / precision.sum())
 
     def p_value(self, share: Floats, reports: int) -> float:
-        """Return an upper bound on the p-value of the hypothesis that all classes have the same shares: the largest
-        difference of a class from all classes, by normal tails, times the number of comparisons (Bonferroni).
+        """Return an upper bound on the p-value of the hypothesis that all classes have the same shares.
+
+        It is the normal tail of the largest difference of a class from all classes, times the number of comparisons
+        (Bonferroni).
+
+        Args:
+            share: (m,) the relative frequency of each output.
+            reports: n.
         """
         together = self.invert(share)
         law = np.maximum(together, 0) / np.maximum(together, 0).sum()
@@ -58,17 +64,18 @@ class SharedDecoder(ReweighedDecoder):
         whole = (weights**2 * variances).sum(axis=0)
         apart = np.maximum((1 - 2 * weights) * variances + whole, 0) / reports
         size = np.divide(np.abs(alone - together), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
-        comparisons = size.size // 2 if len(alone) == 2 else size.size  # of two classes, both differ alike
+        comparisons = size.size // 2 if len(alone) == 2 else size.size  # the differences of two classes are equal
         tail = float(special.ndtr(-size.max()))
         return float(min(1.0, comparisons * 2 * tail))
 
 
 def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) -> SharedDecoder:
-    """The decoder that takes all classes to have the same shares.
+    """Return the decoder that assumes that all classes have the same shares.
 
     Args:
         decoder: of the campaign.
-        share: (m,) how often each output came, over the reports.
+        share: (m,) the relative frequency of each output.
+        reports: n.
         dependent: whether a device has several reports.
     Raises:
         NotShared: the campaign has no classes, or the classes differ, or that cannot be tested.
@@ -77,8 +84,8 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
         raise NotShared("pooling by precision is for campaigns with classes")
     if not decoder.by_value:
         raise NotShared(
-            "pooling by precision is of the shares of single values, which a wave does not tell: use --pool heads, or "
-            "--where class=NAME for one class"
+            "pooling by precision needs estimates of single values, which the wave mechanism does not give: use "
+            "--pool heads, or --where class=NAME for one class"
         )
     if dependent:
         raise NotShared("pooling by precision takes one report from each device, and devices have several here")
@@ -93,10 +100,10 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
 
 
 def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
-    """The standard error of a share of one report, people spread evenly over values and classes.
+    """Return the standard errors of a share from one report, people spread evenly over values and classes.
 
     Returns:
-        root mean square over the values, pooled by heads and by precision; divide by sqrt(n) for n reports.
+        the root mean squares over the values, pooled by heads and by precision; divide by sqrt(n) for n reports.
     Raises:
         NotInvertible
     """

@@ -1,13 +1,13 @@
-"""Expectation maximisation with smoothing, as strong as held-out reports confirm.
+"""Expectation maximisation with smoothing, whose strength is chosen by cross-validation.
 
-The most likely distribution of ordered numbers has peaks that are noise. So each step of expectation maximisation may
-be followed by a step of smoothing of strength s,
+The maximum-likelihood distribution of ordered numbers has peaks that are noise. So each step of expectation
+maximisation may be followed by a step of smoothing of strength s,
 
-    p <- (1 - s) p + s K p,     K a triangle over about 1/64 of the range
+    p <- (1 - s) p + s K p,     K a triangular kernel over about 1/64 of the range
 
-Li et al. 2020 (section 5.5) smooth fully, s = 1. That is best for smooth shapes, and loses by a factor of 2 where many
-people hold the same number, such as 40 hours a week. So the reports are split in two halves. Each half is fitted with
-every strength, and the strongest smoothing whose held-out likelihood is close to the best is taken.
+Li et al. 2020 (section 5.5) smooth fully, s = 1. That is best for smooth shapes, and doubles the error if many people
+have the same number, such as 40 hours a week. So the reports are split into two halves. Each half is fitted with every
+strength, and the strongest smoothing whose likelihood on the other half is close to the best is taken.
 
 Measured: docs/BENCHMARKS.md.
 """
@@ -25,22 +25,22 @@ from aggregator.families.decoder import Floats, Integers
 STRENGTHS = (0.0, 1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 ENOUGH = 0.5
-"""Of strengths whose held-out log-likelihoods differ by no more nats, the strongest is taken. With 0, even shares had
-1.13 times the distance that full smoothing has; with 1 and more, spikes and two peaks lose."""
+"""The strongest smoothing within this many nats of the best held-out log-likelihood is taken. With 0, equal shares had
+1.13 times the error of full smoothing; with 1 and more, the error of spikes and of two peaks is larger."""
 
 PARTS = 128
 """The kernel's half width is this part of the range, and at least the two neighbours: weights 1/4, 1/2, 1/4."""
 
 STILL = 1e-3
-"""A fit has settled when a round moves no point of the distribution function by this part of 1 / sqrt(n)."""
+"""A fit has converged if a round moves the distribution function by less than this part of 1 / sqrt(n) everywhere."""
 
 MOST_STEPS = 600
 
 SLACK = 0.1
-"""Nats of all reports together that an accelerated step may lose against a plain one."""
+"""Nats of all reports that an accelerated step may lose compared with a plain one."""
 
 LEAST_STEP = 0.1
-"""An accelerated step takes no share below this part of what the plain steps left of it."""
+"""An accelerated step takes no share below this part of its value after the plain steps."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Smoothed:
 
 
 def smoothed(reports: Merged) -> Smoothed:
-    """The distribution of ordered numbers, smoothed as strongly as held-out reports confirm.
+    """Return the distribution of ordered numbers, smoothed by the strength that cross-validation selects.
 
     The same counts always give the same result.
     """
@@ -66,18 +66,18 @@ def smoothed(reports: Merged) -> Smoothed:
 
 
 def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
-    """The distributions of several sets of reports of one channel, each by itself as ``smoothed``; faster side by side.
+    """Return the distributions of several sets of reports of one channel, each as by ``smoothed``, computed together.
 
     Args:
-        channel: (K, M) the probability of each block of outputs, above zero where reports are.
+        channel: (K, M) the probability of each block of outputs, above zero for those with reports.
         counts: (R, M) the reports of each set.
     """
     sets, strengths = len(counts), np.array(STRENGTHS)
-    # Of each set all strengths on the one half of its reports, and all on the other.
+    # For each set, every strength is fitted to the first half of its reports and to the second.
     each = np.stack([_halved(one) for one in counts])
     fitted = _fits(channel, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
-    told = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)
-    held_out = np.einsum("rfsm,rfm->rs", told, each[:, ::-1])
+    log_law = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)
+    held_out = np.einsum("rfsm,rfm->rs", log_law, each[:, ::-1])
     good = held_out >= held_out.max(axis=1, keepdims=True) - ENOUGH
     chosen = np.where(good, strengths, 0).max(axis=1)
     found = _fits(channel, counts, chosen)
@@ -85,16 +85,16 @@ def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
 
 
 def _halved(counts: Integers) -> Integers:
-    """(2, M) both halves of the reports; blocks of outputs that did not come have no part in the split."""
+    """Return (2, M) both halves of the reports; blocks of outputs without reports do not affect the split."""
     halved = np.zeros((2, len(counts)), dtype=np.int64)
     halved[:, counts > 0] = halves(counts[counts > 0])
     return halved
 
 
 def halves(counts: Integers) -> tuple[Integers, Integers]:
-    """Split reports at random in two, each with probability 1/2; the split is a function of the counts.
+    """Split reports at random, each into either half with probability 1/2; the split is a function of the counts.
 
-    Halves of binomial size are drawn without a limit on the number of reports.
+    The halves are drawn from the binomial distribution, which has no limit on the number of reports.
     """
     seed = hashlib.sha256(np.ascontiguousarray(counts, dtype="<i8").tobytes()).digest()
     half = np.random.default_rng(int.from_bytes(seed, "big")).binomial(counts, 0.5)
@@ -102,13 +102,16 @@ def halves(counts: Integers) -> tuple[Integers, Integers]:
 
 
 def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
-    """(R, K) where steps of expectation maximisation and smoothing come to rest, of R sets of reports side by side.
+    """Return the fixed points of expectation maximisation with smoothing, of R sets of reports together.
 
     Rounds of two steps are accelerated (SQUAREM: Varadhan, Roland 2008).
 
     Args:
-        counts: (R, M) reports in each block of outputs; without any the distribution is even.
+        channel: (K, M)
+        counts: (R, M) reports in each block of outputs; a set without reports has equal shares.
         strengths: (R,) of the smoothing.
+    Returns:
+        (R, K)
     """
     found = np.full((len(counts), len(channel)), 1 / len(channel))
     reports = counts.sum(axis=1)
@@ -135,7 +138,7 @@ def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
 
 
 def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:
-    """(R, K) the next distributions, and (R,) the log-likelihoods of these ones, nats of one report."""
+    """Return (R, K) the next distributions, and (R,) the log-likelihoods of the given ones, nats per report."""
     law = p @ channel
     moved = p * ((weights / law) @ channel.T)
     moved /= moved.sum(axis=1, keepdims=True)
@@ -143,7 +146,7 @@ def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tup
 
 
 def _smooth(p: Floats, strengths: Floats) -> Floats:
-    """(R, K): (1 - s) p + s K p. Two running means of a width make the triangle; mass is mirrored at the ends."""
+    """Return (R, K): (1 - s) p + s K p. Two moving averages make the kernel; mass is mirrored at the ends."""
     size = p.shape[1]
     width = min(max(2, round(2 * size / PARTS)), size)
     spread = np.concatenate([p[:, : width - 1][:, ::-1], p, p[:, size - width + 1 :][:, ::-1]], axis=1)

@@ -1,6 +1,6 @@
-"""Spans of periods, as they are typed and read.
+"""Spans of periods and their names.
 
-What is estimated over spans: trend.
+Estimates over spans: trend.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Span:
-    """Periods ``first`` to ``last``, both of them in it."""
+    """The periods ``first`` to ``last``, both included."""
 
     first: int
     last: int
 
     @property
     def name(self) -> str:
-        """As it is typed: ``3``, or ``0-3``."""
+        """The name that a user types: ``3``, or ``0-3``."""
         return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
 
     @property
     def words(self) -> str:
-        """As it is read: ``period 3``, or ``periods 0-3``."""
+        """The name in sentences: ``period 3``, or ``periods 0-3``."""
         return f"period{'' if self.first == self.last else 's'} {self.name}"

@@ -1,7 +1,7 @@
-"""The tally: all that an estimate needs of the reports.
+"""The tally: the counts from which an estimate is computed.
 
-What is counted are features, which output a report has or which of its bits are set; so tallies add. Devices with
-different views answer different questions, so each view has a tally of its own.
+It counts features: the output of a report, or the bits that are set in it. So tallies can be added. Devices with
+different views answer different questions, so each view has its own tally.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of features, and what was refused on the way.
+    """Counts of features, and of refused envelopes.
 
     Attributes:
-        counts: (m,) accepted outputs that have each feature of the channel.
-        reports: n, accepted outputs.
+        counts: (m,) the number of accepted outputs with each feature of the channel.
+        reports: n, the number of accepted outputs.
         rejected: envelopes refused for this campaign, by reject class.
-        version: version of the study's report table the counts were read from; None outside a study.
-        groups: the same counts by group of devices; None where each device has one output, and nothing is compared.
+        version: of the study's report table from which the counts were read; None outside a study.
+        groups: the same counts by group of devices; None if each device has one output and tallies are not compared.
     """
 
     counts: NDArray[np.int64]
@@ -38,17 +38,17 @@ class Tally:
 
     @classmethod
     def of(cls, counts: NDArray[np.int64]) -> Tally:
-        """The tally of a channel whose reports have one feature each, their output."""
+        """Return the tally of a channel whose reports have one feature each, their output."""
         return cls(counts, int(counts.sum()))
 
     @property
     def by_view(self) -> tuple[Tally, ...]:
-        """The tally of each view of the campaign, in their order; of a plain campaign this one."""
+        """The tally of each view, in the order of the campaign; this tally for a plain campaign."""
         return (self,)
 
     @property
     def correlated(self) -> Groups | None:
-        """The groups, if some device has several reports, which are then correlated; None if all are independent."""
+        """The groups if a device has several reports, which are then correlated; None if reports are independent."""
         return self.groups if self.groups is not None and self.groups.most > 1 else None
 
 
@@ -57,19 +57,20 @@ class ViewsTally(Tally):
     """The tallies of several views.
 
     Attributes:
-        counts: those of all views, one after another.
-        reports: the accepted outputs of all views.
+        counts: of all views, concatenated.
+        reports: the number of accepted outputs of all views.
         groups: None; the tally of each view has its own.
-        parts: the tally of each view, without reports where nobody with that view has answered.
+        parts: the tally of each view, which may have no reports.
     """
 
     parts: tuple[Tally, ...] = field(kw_only=True)
 
     @classmethod
     def of_parts(cls, parts: Sequence[Tally], rejected: Mapping[str, int], version: int | None) -> ViewsTally:
-        """The tally of views that have these tallies.
+        """Return the tally of several views.
 
         Args:
+            parts: the tally of each view.
             rejected, version: as of ``Tally``.
         """
         counts = np.concatenate([part.counts for part in parts])

@@ -1,15 +1,14 @@
-"""Estimates of a campaign in which each report of a device is designed for what its earlier ones told.
+"""Estimates of a campaign in which the channel of each report depends on the device's earlier reports.
 
-A device is one piece of evidence, its whole transcript. Devices with the same transcript are alike, so devices are
-counted by transcript; and what a transcript adds to the estimate is the mean of what its reports add, each decoded by
-the channel it was drawn from.
+The unit of observation is a device with its whole transcript. Devices are counted by transcript, and the contribution
+of a transcript to the estimate is the mean contribution of its reports, each decoded by its own channel.
 
     D[x] = mean over its reports s of ([y_s = x] - c_s[x]) / t_s          Q_s(y|x) = c_s[y] + t_s [y = x]
 
-Given all that came before, each of these is unbiased for the person's value in that period. Errors are those between
-devices, so it does not matter that the reports of one device depend on each other.
+Given the earlier reports, each term is unbiased for the person's value in that period. Standard errors are computed
+between devices, so the dependence between reports of one device does not matter.
 
-The rule that makes the channels: protocol.notions.transcript. What is done with the counts: pooled, result.
+The rule for the channels: protocol.notions.transcript. The use of the counts: pooled, estimator.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.personal import DRIFT_ONE
 
 SILENT = -1
-"""In place of an output: the device sent none in this period."""
+"""The entry of a period in which the device sent no report."""
 
 CELLS = 2**22
-"""Reports times values that are worked on at once."""
+"""The most reports times values that are processed together."""
 
 _NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
 
@@ -42,11 +41,11 @@ class TranscriptTally(Tally):
     """Devices counted by transcript.
 
     Attributes:
-        counts: (d,) devices with each transcript.
-        reports: devices, however many reports each sent.
+        counts: (d,) the number of devices with each transcript.
+        reports: the number of devices, regardless of how many reports each sent.
         chains: (d, periods) the distinct transcripts: the output of each period, or ``SILENT``.
-        lost: reports that cannot be decoded, since an earlier one of their device is missing or contested.
-        period: the only period that is asked about, the last one of ``chains``; None for all.
+        lost: the number of reports that cannot be decoded, since an earlier one of their device is missing or repeated.
+        period: the only period that is estimated, the last one of ``chains``; None for all.
     """
 
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -57,29 +56,29 @@ class TranscriptTally(Tally):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know of the reports that are not in it."""
+        """The warning about reports that are left out, if there are any."""
         if not self.lost:
             return ()
         return (
             f"{self.lost:,} reports are left out: an earlier report of their device has not arrived or came twice, so "
-            "nobody can tell what they were drawn from; ingest what is missing",
+            "their channel is unknown; ingest the missing reports",
         )
 
 
 def transcripts(
     key: Integers, period: Integers, slot: Integers, output: Integers, periods: int, only: int | None = None
 ) -> tuple[Integers, Integers, int]:
-    """The transcript of each device.
+    """Return the transcript of each device.
 
-    A report's slot is how many reports of its device came before. So a transcript goes on as long as slots 0, 1, 2 ...
-    are there once each, by increasing period; whatever comes after a gap was drawn from a channel that nobody knows.
+    The slot of a report is the number of earlier reports of its device. So a transcript continues while slots 0, 1, 2
+    ... are present once each, in increasing periods; the channels of reports after a gap are unknown.
 
     Args:
         key, period, slot, output: (n,) of each report, in any order.
-        periods: columns of the transcripts.
-        only: ask about this period: transcripts end there, of the devices that sent a report in it.
+        periods: the number of columns of the transcripts.
+        only: a period; transcripts then end there, and only devices with a report in it are returned.
     Returns:
-        (a,) keys, (a, periods) their transcripts, and the number of reports asked about that cannot be decoded.
+        (a,) keys, (a, periods) their transcripts, and the number of requested reports that cannot be decoded.
     """
     order = np.lexsort((period, slot, key))
     key, period, slot, output = key[order], period[order], slot[order], output[order]
@@ -102,14 +101,15 @@ def transcripts(
 
 
 class TranscriptDecoder(Pooled):
-    """The transcripts that came, each a feature; one class, in which all have the start prior."""
+    """The decoder whose features are the observed transcripts; one class, in which all people have the start prior."""
 
     def __init__(self, notion: TranscriptPrior, chains: Integers, period: int | None = None) -> None:
         """Decode devices with these transcripts.
 
         Args:
-            chains: (d, periods), none of them silent throughout.
-            period: see ``TranscriptTally``.
+            notion: the campaign's.
+            chains: (d, periods), each with at least one output.
+            period: as of ``TranscriptTally``.
         """
         self.classes, self.inputs, self.features = 1, len(notion.prior), len(chains)
         self.members = np.ones(1)
@@ -130,7 +130,7 @@ class TranscriptDecoder(Pooled):
             self._read(some, chains[some], parts[some])
 
     def _read(self, some: slice, chains: Integers, parts: Floats) -> None:
-        """Follow some transcripts through their periods."""
+        """Compute the contributions, likelihoods and posteriors of some transcripts, period by period."""
         start = self._start
         expected = np.tile(start, (len(chains), 1))
         passed: list[tuple[Integers, Floats, Floats]] = []
@@ -156,15 +156,15 @@ class TranscriptDecoder(Pooled):
         self._posterior[some] = self._smoothed(passed, parts) if self.drift else expected
 
     def _multiply(self, some: slice, rows: Integers, law: Floats) -> None:
-        """Take one more report into the likelihoods, which are kept over their largest, so that they do not vanish."""
+        """Multiply the likelihoods by one more report; they are scaled to a maximum of 1 to prevent underflow."""
         likelihood = self._likelihood[some][rows] * law
         most = likelihood.max(axis=1)
         self._likelihood[some][rows] = likelihood / most[:, np.newaxis]
         self._scale[some][rows] += np.log(most)
-        self._ceiling[some][rows] += np.log(law.max(axis=1))  # whatever the values are, and however often they change
+        self._ceiling[some][rows] += np.log(law.max(axis=1))  # for any values, even if they change
 
     def _smoothed(self, passed: list[tuple[Integers, Floats, Floats]], parts: Floats) -> Floats:
-        """The mean over the periods asked about of P(value then | the whole transcript): forwards, then backwards."""
+        """Return the mean of P(value | transcript) over the requested periods, by the forward-backward algorithm."""
         start = self._start
         mean, later = np.zeros((len(parts), self.inputs)), np.ones((len(parts), self.inputs))
         for time in range(len(passed) - 1, -1, -1):
@@ -177,18 +177,18 @@ class TranscriptDecoder(Pooled):
         return mean
 
     def posterior_mean(self, share: Floats) -> Floats:
-        """(k,) the mean over devices of P(value | transcript), and over the periods in which they answered."""
+        """Return (k,) the mean of P(value | transcript) over devices and the periods in which they answered."""
         mean: Floats = share @ self._posterior
         return mean
 
     def forward(self, p: Floats) -> Floats:
-        """(k,) -> (d,): the law of the transcript among those that came, of a person whose value stays."""
+        """Return (d,) the probabilities of the observed transcripts for a person whose value does not change."""
         law: Floats = (self._likelihood @ p) * np.exp(self._scale - self._scale.max())
         law /= law.sum()
         return law
 
     def _forward(self, p: Floats) -> Floats:
-        """Likelihoods up to a factor for each transcript, which a posterior does not notice."""
+        """Return the likelihoods up to a factor for each transcript, which cancels in a posterior."""
         law: Floats = self._likelihood @ p[0]
         return law
 

@@ -1,8 +1,8 @@
 """Estimates at several resolutions from surveys of different people, one survey for each resolution.
 
-Each view asks its own part of the people for a district of one size. Where each district of a resolution lies in one
-district of the next coarser one, the resolutions form a tree, and the best linear estimate of every district takes two
-passes through it (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here with variances that differ):
+Each view asks its own part of the people for a district of one size. If each district of a resolution lies in one
+district of the next coarser one, the resolutions form a tree, and the best linear unbiased estimate of every district
+takes two passes through it (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here with variances that differ):
 
     up      z = w raw + (1 - w) sum of the children's z,     w = V_c / (V + V_c)
     down    est = z + v (est of the parent - sum of z in the parent) / V_c
@@ -12,10 +12,10 @@ coarsest districts is the whole map, with share 1. The weights use variances und
 estimated from the same reports would bias large shares downwards.
 
 The estimates are linear in the reports, so their errors follow from those of the surveys. The consistent shares are
-projected inside each parent, from the coarsest resolution to the finest, and mixed there with an even spread as far as
-the reports say that people are spread evenly: concentration.
+projected inside each parent, from the coarsest resolution to the finest, and mixed there with an even spread, by the
+estimated concentration of people (concentration).
 
-Which views form the tree, and what an estimate says besides: resolutions.
+The choice of the views that form the tree: resolutions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from aggregator.estimate.concentration import Children
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 ROUNDS = 60
-"""How often ``independent`` repeats its step, which leaves an error of a part in 10^9 or less."""
+"""Iterations of ``independent``, after which the relative error is at most 10^-9."""
 
 
 class NotNested(ValueError):
@@ -56,7 +56,7 @@ class Tree:
         """Return the tree of some resolutions.
 
         Args:
-            districts: of each resolution, the coarsest first, (k,) the district of each answer; no number is unused.
+            districts: of each resolution, the coarsest first, (k,) the district of each answer; every number is used.
         Raises:
             NotNested
         """
@@ -71,14 +71,15 @@ class Tree:
         return [len(each) for each in self.parents]
 
     def sums(self, level: int, numbers: Floats) -> Floats:
-        """(k_level,) numbers of districts -> their sums in the districts of the next coarser resolution."""
+        """Return the sums of (k_level,) numbers of districts in the districts of the next coarser resolution."""
         parents = self.sizes[level - 1] if level else 1
         return np.bincount(self.parents[level], numbers, parents).astype(np.float64)
 
     def even(self, level: int, above: Floats) -> Floats:
-        """Return the shares of a resolution's districts where people are spread evenly inside each parent.
+        """Return the shares of a resolution's districts if people are spread evenly inside each parent.
 
         Args:
+            level: the resolution.
             above: the shares of the parents.
         """
         answers = self.answers[level].astype(np.float64)
@@ -103,12 +104,12 @@ def parent_of(coarse: Integers, fine: Integers) -> Integers:
 
 @dataclass(frozen=True)
 class Survey:
-    """What one view says of its own districts.
+    """The estimate of one view's districts from its own reports.
 
     Attributes:
         raw: (k_j,) unbiased shares.
-        weighing: (k_j,) their variances under the reference law, by which they are weighed.
-        variances: (k_j,) their variances as the reports show them, for the errors.
+        weighing: (k_j,) their variances under the reference law, for the weights.
+        variances: (k_j,) their variances estimated from the reports, for the errors.
     """
 
     raw: Floats
@@ -122,9 +123,9 @@ class Combined:
 
     Attributes:
         raw: (k_j,) unbiased shares, which sum to those of the parents.
-        variances: (k_j,) of ``raw``, as the reports show them.
-        weighing: (k_j,) the variance under the reference law of what the district's own subtree says.
-        excess: how many times as large these variances are, in sum, as the reports show them.
+        variances: (k_j,) of ``raw``, estimated from the reports.
+        weighing: (k_j,) the variance under the reference law of z, the estimate from the district's own subtree.
+        excess: the sum of the variances of z estimated from the reports, divided by that of ``weighing``.
     """
 
     raw: Floats
@@ -134,16 +135,16 @@ class Combined:
 
     @cached_property
     def se(self) -> Floats:
-        """(k_j,) standard errors."""
+        """(k_j,) standard errors of ``raw``."""
         return np.sqrt(self.variances)
 
 
 def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
-    """Return variances of independent numbers that have these variances once a part of their sum is known.
+    """Return variances of independent numbers that have these variances when conditioned on their sum.
 
-    The estimates of one survey usually sum to one, so their errors are related: of k districts that are alike, each two
-    have the correlation -1 / (k - 1). A channel that has a few more inputs than there are districts leaves a sum that
-    varies a little. Independent numbers with variances v, conditioned so that the variance of their sum is s, have
+    The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
+    the correlation -1 / (k - 1). If the channel has a few more inputs than there are districts, the sum varies a
+    little. Independent numbers with variances v, conditioned so that the variance of their sum is s, have
     variances v - c v^2 with c = (sum(v) - s) / sum(v)^2, and the same correlations. The tree knows the sum, so it can
     treat the estimates as independent.
 
@@ -152,7 +153,7 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
         law: (m,) mean features at which ``variances`` were taken.
         variances: (k,) of the survey's estimates.
     Returns:
-        (k,) v; ``variances`` where the sum varies as that of independent numbers does, or more.
+        (k,) v; ``variances`` if the variance of the sum is at least that of independent numbers.
     """
     total, alone = float(variances.sum()), float(decoder.variances(law).sum())
     if len(variances) == 1 or total <= 0 or alone <= 0:
@@ -170,8 +171,8 @@ class Passes:
     """The two passes through a tree, which depend on the reference law and not on the reports.
 
     Attributes:
-        own: of each resolution, (k_j,) w, the weight of the district's own survey; 0 where nobody was asked.
-        part: of each, (k_j,) g, the district's part of what its parent spreads; they sum to 1 inside a parent.
+        own: of each resolution, (k_j,) w, the weight of the district's own survey; 0 without reports.
+        part: of each, (k_j,) g, the district's part of its parent's correction; they sum to 1 inside a parent.
         weighing: of each, (k_j,) the variance under the reference law of z.
     """
 
@@ -182,7 +183,7 @@ class Passes:
 
     @classmethod
     def of(cls, tree: Tree, surveys: Sequence[Survey | None]) -> Passes:
-        """Return the passes for some surveys, one for each resolution; None where nobody was asked.
+        """Return the passes for some surveys, one for each resolution; None without reports.
 
         Raises:
             ValueError: the finest resolution has no survey.
@@ -207,7 +208,7 @@ class Passes:
         return cls(tree, tuple(own), tuple(part), tuple(weighing))
 
     def up(self, surveys: Sequence[Survey | None]) -> list[tuple[Floats, Floats]]:
-        """Return (k_j,) z of each resolution, and its variances as the reports show them."""
+        """Return (k_j,) z of each resolution, and its variances estimated from the reports."""
         raw = self._up([None if survey is None else survey.raw for survey in surveys])
         variances = self._up([None if survey is None else survey.variances for survey in surveys], power=2)
         return list(zip(raw, variances, strict=True))
@@ -225,9 +226,8 @@ class Passes:
 
         Args:
             level: the resolution.
-            numbers: of each resolution, (k_j,) the estimate of its survey, or a part of it; None where nobody was
-                asked.
-            whole: the share of everybody, or the same part of it.
+            numbers: of each resolution, (k_j,) the estimate of its survey, or an addend of it; None without reports.
+            whole: the sum of all shares, or the same addend of it.
         """
         above = np.array([whole])
         for at, z in enumerate(self._up(numbers)[: level + 1]):
@@ -235,8 +235,11 @@ class Passes:
         return above
 
     def furthest(self, level: int, numbers: Sequence[Floats | None]) -> Floats:
-        """Return (k,): an upper bound on the absolute value of ``estimate`` for surveys of at most these sizes and a
-        total of 0.
+        """Return (k,) a bound on the absolute value of ``estimate`` with a sum of 0.
+
+        Args:
+            level: the resolution.
+            numbers: of each resolution, (k_j,) bounds on the absolute values of the survey's estimates.
         """
         above = np.zeros(1)
         for at, z in enumerate(self._up(numbers)[: level + 1]):
@@ -251,8 +254,8 @@ class Passes:
             level: the resolution of ``v``.
             v: (k_level,) a number for each district.
         Returns:
-            a constant, and (k_j,) what each survey's estimates are multiplied by; v . est is the constant and their
-            sum. Zeros where nobody was asked.
+            a constant, and of each survey (k_j,) coefficients of its estimates, zeros without reports; v . est is the
+            constant plus their scalar products.
         """
         est, of_z = v, [np.zeros_like(w) for w in self.own]
         for at in range(level, -1, -1):
@@ -268,8 +271,8 @@ class Passes:
 def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
     """Return the best linear estimate of every district.
 
-    Time is linear in the number of districts. On the way down, the error of a parent's estimate is kept in two parts
-    that are independent: A of all surveys outside its subtree, and b times the error of its own z. The estimate of its
+    Time is linear in the number of districts. On the way down, the error of a parent's estimate is kept in two
+    independent parts: A from all surveys outside its subtree, and b times the error of its own z. The estimate of its
     child is
 
         est = (1 + g u) z + g (A + b w raw of the parent + u (sum of the siblings' z)),    u = b (1 - w) - 1
@@ -277,7 +280,8 @@ def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
     so the same two parts of the child's error follow from those of the parent.
 
     Args:
-        surveys: of each resolution; None where nobody was asked. The finest has one.
+        tree: of the resolutions.
+        surveys: of each resolution; None without reports. The finest has reports.
     """
     passes = Passes.of(tree, surveys)
     found: list[Combined] = []
@@ -301,9 +305,9 @@ def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
 def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
     """Return shares that are not negative and add up, from the coarsest resolution to the finest.
 
-    Inside each parent the children's shares are those nearest to their estimates among all that sum to the share of
-    the parent: max(est - c v, 0), distances weighed by the variance under the reference law. Below the coarsest
-    resolution they are mixed with an even spread, as ``concentration`` says.
+    Inside each parent the children's shares are the nearest to their estimates that sum to the share of the parent:
+    max(est - c v, 0), with distances weighted by the variance under the reference law. Below the coarsest resolution
+    they are mixed with an even spread, by ``concentration``.
 
     Returns:
         of each resolution, (k_j,) shares that sum to one.
@@ -327,7 +331,7 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
 
     Args:
         raw: (k,)
-        variances: (k,) squared distances are divided by them; all zero: not.
+        variances: (k,) by which squared distances are divided, unless all are zero.
         parent: (k,) of each number; every parent has a number.
         share: (parents,) not negative.
 
@@ -340,14 +344,14 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     sums, widths = (_running(numbers[order], first, of) for numbers in (raw, v))
     c = (sums - share[of]) / widths
     kept = height[order] > c
-    kept[first] = True  # except by rounding, or if the share is 0
+    kept[first] = True  # always, except for rounding errors or a share of 0
     last = np.maximum.reduceat(np.where(kept, np.arange(len(raw)), 0), first)
     inside: Floats = np.maximum(raw - c[last][parent] * v, 0)
     return inside
 
 
 def _running(numbers: Floats, first: Integers, of: Integers) -> Floats:
-    """(k,) running sums that begin anew at each of ``first``."""
+    """Return (k,) running sums that restart at each of ``first``."""
     running = np.cumsum(numbers)
     before = running[first] - numbers[first]
     begun: Floats = running - before[of]

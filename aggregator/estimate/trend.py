@@ -1,4 +1,4 @@
-"""An estimate over the periods of a campaign, and what has changed.
+"""The estimates of the periods of a campaign, and the changes between them.
 
 The errors of two periods are correlated, because a device repeats its output as long as its answer stays the same. So a
 change is not the difference of two independent estimates; it is computed device by device (change).
@@ -29,8 +29,8 @@ class TrendPoint:
     """One span of a trend.
 
     Attributes:
-        reports: outputs counted in it.
-        estimate: None where they come from fewer devices than the campaign waits for.
+        reports: the number of outputs in it.
+        estimate: None if they come from fewer devices than the campaign's minimum.
         truth: (k,) the true shares of a rehearsal.
     """
 
@@ -45,12 +45,11 @@ class Trend:
     """The estimates of some spans of periods.
 
     Attributes:
-        points: in the order in which they were asked for; one at least has an estimate.
-        change: between two of them, the first and the last that have an estimate if no others were named; None where
-            only one has.
-        steps: from each that has an estimate to the next, if that was asked for; their simultaneous intervals hold for
-            all values and all steps together.
-        only: the value or district that was asked for; None: all.
+        points: in the requested order; at least one has an estimate.
+        change: between the requested two, by default the first and the last with an estimate; None if only one has.
+        steps: from each point with an estimate to the next, if requested; their simultaneous intervals hold for all
+            values and all steps together.
+        only: the requested value or district; None for all.
     """
 
     points: tuple[TrendPoint, ...]
@@ -60,12 +59,12 @@ class Trend:
 
     @property
     def known(self) -> list[tuple[Span, Estimate]]:
-        """The spans that have an estimate."""
+        """The spans with an estimate."""
         return [(point.span, point.estimate) for point in self.points if point.estimate is not None]
 
     @property
     def ends(self) -> tuple[TrendPoint, TrendPoint] | None:
-        """The points that the change is between."""
+        """The two points of the change; None without a change."""
         if self.change is None:
             return None
         named = {point.span.words: point for point in self.points}
@@ -73,11 +72,11 @@ class Trend:
 
     @property
     def latest(self) -> Estimate:
-        """The estimate of the last span that has one."""
+        """The last estimate."""
         return self.known[-1][1]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form: of each span what ``Estimate.as_json`` gives, or its reports alone."""
+        """Return the machine-readable form: for each span that of its estimate, or its number of reports alone."""
         latest = self.latest
         terms = latest.terms
         rows = []
@@ -89,7 +88,7 @@ class Trend:
                 "reports": point.reports,
                 "values": None,
             }
-            rows.append(row if point.estimate is None else row | _told(point, point.estimate, self.only))
+            rows.append(row if point.estimate is None else row | _estimated(point, point.estimate, self.only))
         return {
             "campaign": terms.title,
             "campaign_id": latest.campaign_id.hex(),
@@ -105,9 +104,10 @@ class Trend:
         }
 
 
-def _told(point: TrendPoint, found: Estimate, only: Place | None) -> dict[str, Any]:
-    told = found.as_json()
-    sections = [{"resolution": FINEST, "values": told["values"]}, *told["resolutions"]]
+def _estimated(point: TrendPoint, found: Estimate, only: Place | None) -> dict[str, Any]:
+    """Return the machine-readable form of a span's estimate."""
+    whole = found.as_json()
+    sections = [{"resolution": FINEST, "values": whole["values"]}, *whole["resolutions"]]
     for section in sections:
         name, rows = section["resolution"], section["values"]
         if point.truth is not None:
@@ -115,15 +115,17 @@ def _told(point: TrendPoint, found: Estimate, only: Place | None) -> dict[str, A
             rows = [row | {"truth": share} for row, share in zip(rows, truth, strict=True)]
         section["values"] = [row for z, row in enumerate(rows) if only in (None, Place(name, z))]
     values, *coarser = sections
-    rest = {name: told[name] for name in ("devices", "method", "influence", "warnings")}
+    rest = {name: whole[name] for name in ("devices", "method", "influence", "warnings")}
     return {"values": values["values"], "resolutions": coarser, **rest}
 
 
 def true_shares(found: Estimate, resolution: str, truth: Floats) -> Floats:
-    """(k_j,) the true shares at a resolution of an estimate.
+    """Return (k_j,) the true shares at a resolution of an estimate.
 
     Args:
-        truth: (k,) of the values.
+        found: the estimate.
+        resolution: its name.
+        truth: (k,) the true shares of the values.
     """
     each = found.at(resolution)
     if isinstance(each, Estimate):
@@ -144,20 +146,22 @@ def trend(
     only: Place | None = None,
     truths: Sequence[Floats] = (),
 ) -> Trend:
-    """The estimates of some spans, and what has changed between them.
+    """Return the estimates of some spans, and the changes between them.
 
     Args:
-        tallies: of each span, by groups of devices; four of them at most are held at a time.
+        campaign: of the spans.
+        spans: of periods, in order.
+        tallies: of each span, by groups of devices; at most four are held at a time.
         level, method: as of ``estimate``.
-        where: a class of people, or None for everybody.
-        ends: the two spans that the change is between; the first and the last that have an estimate if not given.
-        steps: whether the change from each span to the next is wanted too.
-        only: the value or district that is wanted; its simultaneous intervals then hold for nothing else.
-        truths: the true shares of a rehearsal, one for each span, or one for all.
+        where: a class of people; None for everybody.
+        ends: the two spans of the change; by default the first and the last with an estimate.
+        steps: whether to return the change from each span to the next, too.
+        only: a value or district; simultaneous intervals then hold for it alone.
+        truths: the true shares of a rehearsal, for each span or one for all.
     Raises:
-        NotEnough: no span has as many devices as the campaign waits for, or one of ``ends`` has not.
+        NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
         NoSuchClass, MethodRefused, NotInvertible
-        ValueError: ``ends`` are not two of the spans, or there is another number of truths.
+        ValueError: ``ends`` are not two of the spans, or the number of truths is wrong.
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
         raise ValueError("a change is between two of the spans")

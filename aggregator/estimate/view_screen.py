@@ -1,8 +1,8 @@
-"""The screen of views: whether as many devices have each view as its weight says.
+"""The screen of views: a test that the numbers of devices agree with the weights of the views.
 
-A device's view follows from its public key. Honest keys are random, so the numbers of devices with each view are
-multinomial with the weights, whatever people answer. Whoever makes many keys and keeps those with one view bends the
-figures of that view more than others can, and shows here.
+A device's view follows from its public key. Honest keys are random, so the numbers of devices by view are multinomial
+with the weights, for any answers. An attacker who generates many keys and keeps those with one view has more influence
+on that view's estimate, and this test detects it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from aggregator.families.decoder import Integers
 
 
 def screen_views(weights: Sequence[int], devices: Integers) -> str | None:
-    """Return what is wrong with the numbers of devices by view, in words; None where nothing is.
+    """Return the problem found in the numbers of devices by view, as a sentence; None without a problem.
 
     The number of devices with one view is binomial, so the test is exact: both tails of each view, at ``FALSE_ALARM``
-    for all of them together.
+    for all together.
 
     Args:
         weights: of the views.
@@ -39,7 +39,7 @@ def screen_views(weights: Sequence[int], devices: Integers) -> str | None:
         return None
     expected = part[view] * total
     return (
-        f"view {view} has {int(devices[view]):,} of {total:,} devices, where its weight lets one expect "
+        f"view {view} has {int(devices[view]):,} of {total:,} devices, where its weight predicts "
         f"{expected:,.0f}: "
         + (
             "keys look as if they were chosen for their view"

@@ -1,13 +1,13 @@
-"""Known margins of the population, and what an estimate says of the weights that were made of them.
+"""Known margins of the population, and the effect of weighting reports to them.
 
-People who answer are seldom spread like the population. Where it is known how the population is spread over some
-groups, reports of a group that answered less count for more (post-stratification: Holt, Smith 1979; several margins:
-raking, Deming, Stephan 1940, and calibration, Deville, Särndal 1992). That removes the error of who answered as far as
-the groups explain it, and it has a price: the error of chance grows, by the design effect, and a forged report of a
-group that counts for more moves the estimate further.
+People who answer are seldom a representative sample. If the population's shares of some groups are known, reports of an
+underrepresented group get larger weights (post-stratification: Holt, Smith 1979; several margins: raking, Deming,
+Stephan 1940, and calibration, Deville, Särndal 1992). That removes the nonresponse bias as far as the groups explain
+it, and it has a price: the variance grows by the design effect, and a forged report of a group with a larger weight has
+more influence.
 
-Weights of classes, which are public: class_weights. Of questions of a form, which are not: form_weights. What a file
-says: aggregator.population.
+Weights of classes, which are public: class_weights. Of questions of a form, which are hidden: form_weights. The file
+format: aggregator.population.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ CLASS = "class"
 
 
 class MarginRefused(BadData):
-    """Known margins that the reports cannot be weighted by."""
+    """Known margins to which the reports cannot be weighted."""
 
     stage = "population"
 
 
 @dataclass(frozen=True)
 class KnownMargin:
-    """How the population is distributed over groups of classes, or of a question's values.
+    """The known shares of the population by groups of classes, or of a question's values.
 
     Attributes:
         by: ``class``, or the name of a question.
-        question: its place in the form; None of classes.
+        question: its position in the form; None for classes.
         names: of the G groups.
         shares: (G,) above zero; they sum to one.
         groups: (a,) the group of each class or value.
-        source: where the shares are from, for people; may be empty.
+        source: of the shares, in words; may be empty.
     """
 
     by: str
@@ -53,15 +53,15 @@ class KnownMargin:
 
 @dataclass(frozen=True)
 class Weighting:
-    """What weights did to an estimate.
+    """The effect of weights on an estimate.
 
     Attributes:
-        margins: that the reports were weighted to.
-        reported: of each margin the (G,) shares of its groups among the reports.
+        margins: to which the reports are weighted.
+        reported: of each margin, (G,) the shares of its groups among the reports.
         least, most: the smallest and the largest weight of a report; the mean weight is 1.
-        design_effect: the variance of the weighted shares over that of the unweighted ones, each the mean over the
-            values; NaN where the latter is 0. Of waves, the variances are those of the mean.
-        people_per_report: the most people that one report counts for in a raw estimate; NaN of waves.
+        design_effect: the mean variance of the weighted shares, divided by that of the unweighted ones; NaN if the
+            latter is 0. For the wave mechanism, the variances are those of the mean.
+        people_per_report: the most people that one report counts for in a raw estimate; NaN for the wave mechanism.
         people_unweighted: the same without weights.
     """
 
@@ -75,29 +75,29 @@ class Weighting:
 
     @property
     def by(self) -> str:
-        """What the margins are by."""
+        """The names of the classes or questions of the margins."""
         return " and ".join(dict.fromkeys(margin.by for margin in self.margins))
 
     @property
     def words(self) -> str:
-        """One sentence for people: that weights were used, by what, and at what price."""
+        """A sentence about the margins, the weights and their price."""
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
         source = f" ({sources})" if sources else ""
-        told = (
+        text = (
             f"weighted to known shares of the population by {self.by}{source}: a report counts {self.least:.2f} to "
             f"{self.most:.2f} times, the variance is {self.design_effect:.2f} times that without weights (design "
             "effect)"
         )
         if math.isnan(self.people_per_report):
-            return told
+            return text
         return (
-            f"{told}, and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
+            f"{text}, and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
             f"{self.people_unweighted:,.1f}"
         )
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader must know before believing weighted numbers."""
+        """The warning about negative weights, if there are any."""
         if self.least >= 0:
             return ()
         return (
@@ -106,7 +106,7 @@ class Weighting:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys are a contract."""
         return {
             "margins": [
                 {
@@ -128,7 +128,7 @@ class Weighting:
 
 
 def _number(value: float) -> float | None:
-    """JSON has no NaN."""
+    """Return a number for JSON, which has no NaN."""
     return None if math.isnan(value) else value
 
 
