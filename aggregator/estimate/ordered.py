@@ -246,7 +246,7 @@ def has_mean(terms: Campaign) -> bool:
 
 def is_wave(terms: Campaign) -> bool:
     """Whether devices use the wave mechanism, all or those of a class, which does not estimate single values."""
-    if len(terms.views) > 1:
+    if not is_plain(terms.views):
         return False
     channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
     return any(isinstance(channel, Wave) for channel in channels)

@@ -206,6 +206,13 @@ def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
         read_question(drafted(tmp_path))
 
 
+def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
+    """It has a single view, and still no channel of its own."""
+    terms = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
+    assert len(terms.views) == 1
+    assert any("address" in warning for warning in lint(terms))
+
+
 def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
     """People of a truth file answer, each device its view's questions; the study counts every report under its view,
     and estimates of all questions at once are refused."""

@@ -81,6 +81,13 @@ def test_the_part_that_is_forged_is_rounded_up(n, told):
     assert told in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
 
 
+def test_the_influence_is_that_of_the_forged_reports_asked_for():
+    """``--forged`` gives their number; without it, one report in a hundred is taken."""
+    one = found(COLOURS, n=2000)
+    one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, asked=130))
+    assert "130 of them (7%)" in " ".join(printed(estimate_table(one)).split())
+
+
 def item_rows(text):
     """The rows of a table whose values are called item something."""
     return [line for line in text.splitlines() if line.strip().startswith("item ")]
