@@ -17,8 +17,8 @@ from aggregator.author.trade_off import trade_offs
 from aggregator.cli import options, shell
 from aggregator.cli.shell import Failure, halftruth
 from aggregator.present.listing import audit_table
-from protocol import exact, keys
-from protocol.campaign import campaign_id, open_campaign, require_campaign, seal_campaign, unverified_campaign
+from protocol import exact
+from protocol.campaign import campaign_id, open_campaign, seal_campaign, unverified_campaign
 from protocol.closing import seal_closing
 from protocol.errors import HalftruthError
 
@@ -31,10 +31,10 @@ from protocol.errors import HalftruthError
 def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     """Turn DRAFT (TOML) into a signed campaign.
 
-    The channel is designed, audited on its integers, and signed. From then on it cannot be changed, only followed by
-    another campaign.
+    The planner designs the channel, the audit computes its privacy level, and the key signs both. A signed campaign
+    cannot be changed, only followed by another one.
     """
-    key = keys.SigningKey.from_line(_text(key_file))
+    key = shell.secret_key(key_file)
     terms = read_draft(draft)
     data = seal_campaign(terms, key)
     with shell.new_file(out) as file:
@@ -63,12 +63,11 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
 def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, as_json: bool) -> None:
     """Sign a notice that closes CAMPAIGN before its time; it cannot be taken back or moved to a later one.
 
-    Import the notice into the study: from then on reports of periods that begin later are refused, and devices that ask
-    learn that nothing more is answered. What was counted stays.
+    Import the notice into the study. The study then refuses reports of periods that begin after the closing, and
+    devices that ask it stop answering. Reports that were counted stay counted.
     """
-    key = keys.SigningKey.from_line(_text(key_file))
-    data = file.read_bytes()
-    require_campaign(data)
+    key = shell.secret_key(key_file)
+    data = shell.campaign_file(file)
     signed = open_campaign(data, [key.public])
     closes = int(time.time()) if at is None else int(at.replace(tzinfo=datetime.UTC).timestamp())
     notice = seal_closing(signed, closes, key)
@@ -79,7 +78,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
         return
     moment = datetime.datetime.fromtimestamp(closes, datetime.UTC).isoformat()
     shell.say(f"{out}  {len(notice)} bytes; {signed.terms.title!r} is closed from {moment} on")
-    shell.say("give it to every study that has the campaign: halftruth --study DIR import FILE")
+    shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
 
 
 @halftruth.command()
@@ -102,7 +101,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "--metric", help="Distance for geo-indistinguishability: steps or degrees for a grid; numbers or steps for numbers."
 )
 @options.plot(
-    "Draw which errors tests of one report can have, for the worst pair of answers and one of each other bound"
+    "Draw the error rates of the best tests of one report, for the worst pair of answers and one of each other bound"
 )
 @shell.as_json
 def audit(
@@ -119,16 +118,14 @@ def audit(
 
     A campaign whose channel exceeds its declared level, by however little, ends with exit code 65.
     """
-    data = file.read_bytes()
     try:
-        require_campaign(data)
-        terms = unverified_campaign(data)
-    except HalftruthError as error:
+        terms = unverified_campaign(shell.campaign_file(file))
+    except (Failure, HalftruthError) as error:
         if as_json:
             shell.print_json({"certified": False, "error": str(error)})
         raise
     if any(not 0 <= nats <= exact.nats(exact.MAX_LEVEL) for nats in epsilon):
-        raise click.UsageError(f"--epsilon is 0 to {exact.nats(exact.MAX_LEVEL):g} nats")
+        raise click.UsageError(f"--epsilon must be from 0 to {exact.nats(exact.MAX_LEVEL):g} nats")
     weights = None
     if prior is not None:
         weights = (1,) * terms.domain.size if prior == "uniform" else read_prior(Path(prior), terms.domain)
@@ -150,10 +147,3 @@ def audit(
 
         draw_trade_offs(trade_offs(terms), terms.title, plot)
         shell.warn(f"{plot}  drawn")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("ascii")
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is not a key file", shell.BAD_DATA) from None

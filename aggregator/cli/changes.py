@@ -36,8 +36,8 @@ class ChangeOutput:
     """Options for printing a change.
 
     Attributes:
-        name: table, json or csv.
-        plot: where a picture goes, if anywhere.
+        name: the format: table, json or csv.
+        plot: the PNG file to draw; None for no picture.
     """
 
     name: str
@@ -49,11 +49,11 @@ class Course:
     """The requested part of a campaign's estimates by period.
 
     Attributes:
-        spans: of periods; every period that has reports if None.
-        ends: two of them, between which the change is told; the first and the last if None.
-        steps: whether to tell the change from each to the next, too.
-        only: the value or district to tell of; all if None.
-        truths: the true shares of a rehearsal, one for each span or one for all.
+        spans: spans of periods; None for every period that has reports.
+        ends: the two spans to compare; None for the first and the last.
+        steps: whether to add the change from each span to the next.
+        only: the only value or district to print; None for all.
+        truths: the true shares of a rehearsal: one entry for all spans, or one for each.
     """
 
     spans: list[Span] | None = None
@@ -73,11 +73,11 @@ def show_trend(
     confidence: float,
     form: ChangeOutput,
 ) -> Trend:
-    """Print the estimates of some spans of periods and what has changed; of every period, if no span is named."""
+    """Print the estimates of the requested spans of periods (default: each period) and the changes."""
     spans = spans_of(study, signed, asked.spans)
     ends = ends_of(asked.ends, spans)
     if len(asked.truths) not in (0, 1, len(spans)):
-        raise click.UsageError(f"--truth is given once, or once for each of the {len(spans)} spans, in their order")
+        raise click.UsageError(f"--truth must be given once, or once for each of the {len(spans)} spans in their order")
     with shell.progress("periods", len(spans)) as advance:
 
         def counted() -> Iterator[Tally]:
@@ -116,7 +116,7 @@ def _warn(found: Trend) -> None:
         names = ", ".join(point.span.name for point in few[:5]) + (", ..." if len(few) > 5 else "")
         shell.warn(f"Warning: fewer than {found.latest.terms.minimum_reports:,} devices in {names}: left out")
     if found.change is None:
-        shell.warn("Warning: one span only has enough reports, so nothing can be said of a change")
+        shell.warn("Warning: only one span has enough reports, so no change can be computed")
     for span, known in found.known:
         for warning in known.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")
@@ -170,19 +170,21 @@ def compare(
     study = Study.open(shell.study_folder(ctx))
     form = "json" if as_json else form
     if classes is not None and len(campaigns) != 1:
-        raise click.UsageError("--classes are of one campaign: name one")
+        raise click.UsageError("--classes compares two classes of one campaign: name only one campaign")
     if classes is None and len(campaigns) != 2:
-        raise click.UsageError("name two campaigns, or one and its --classes")
+        raise click.UsageError("name two campaigns, or one campaign and two of its --classes")
     asked = [study.campaign(name) for name in campaigns]
     questions = asked_of_form(question, pair)
     of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]
     of_one += [(name, True) for name in Ranges(quantiles, cdf, bins).named]
     if questions and (given := [name for name, word in of_one if word]):
-        raise click.UsageError(f"--question and --cross give differences with intervals, and take no --{given[0]} here")
+        raise click.UsageError(f"--question and --cross print differences with intervals: leave out --{given[0]}")
     for signed in asked:
         require_form(signed.terms, questions)
     if len({signed.id for signed in asked}) < len(asked):
-        raise click.UsageError("both are the same campaign: name two, or one and its --classes")
+        raise click.UsageError(
+            "both names are of one campaign: name two campaigns, or one campaign and two of its --classes"
+        )
     named = None if classes is None else _two_of(classes, asked[0].terms)
     with engine_of(engine_name) as engine:
         tallies = [engine.tally(study, signed) for signed in asked]
@@ -220,16 +222,18 @@ def compare(
 
 
 def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
-    """One class of a campaign."""
+    """Return one class of a campaign as a side of a comparison."""
     terms, part = within(signed.terms, tally, name)
     return Side(name, replace(signed, terms=terms), part, name)
 
 
 def _two_of(text: str, terms: Campaign) -> tuple[str, str]:
-    """Two classes from ``x,y``, though the name of a class may have commas in it."""
+    """Return the two classes of ``X,Y``. The name of a class may itself contain commas."""
+    if not terms.classes:
+        raise Failure(f"{terms.title!r} has no classes of people: leave out --classes", FAILED)
     pairs = itertools.permutations(terms.classes, 2)
     found = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
     if found is None:
-        known = ", ".join(terms.classes) or "none"
-        raise Failure(f"--classes names two of the campaign's classes, as x,y; they are: {known}", FAILED)
+        known = ", ".join(terms.classes)
+        raise Failure(f"--classes must name two classes of the campaign, as in X,Y; its classes are: {known}", FAILED)
     return found

@@ -26,7 +26,9 @@ FORMATS = ("csv", "pdf")
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file name that does not end in .csv or .pdf."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise click.BadParameter(f"codes are written to a .csv, and cards to a .pdf, not to {path.name}", ctx, param)
+        raise click.BadParameter(
+            f"the name must end in .csv for codes or in .pdf for cards, not {path.name}", ctx, param
+        )
     return path
 
 
@@ -55,17 +57,17 @@ def codes(
     """Make single-use codes for CAMPAIGN, which takes enrolled devices only.
 
     Each code is a link that lets in one device. They are printed, or written to --out, and kept nowhere else: the study
-    has only their hashes. Without --count, says how many codes were made and how many were used.
+    has only their hashes. Without --count, print the numbers of codes that were made and used.
 
-    Keep no list of who has which code: whoever has it could learn which reports are a person's. What the reports say
-    stays protected.
+    Keep no list of the persons and their codes: it would reveal which reports are a person's. The answers in the
+    reports stay protected.
     """
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     kept = Codes(study.path)
     if count is None:
         if out is not None:
-            raise click.UsageError("say how many codes to make: --count")
+            raise click.UsageError("--out needs --count, the number of codes to make")
         counts = kept.counts(signed.id)
         if as_json:
             shell.print_json({"id": signed.id.hex(), "made": counts.made, "redeemed": counts.redeemed})
@@ -73,15 +75,15 @@ def codes(
             shell.say(f"{counts.made:,} codes made, {counts.redeemed:,} used")
         return
     if signed.terms.enrolment != "enrolled":
-        raise Failure(f"{signed.terms.title!r} takes reports of anybody: it needs no codes", FAILED)
+        raise Failure(f"{signed.terms.title!r} takes reports of any device, so it needs no codes", FAILED)
     link = invite(signed, int(time.time()), address)
     with shell.new_file(out, 0o600) if out else nullcontext() as file:
         links = [replace(link, code=code) for code in kept.make(signed.id, count)]
         if file is not None and out is not None:
             file.write(_drawn(signed, links, out, language))
     if as_json:
-        told = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
-        shell.print_json(told | {"links": [] if out else [str(one) for one in links]})
+        made = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
+        shell.print_json(made | {"links": [] if out else [str(one) for one in links]})
     elif out is not None:
         shell.say(f"{out}  {count:,} codes, each for one device")
     else:

@@ -14,7 +14,7 @@ class CommandEntry(NamedTuple):
     Attributes:
         file: the module in ``aggregator.cli`` that adds the command to the group.
         summary: one line, for the list of commands.
-        example: what is typed after ``halftruth``, for the help of the command.
+        example: arguments for ``halftruth``, shown in the help of the command.
     """
 
     file: str
@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "anonymity": CommandEntry(
         "release",
-        "k-anonymity and l-diversity of a table or of counted reports.",
+        "Compute k-anonymity and l-diversity of a table or of reports.",
         "anonymity people.csv --known age --known town --sensitive illness",
     ),
     "import": CommandEntry(
@@ -62,11 +62,11 @@ COMMANDS = {
         "--study lib invite education --out poster.pdf",
     ),
     "page": CommandEntry(
-        "page", "Write the page on which people answer, as one file.", "--study lib page education --out page.html"
+        "page", "Write the web page on which people answer, as one file.", "--study lib page education --out page.html"
     ),
     "codes": CommandEntry(
         "codes",
-        "Make single-use codes that let devices into a campaign.",
+        "Make single-use codes that admit devices to a campaign.",
         "--study lib codes education --count 500 --out cards.pdf",
     ),
     "receive": CommandEntry("receive", "Receive uploads over HTTP.", "--study lib receive --listen 127.0.0.1:8700"),
@@ -84,7 +84,7 @@ COMMANDS = {
     ),
     "export": CommandEntry(
         "export",
-        "Tallies or estimates by period, as Parquet, CSV or GeoJSON.",
+        "Write tallies or estimates by period as Parquet, CSV or GeoJSON.",
         "--study lib export education --to tallies.parquet",
     ),
     "compact": CommandEntry("upkeep", "Merge the study's files.", "--study lib compact"),
@@ -94,9 +94,7 @@ COMMANDS = {
         "Simulate devices for a file of true counts.",
         "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
     ),
-    "inspect": CommandEntry(
-        "inspect", "Show the content of a campaign, notice or batch, unverified.", "inspect batch.htr"
-    ),
+    "inspect": CommandEntry("inspect", "Show the content of a campaign, notice or batch.", "inspect batch.htr"),
     "doctor": CommandEntry("doctor", "Check whether this machine has all that halftruth needs.", "doctor"),
     "completion": CommandEntry("completion", "Complete commands, options and campaigns in a shell.", "completion bash"),
     "demo": CommandEntry("demo", "Run a complete session on the answers of 48,842 people.", "demo --out session"),

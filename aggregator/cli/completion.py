@@ -1,4 +1,4 @@
-"""Completion: the command that sets it up in a shell, and the completion of campaign names."""
+"""The command completion, and the completion of campaign names."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class CampaignName(click.ParamType[str]):
         folder = ctx.obj or ctx.find_root().params.get("study")
         if not isinstance(folder, Path):  # a bucket is too far away for a key press
             return []
-        from aggregator.study import Study  # nothing is opened before somebody asks
+        from aggregator.study import Study  # only when names are completed
 
         try:
             listed = Study.open(folder).listed()
-        except (HalftruthError, OSError):  # a shell that completes has nowhere to say what is wrong
+        except (HalftruthError, OSError):  # a completing shell cannot show an error
             return []
         return [CompletionItem(one.name, help=_title(one.data)) for one in listed if one.name.startswith(incomplete)]
 
 
 def _title(data: bytes) -> str | None:
-    """The title in a signed campaign, unverified and for the eye alone: an audit would keep the shell waiting."""
+    """Return the title in a signed campaign, unverified: an audit would keep the shell waiting."""
     try:
         value = codec.decode(envelope.decode(data).unverified, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
     except HalftruthError:

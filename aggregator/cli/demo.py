@@ -36,12 +36,12 @@ from protocol.domain import Line
     show_default=True,
     help="New folder for the session's files.",
 )
-@click.option("--page", is_flag=True, help="Make a small study instead, and serve its page on this machine.")
+@click.option("--page", is_flag=True, help="Instead, make a small study and serve its page on this machine.")
 def demo(out: Path, page: bool) -> None:
     """Run a complete session on real answers: 48,842 people of the UCI Adult data set, and an attacker.
 
-    With --page, serve the page of a study until stopped (ctrl-C), in a browser where there is one; then count what was
-    answered there, among some simulated people.
+    With --page, serve the web page of a small study until ctrl-C, and open it in a browser if possible; then count
+    its answers together with those of simulated people.
     """
     folder = out / time.strftime("%Y%m%d-%H%M%S")
     today = datetime.datetime.now(datetime.UTC).date()

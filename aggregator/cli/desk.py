@@ -1,8 +1,8 @@
 """Commands that add data to a study: import, enrol, revoke, ingest.
 
-Each changes the study in one step, which is whole or not at all, and says what became of what came in.
+Each command changes the study in one step, completely or not at all, and prints how many items were added or refused.
 
-What is made of it: estimate, changes, export. Repairs: upkeep.
+Estimates from these data: estimate, changes, export. Repairs: upkeep.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from protocol.campaign import require_campaign
 from protocol.closing import is_closing
 
 NAMED = 5
-"""Files that a warning names."""
+"""Maximum number of files that a warning names."""
 
 
 @halftruth.command("import")
@@ -86,11 +86,13 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         shell.print_json({"added": added, "known": known, "refused": refused})
     else:
-        shell.say(f"{added} keys enrolled, {known} known before, {sum(refused.values())} refused")
+        shell.say(f"{_keys(added)} enrolled, {known:,} known before, {sum(refused.values()):,} refused")
         for reason, count in refused.items():
-            shell.say(f"  {count}  {reason}")
+            shell.say(f"  {count:,}  {reason}")
     if refused and not added and not known:
-        raise Failure("no key was enrolled", BAD_DATA)
+        raise Failure(
+            "no key was enrolled: name files of enrolments, as `simulate --keys` or a device writes them", BAD_DATA
+        )
 
 
 @halftruth.command()
@@ -116,7 +118,7 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     if as_json:
         shell.print_json({"revoked": revoked, "from_period": since or 0, "counted": counted})
     else:
-        shell.say(f"{revoked} keys revoked" + (f" from period {since} on" if since else ""))
+        shell.say(f"{_keys(revoked)} revoked" + (f" from period {since} on" if since else ""))
     if counted:
         what = f"of period {since} and later ones" if since else "under these keys"
         shell.warn(
@@ -125,7 +127,9 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
         )
     if not revoked:
         more = f" from period {since} or an earlier one on" if since else ""
-        raise Failure(f"the study knows none of these keys, or had revoked them all{more}", FAILED)
+        raise Failure(
+            f"no key was revoked: the study has none of these keys, or they were revoked before{more}", FAILED
+        )
 
 
 @halftruth.command()
@@ -150,7 +154,7 @@ def ingest(
         study.enrol(b"".join(file.read_bytes() for file in admitted), threads=threads)
         inbox.archive_admitted(study.path, admitted)
     if not paths and not uploads:
-        shell.warn(f"nothing waits in {inbox.inbox_of(study.path)}; name files or folders to read others")
+        shell.warn(f"no uploads wait in {inbox.inbox_of(study.path)}; name files or folders to ingest other reports")
     files: list[Place] = [*uploads]
     for path in paths:
         found = batch_files([path])
@@ -158,7 +162,7 @@ def ingest(
             shell.warn(f"Warning: {path} holds no files")
         files += found
     if threads and "://" in engine_name:
-        raise click.UsageError("--threads: a scheduler has the workers that it has")
+        raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", intake.size_of(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
     others = _no_batches(files) if result.rejected.get("malformed") else []
@@ -173,12 +177,16 @@ def ingest(
     return result
 
 
+def _keys(count: int) -> str:
+    return f"{count:,} key" if count == 1 else f"{count:,} keys"
+
+
 def _no_batches(files: list[Place]) -> list[str]:
-    """A warning that names the files in which no envelope begins, if there are any."""
+    """Return a warning that names the files without any envelope; empty if every file has one."""
     named = [
         str(file) for file in files if not any(may_hold(file, head, intake.PIECE_BYTES) for head in HEADS.values())
     ]
     if not named:
         return []
     more = f" and {len(named) - NAMED:,} more" if len(named) > NAMED else ""
-    return [f"no envelope is in {', '.join(named[:NAMED])}{more}: name the batches of reports alone"]
+    return [f"no envelope in {', '.join(named[:NAMED])}{more}: name only batches of reports"]

@@ -18,4 +18,4 @@ def doctor(as_json: bool) -> None:
     else:
         shell.console().print(checkup_table(findings))
     if not all(found.ok for found in findings):
-        raise Failure("something is wrong; see above", FAILED)
+        raise Failure("a check failed: see above", FAILED)

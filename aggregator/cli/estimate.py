@@ -1,10 +1,10 @@
 """The command estimate: estimate the distribution of a campaign's answers, or one number of it.
 
-What does not go together is refused before anything is counted; then one tally is made, by whatever engine,
-and every form of the result is of that tally.
+Options that cannot be combined are refused before anything is counted. Then the engine makes one tally, and every
+output of the command comes from that tally.
 
-Over the periods, and what has changed: changes. What estimates is loaded when an estimate is made, and not for a key
-press that completes an option.
+Estimates by period, and their changes: changes. The estimators are imported when an estimate is made, so that the
+completion of an option stays fast.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # loaded when an estimate is made
     from aggregator.families.decoder import Floats
 
 FILES = ("parquet", "geojson")
-"""Forms of a whole distribution for other programs."""
+"""Formats that hold a whole distribution, for other programs."""
 
 
 @halftruth.command()
@@ -199,28 +199,33 @@ def estimate(
             (name, True) for name in Ranges(quantiles, cdf, bins, above, None if by == "period" else between).named
         ]
         if given := [name for name, asked in conflicts if asked]:
-            raise click.UsageError(f"--question and --cross give shares with intervals, and take no --{given[0]} here")
+            raise click.UsageError(f"--question and --cross print shares with intervals: leave out --{given[0]}")
     over_periods = by == "period"
     ranges = Ranges(quantiles, cdf, bins, above, None if over_periods else between)
     spans = options.SpanList().convert(between, None, ctx) if over_periods and between is not None else None
     if by == "class" and where is not None:
-        raise click.UsageError("--by class is of all classes, --where of one: leave out one of them")
+        raise click.UsageError("--by class estimates every class, --where a single one: leave out one of the two")
     if ranges.named:
         others = [("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
         _require_alone(ranges.named[0], [*others, ("forged", forged), ("pool", pool != POOLS[0])])
         if form in FILES:
-            raise click.UsageError(f"--format {form} is of one whole distribution: leave out --{ranges.named[0]}")
+            raise click.UsageError(f"--format {form} writes a whole distribution: leave out --{ranges.named[0]}")
     if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
-        raise click.UsageError(f"--format {form} is of one whole distribution: leave out --by, --value, --mean, ...")
+        raise click.UsageError(
+            f"--format {form} writes a whole distribution: leave out --by, --value, --mean, --sum and --weights"
+        )
     if margins_file is not None and questions and where is not None:
         raise click.UsageError("--margins weights all classes: leave out --where")
     unweighted = [total, weights, value is not None, by, where]
     if margins_file is not None and any(unweighted) and not questions:
         raise click.UsageError(
-            "--margins is of everybody's distribution, its ranges or its mean, or of --question or --cross"
+            "--margins weights the distribution, ranges or mean of everybody, or --question or --cross: leave out "
+            "--by, --where, --value, --sum and --weights"
         )
     if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
-        raise click.UsageError(f"--pool {pool} is of one whole distribution of everybody")
+        raise click.UsageError(
+            f"--pool {pool} estimates the distribution of everybody: leave out --by, --where and options for one number"
+        )
     numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
     queries = [word for word, asked in numbers if asked and not (ranges.named or (word == "mean" and by is not None))]
     of_all = [("plot", plot), ("truth", truth_files or None)] if by is None else []
@@ -261,7 +266,7 @@ def estimate(
         not_of_page += [("forged", forged), ("format", form != options.FORMS[0]), *((word, True) for word in queries)]
         not_of_page += [(word, True) for word in ranges.named]
         if given := [word for word, asked_for in not_of_page if asked_for]:
-            raise click.UsageError(f"--report of a form is of all its questions, and takes no --{given[0]}")
+            raise click.UsageError(f"--report of a form covers all its questions: leave out --{given[0]}")
     if period is not None:
         options.require_period(signed.terms, period)
     course: Trend | None = None
@@ -269,12 +274,14 @@ def estimate(
     in_order = bool(ranges.named) or mean
     if by is not None and not questions and not in_order and value is None and has_summary(signed.terms):
         if truth_files:
-            raise click.UsageError("--truth is set beside one estimate of a number: leave out --by, or name a --period")
+            raise click.UsageError(
+                "--truth is compared with a single estimate of a number: leave out --by, or select one --period"
+            )
         ranges, mean, in_order = Ranges.usual(signed.terms), has_mean(signed.terms), True
     if by == "class" and not in_order and not questions:
         raise click.UsageError(
-            "--by class goes with --quantiles, --cdf, --bins, --above, --between or --mean; shares of one class are "
-            "those of --where class=NAME, and `compare` has the differences of two"
+            "--by class needs --quantiles, --cdf, --bins, --above, --between or --mean; for the shares of one class "
+            "give --where class=NAME, for the differences of two classes `compare --classes`"
         )
     with engine_of(engine_name) as engine:
         margins = () if margins_file is None else read_population(margins_file, signed.terms)
@@ -322,7 +329,7 @@ def estimate(
         print_answer(answer, form, terms, name, tally.reports)
         return answer
     if forged is not None and forged > tally.reports:
-        raise click.UsageError(f"--forged: there are {tally.reports:,} reports")
+        raise click.UsageError(f"--forged must be at most the number of reports, {tally.reports:,}")
     found = estimate_shares(
         signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool, margins=margins
     )
@@ -369,14 +376,14 @@ def _print_shares(
 
 
 def _write_binary(data: bytes) -> None:
-    """Bytes on stdout, unless a person would see them."""
+    """Write bytes to stdout; refuse if that is a terminal."""
     if sys.stdout.isatty():
-        raise Failure("parquet is binary: send it to a file, with > estimate.parquet", FAILED)
+        raise Failure("parquet is binary: redirect it to a file, with > estimate.parquet", FAILED)
     click.echo(data, nl=False)
 
 
 def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
-    """The shares of a file that ``simulate`` takes too; of the class called ``name`` alone, if one is named."""
+    """Return the true shares in a file, as ``simulate`` takes it; only those of the class ``name``, if given."""
     from aggregator.simulation import read_truth
 
     truth = read_truth(path, domain, classes)
@@ -384,34 +391,38 @@ def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str
 
 
 def _class_of(where: str | None) -> str | None:
-    """The class in ``class=NAME``."""
+    """Return NAME of ``class=NAME``; None without --where."""
     if where is None:
         return None
     kind, sign, name = where.partition("=")
     if kind.strip() != "class" or not sign or not name:
-        raise click.UsageError("--where is of one class, as --where class=NAME")
+        raise click.UsageError("--where must name one class, as in --where class=NAME")
     return name
 
 
 def _require_alone(range_: str, others: list[tuple[str, object]]) -> None:
     given = [name for name, value in others if value]
     if given:
-        raise click.UsageError(f"--{range_} gives ranges of the distribution, and takes no --{given[0]}: ask twice")
+        raise click.UsageError(f"--{range_} and --{given[0]} cannot be combined: run the command once for each")
 
 
 def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) -> None:
     if len(queries) > 1:
-        raise click.UsageError(f"--{queries[0]} and --{queries[1]} ask for two numbers: ask twice")
+        raise click.UsageError(f"--{queries[0]} and --{queries[1]} cannot be combined: run the command once for each")
     given = [word for word, value in of_all if value is not None]
     if queries and given:
-        raise click.UsageError(f"--{given[0]} is of the distribution, --{queries[0]} asks for one number: ask twice")
+        raise click.UsageError(
+            f"--{queries[0]} prints one number, --{given[0]} needs the distribution: leave out one of the two"
+        )
 
 
 def _require_sum_by_class(queries: list[str], others: list[tuple[str, object]]) -> None:
     if queries not in (["value"], ["sum"], ["weights"]):
         raise click.UsageError("--coefficients goes with --sum, --weights or --value")
     if given := [word for word, value in others if value]:
-        raise click.UsageError(f"--coefficients are of all classes, offsets and people in their file: no --{given[0]}")
+        raise click.UsageError(
+            f"--coefficients takes all classes, offsets and people from its file: leave out --{given[0]}"
+        )
 
 
 def _require_alone_by_period(
@@ -420,7 +431,7 @@ def _require_alone_by_period(
     given = [("period", period), ("population", population), ("forged", forged)]
     others = [name for name in queries if name != "value"] + [name for name, value in given if value is not None]
     if others:
-        raise click.UsageError(f"--by period gives shares of each period, and takes no --{others[0]}: ask twice")
+        raise click.UsageError(f"--by period estimates each period: leave out --{others[0]}")
 
 
 def _require_by_period(periods: list[Span] | None, steps: bool, truth_files: tuple[Path, ...]) -> None:
@@ -429,7 +440,7 @@ def _require_by_period(periods: list[Span] | None, steps: bool, truth_files: tup
         if value is not None:
             raise click.UsageError(f"--{name} goes with --by period")
     if len(truth_files) > 1:
-        raise click.UsageError("--truth is given once, but with --by period, where it may be given for each")
+        raise click.UsageError("--truth can be repeated only with --by period")
 
 
 def _write_page(
@@ -447,7 +458,7 @@ def _write_page(
 
     terms = found.terms
     with shell.progress("auditing", None):
-        # Levels under other notions are of one law for all people, which classes do not have.
+        # Levels under other notions need one channel for all people, which classes do not have.
         audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
     with shell.new_file(path) as file:
         text = page(found, audited, tally, period=period, truth=truth, asked=asked, course=course)

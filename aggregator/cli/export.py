@@ -1,4 +1,4 @@
-"""The command export: a study's tallies or estimates as a table, or a map, for other programs."""
+"""The command export: write a study's tallies or estimates as a table or a map, for other programs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ MAP = ".geojson"
     "out",
     type=shell.writable,
     required=True,
-    help="The new file; its ending says which: .parquet, .csv or, with --estimates of a grid, .geojson.",
+    help="New file, .parquet, .csv or, with --estimates of a grid, .geojson.",
 )
-@click.option("--estimates", is_flag=True, help="Estimated shares with their intervals, instead of tallies.")
+@click.option("--estimates", is_flag=True, help="Write estimated shares with their intervals instead of tallies.")
 @options.method
 @options.confidence
 @shell.as_json
@@ -41,16 +41,16 @@ def export(
     confidence: float,
     as_json: bool,
 ) -> None:
-    """Write the tallies of CAMPAIGN to a file: how often each output came, by period (and class). With --estimates,
-    the estimate of each period (and of each class in it) instead.
+    """Write the tallies of CAMPAIGN to a file: the count of each output, by period (and class). With --estimates,
+    write the estimate of each period (and class) instead.
 
-    Keys, and rows of single devices, are never in it. A period (or class) with fewer devices than the campaign waits
-    for is left out; where all are, the command ends with exit code 75.
+    The file has no keys, and no rows of single devices. A period (or class) with fewer devices than the campaign's
+    minimum is left out; if all are left out, the command ends with exit code 75.
     """
     if out.suffix == MAP and not estimates:
-        raise Failure(f"{out.name}: a map is of estimates: add --estimates", BAD_DATA)
+        raise Failure(f"{out.name}: only estimates can be written as GeoJSON: add --estimates", BAD_DATA)
     if out.suffix not in (*WRITERS, MAP):
-        raise Failure(f"{out.name} ends in none of: {', '.join((*WRITERS, MAP))}", BAD_DATA)
+        raise Failure(f"{out.name} must end in one of {', '.join((*WRITERS, MAP))}", BAD_DATA)
     if method is not None and not estimates:
         raise click.UsageError("--method goes with --estimates")
     study = Study.open(shell.study_folder(ctx))
@@ -72,7 +72,7 @@ def export(
     else:
         shell.say(f"{out}  {found.table.num_rows:,} rows, {found.reports:,} reports in {found.periods:,} periods")
     if found.withheld:
-        shell.warn(f"Warning: {found.withheld:,} reports are left out, in periods or classes of too few devices")
+        shell.warn(f"Warning: {found.withheld:,} reports are left out: their periods or classes have too few devices")
 
 
 def _tallies(study: Study, signed: SignedCampaign) -> Exported:

@@ -1,6 +1,6 @@
-"""What `halftruth estimate` is asked of a form: --question, or --cross for the table of two questions.
+"""Options of `halftruth estimate` for forms: --question, or --cross for the table of two questions.
 
-How they are estimated: estimate.form_result. How they are shown: present.forms.
+The estimates: estimate.form_result. The tables: present.forms.
 """
 
 from __future__ import annotations
@@ -30,29 +30,33 @@ if TYPE_CHECKING:  # loaded when an estimate is made
 
 
 def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
-    """The questions that --question or --cross names; none where neither was given."""
+    """Return the questions that --question or --cross names; empty if neither is given."""
     if question is not None and pair is not None:
-        raise click.UsageError("--question is of one question, --cross of two: ask twice")
+        raise click.UsageError("--question and --cross cannot be combined: run the command once for each")
     if question is not None:
         return (question.strip(),)
     if pair is None:
         return ()
     names = tuple(part.strip() for part in pair.split(","))
     if len(names) != 2 or not all(names):
-        raise click.UsageError("--cross takes two questions, as --cross age,vote")
+        raise click.UsageError("--cross must name two questions, as in --cross age,vote")
     return names
 
 
 def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
-    """Refuse questions of what is no form, and to print a form as a whole, of which there is only a ``page``."""
+    """Refuse questions of a campaign that is not a form, and a form without questions.
+
+    Args:
+        page: whether a page is written, which covers all questions of a form.
+    """
     if isinstance(terms.domain, Form) and not names and not page:
         raise Failure(
-            f"{terms.title!r} is a form: ask for --question NAME, for --cross NAME,NAME or for --report; its "
+            f"{terms.title!r} is a form: give --question NAME, --cross NAME,NAME or --report; its "
             f"questions are {', '.join(terms.domain.places)}",
             BAD_DATA,
         )
     if names and not isinstance(terms.domain, Form):
-        raise Failure(f"{terms.title!r} is no form: leave out --question and --cross", BAD_DATA)
+        raise Failure(f"{terms.title!r} is not a form: leave out --question and --cross", BAD_DATA)
     for name in names:
         if isinstance(terms.domain, Form) and name not in terms.domain.places:
             known = ", ".join(terms.domain.places)
@@ -70,10 +74,10 @@ def print_form(
     plot: Path | None = None,
     where: str | None = None,
 ) -> FormEstimate:
-    """Estimate what is asked, weighted to known margins, print it beside the truth of a rehearsal, and draw it.
+    """Estimate the requested questions, weighted to known margins, print them beside the true shares, and draw them.
 
     Args:
-        where: the class of people that it is asked of; None: everybody.
+        where: the class of people; None: everybody.
     """
     from aggregator.estimate.form_result import estimate_form
     from aggregator.present.forms import form_csv, form_table
@@ -110,13 +114,13 @@ def print_form(
 
 @dataclass(frozen=True)
 class FormAsked:
-    """What of a form's course is asked for, and how.
+    """The requested questions of a form, and how to estimate and print them.
 
     Attributes:
-        names: of the questions.
-        level: of the intervals.
-        margins: to weight the reports to.
-        form: table, json or csv.
+        names: the questions.
+        level: the confidence of the intervals.
+        margins: known shares that the reports are weighted to.
+        form: the output format: table, json or csv.
     """
 
     names: tuple[str, ...]
@@ -125,7 +129,11 @@ class FormAsked:
     form: str
 
     def estimate(self, signed: SignedCampaign, tally: Tally, where: str | None = None) -> FormEstimate:
-        """Estimate it from a tally; of a class, cut down to it."""
+        """Estimate the questions from a tally.
+
+        Args:
+            where: the class whose reports ``signed`` and ``tally`` are restricted to; None: everybody.
+        """
         from aggregator.estimate.form_result import estimate_form
 
         return estimate_form(signed, tally, self.names, level=self.level, margins=self.margins, where=where)
@@ -141,7 +149,7 @@ def print_form_course(
     steps: bool,
     where: str | None,
 ) -> FormCourse:
-    """Estimate what is asked in each span of periods, of every period if none is named, and print the change too."""
+    """Estimate the requested questions in each span of periods (default: each period), and print the change too."""
     from aggregator.cli.spans import ends_of, spans_of
     from aggregator.estimate.classes import within
     from aggregator.estimate.form_course import form_course
@@ -163,7 +171,7 @@ def print_form_course(
         few = ", ".join(span.name for span in found.few[:5])
         shell.warn(f"Warning: too few devices in {few}: left out")
     if found.change is None:
-        shell.warn("Warning: one span only has enough reports, so nothing can be said of a change")
+        shell.warn("Warning: only one span has enough reports, so no change can be computed")
     for span, each in found.sides:
         for warning in each.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")
@@ -201,7 +209,7 @@ def _print_sides(
 
 
 def print_form_difference(sides: Sequence[Side], asked: FormAsked) -> FormDifference:
-    """Estimate what is asked on two sides that share no device, and print the difference."""
+    """Estimate the requested questions on two sides that share no device, and print the difference."""
     from aggregator.estimate.change import NotComparable
     from aggregator.estimate.form_change import form_difference
     from aggregator.present.forms import form_difference_csv, form_difference_table

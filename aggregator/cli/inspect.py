@@ -28,10 +28,10 @@ from protocol.keys import AuthorKey
 )
 @shell.as_json
 def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
-    """Show the content of a campaign, a closing notice or a batch. No signature is verified.
+    """Show the content of a campaign, a closing notice or a batch. No signature is verified without --author.
 
     For a campaign, also show its certificate, computed from its integers; `halftruth audit` adds the expected errors.
-    Where the --author of a campaign is named, its signature is verified, and the author shown by name.
+    If an --author signed the campaign, the signature is verified and the author's name is shown.
     """
     data = file.read_bytes()
     found = look_into(data)
@@ -82,10 +82,10 @@ def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:
-    """The name and the fingerprint of the known author who signed a campaign; nothing where none of them did.
+    """Return the name and the fingerprint of the known author who signed a campaign; empty if none of them signed it.
 
     Raises:
-        BadData: the campaign claims one of them, and the signature does not verify.
+        BadData: the campaign names the key of a known author, and the signature does not verify.
     """
     known = next((author for author in authors if keys.key_id(author.public) == key_id), None)
     if known is None:

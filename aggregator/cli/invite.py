@@ -19,7 +19,7 @@ FORMATS = ("svg", "pdf", "png", "html")
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file name without the ending of a poster format."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise click.BadParameter(f"a poster is a file that ends in .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
+        raise click.BadParameter(f"the name must end in one of .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
     return path
 
 
@@ -28,7 +28,9 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 @signed.author
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
-@click.option("--out", type=shell.writable, callback=_require_form, help="Poster to draw: a .svg, .pdf, .png or .html.")
+@click.option(
+    "--out", type=shell.writable, callback=_require_form, help="Draw the poster to this .svg, .pdf, .png or .html."
+)
 @shell.as_json
 @shell.in_study
 def invite(
@@ -42,8 +44,8 @@ def invite(
 ) -> None:
     """Invite people to CAMPAIGN, a campaign of the study or a signed campaign's file.
 
-    Prints the link and its QR code; with --out, draws a poster of one A4 page with both. The link names the study's
-    address, the campaign and its author's key, so that whoever follows it needs nothing else.
+    Print the link and its QR code; with --out, draw a poster of one A4 page with both. The link holds the study's
+    address, the campaign's id and its author's key, so a person needs nothing else to join.
     """
     known = signed.named_campaign(ctx, what, author)
     campaign = known.campaign
@@ -60,13 +62,15 @@ def invite(
         if missing:
             shell.warn(f"Warning: the poster cannot show these letters as they are written: {' '.join(missing)}")
     if link.address.startswith("http:"):
-        shell.warn(f"Warning: {link.host} is this machine: the link leads nobody else to the study")
+        shell.warn(f"Warning: {link.host} is this machine, so the link works on this machine only")
     if campaign.terms.enrolment == "enrolled":
-        shell.warn("Warning: the campaign takes enrolled devices only: codes let them in, see `halftruth codes --help`")
+        shell.warn(
+            "Warning: the campaign takes enrolled devices only, so people also need a code: see `halftruth codes`"
+        )
     if as_json:
-        told = {"link": str(link), "address": link.address, "host": link.host, "id": campaign.id.hex()}
+        made = {"link": str(link), "address": link.address, "host": link.host, "id": campaign.id.hex()}
         fingerprint = link.fingerprint_text
-        shell.print_json(told | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
+        shell.print_json(made | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return
     if out is not None:
         shell.warn(f"{out}  drawn")
@@ -76,11 +80,11 @@ def invite(
 
 
 def _show_code(code: str) -> None:
-    """Show a code in the terminal, dark on light whatever its colours are."""
+    """Print a QR code, dark on light in terminals of any colours."""
     from rich.text import Text
 
     console = shell.console()
     if console.width < len(code.splitlines()[0]):
-        shell.warn("Warning: the window is too narrow for the QR code: --out draws it")
+        shell.warn("Warning: the window is too narrow for the QR code: draw it with --out")
         return
     console.print(Text(code, style="#000000 on #ffffff", no_wrap=True))

@@ -8,21 +8,20 @@ from pathlib import Path
 import click
 
 from aggregator.cli import shell
-from aggregator.cli.shell import FAILED, Failure, halftruth
+from aggregator.cli.shell import halftruth
 from protocol import keys
 
 
 @halftruth.command()
 @click.argument("name", type=click.Path(path_type=Path))
-@click.option("--name", "owner", default="", help="Name of the key's owner, for people to read; it decides nothing.")
+@click.option("--name", "owner", default="", help="Name of the owner, shown to people; not verified.")
 @shell.as_json
 def keygen(name: Path, owner: str, as_json: bool) -> None:
-    """Make a key pair: NAME.key signs campaigns, NAME.pub is what devices and studies trust."""
+    """Make a key pair: NAME.key signs campaigns; devices and studies trust NAME.pub."""
     if not name.name:
-        raise click.UsageError("NAME is what the files of the pair begin with, as analyst")
+        raise click.UsageError("NAME must be a file name without an ending, such as analyst")
     secret, public = name.with_name(name.name + ".key"), name.with_name(name.name + ".pub")
-    if public.exists():
-        raise Failure(f"{public} exists; it is not overwritten", FAILED)
+    shell.require_new(public)
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))
     author = keys.AuthorKey(key.public, owner.strip())
     with shell.new_file(secret, mode=0o600) as file:

@@ -1,4 +1,4 @@
-"""The one number that `estimate --value`, `--mean`, `--sum` and `--weights` ask for: made and printed."""
+"""Estimates and prints the number that `estimate --value`, `--mean`, `--sum` or `--weights` asks for."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from protocol.domain import Dates, Items
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked: a value's share, the mean, weights of values, or else the sum.
+    """The requested number: the share of a value, the mean, a weighted sum, or else the sum.
 
     Attributes:
         offset: added to each weight.
-        population: how many people the reports stand for; None for as many as reports.
-        coefficients: a file of coefficients by class, by which the number is summed over people; None for no such sum.
+        population: the number of people that the reports represent; None for the number of reports.
+        coefficients: a file of coefficients by class, for a sum over people; None for no such sum.
     """
 
     value: str | None
@@ -43,13 +43,13 @@ class Wanted:
 def one_number(
     wanted: Wanted, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
 ) -> query.Answer:
-    """The number with its interval.
+    """Return the number with its interval.
 
     Args:
         margins: known shares of the population by class, for the mean.
 
     Raises:
-        BadData: the file of weights or coefficients is not the campaign's.
+        BadData: the file of weights or coefficients does not fit the campaign.
         NotANumber, NotEnough, NotInvertible
     """
     if wanted.coefficients is not None:
@@ -70,7 +70,7 @@ def one_number(
 
 
 def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
-    """Return the number X of each value, which is summed over people."""
+    """Return the number of each value that is summed over people."""
     if wanted.weights is not None:
         return weights_of(wanted.weights, terms.domain)
     if wanted.value is None:
@@ -87,7 +87,7 @@ def print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | N
 
     Args:
         form: "table", "json" or "csv".
-        name: the class that it is of; None for everybody.
+        name: the class of people; None for everybody.
     """
     if form == "json":
         shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())

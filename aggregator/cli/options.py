@@ -28,7 +28,7 @@ MOST = 10**15
 
 
 class Number(click.FloatRange):
-    """A number in a range. NaN is refused, which every comparison would let through."""
+    """A number in a range. NaN is refused, because it passes every comparison."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = super().convert(value, param, ctx)
@@ -38,7 +38,7 @@ class Number(click.FloatRange):
 
 
 class SpanList(click.ParamType[list[Span]]):
-    """Spans of periods as they are typed: ``0-3,4-7``, or ``0,9``."""
+    """Spans of periods, written ``0-3,4-7`` or ``0,9``."""
 
     name = "spans"
 
@@ -48,17 +48,17 @@ class SpanList(click.ParamType[list[Span]]):
             first, dash, last = (text.strip() for text in part.partition("-"))
             ends = (first, last if dash else first)
             if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
-                self.fail("spans of periods are typed as 0-3,4-7, or single periods as 0,9", param, ctx)
+                self.fail("spans of periods are written as 0-3,4-7, single periods as 0,9", param, ctx)
             span = Span(int(ends[0]), int(ends[1]))
             if not span.first <= span.last < MAX_PERIODS:
-                self.fail(f"{part.strip()} does not go from a period to a later one", param, ctx)
+                self.fail(f"{part.strip()} must go from a period to a later one", param, ctx)
             found.append(span)
         return found
 
 
 def _engine_name(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     if not is_engine(name):
-        raise click.BadParameter("local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
+        raise click.BadParameter("must be local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
     return name
 
 
@@ -89,13 +89,13 @@ def require_period(terms: Campaign, period: int) -> None:
     """Refuse a period that a campaign does not have."""
     if period >= terms.periods:
         has = "period 0 only" if terms.periods == 1 else f"periods 0 to {terms.periods - 1:,}"
-        raise click.UsageError(f"{terms.title!r} has {has}, and not {period:,}")
+        raise click.UsageError(f"{terms.title!r} has no period {period:,}: it has {has}")
 
 
 def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """Refuse a file name that does not end in .png."""
     if path is not None and path.suffix.lower() != ".png":
-        raise click.BadParameter(f"pictures are PNG files: name one that ends in .png, not {path.name}", ctx, param)
+        raise click.BadParameter(f"pictures are PNG files: the name must end in .png, not {path.name}", ctx, param)
     return path
 
 

@@ -18,15 +18,17 @@ from aggregator.page.document import page_code
 @click.argument("what", metavar="CAMPAIGN", type=CampaignName())
 @signed.author
 @click.option("--out", type=shell.writable, required=True, help="File to write the page to, .html.")
-@click.option("--download", is_flag=True, help="Let people keep their reports as files: for campaigns without address.")
+@click.option(
+    "--download", is_flag=True, help="Let people save their reports as files; for campaigns without an address."
+)
 @shell.as_json
 @shell.in_study
 def page(ctx: click.Context, what: str, author: Path | None, out: Path, download: bool, as_json: bool) -> None:
     """Write the page of CAMPAIGN, a campaign of the study or a signed campaign's file, as one HTML file.
 
-    People open the file in a browser, from wherever they have it: no server need send it. It asks nobody for anything,
-    and sends reports to the addresses that the campaign names, which any `receive` of the study takes. The page that
-    `receive` itself serves needs no file.
+    People open the file in a browser; it needs no server. It loads nothing from the network, and sends reports to the
+    campaign's addresses, where a `receive` of the study takes them. `receive` also serves this page itself, without
+    a file.
     """
     known = signed.named_campaign(ctx, what, author)
     made = page_file(known.campaign, int(time.time()), closing=known.closing, download=download).encode()
@@ -34,10 +36,8 @@ def page(ctx: click.Context, what: str, author: Path | None, out: Path, download
         file.write(made)
     addresses = known.campaign.terms.addresses
     if as_json:
-        told = {"file": str(out), "bytes": len(made), "id": known.campaign.id.hex(), "addresses": list(addresses)}
-        shell.print_json(told | {"script": page_code().script_source.strip("'")})
+        facts = {"file": str(out), "bytes": len(made), "id": known.campaign.id.hex(), "addresses": list(addresses)}
+        shell.print_json(facts | {"script": page_code().script_source.strip("'")})
         return
-    shell.say(
-        f"{out}  {len(made)} bytes, sends to {', '.join(addresses) or 'nobody: people keep their report as a file'}"
-    )
-    shell.warn("A browser may let other local files use what this page keeps, its device among them.")
+    shell.say(f"{out}  {len(made):,} bytes, sends to {', '.join(addresses) or 'no address: people save their reports'}")
+    shell.warn("Warning: some browsers let other local files read the data of this page, the device's key included.")

@@ -38,7 +38,7 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
 @click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="Number of values of the question.")
-@click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number between these.")
+@click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
 @click.option("--epsilon", type=Epsilon, help="The privacy level, nats.")
 @click.option(
     "--reports",
@@ -46,8 +46,10 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
     help=f"Expected number of reports. [default: from the draft, else {REPORTS:,}]",
 )
 @click.option("--sensitive", type=click.IntRange(min=1), help="Number of sensitive values.")
-@click.option("--blocks", type=click.IntRange(min=2), help="Number of values in a block.")
-@click.option("--prior", type=shell.existing, help="CSV value,count: the prior. The notion is then LIP.")
+@click.option("--blocks", type=click.IntRange(min=2), help="Number of values in each block.")
+@click.option(
+    "--prior", type=shell.existing, help="CSV value,count: the prior, for LIP. --values are named 1, 2, 3 and so on."
+)
 @click.option("--radius", type=options.Number(0, 1), help="With --prior: its maximum error, in total variation.")
 @click.option(
     "--bits",
@@ -89,25 +91,25 @@ def plan(
     Describe the question by a DRAFT (its [mechanism] is ignored), or by --values or --number together with --epsilon
     and at most one of --sensitive, --blocks and --prior. The chosen mechanism is the one that `name = "auto"` takes.
 
-    For numbers, dates and ordered values, the first table lists each goal of [analysis]: the people needed, the
-    mechanism that `auto` takes, and the expected error of deciles, mean and ranges. For a form, the table lists the
-    expected error of each question, and which associations can be found. For a draft with classes, it lists each class
-    and everybody: the mechanism, the expected errors, and the people needed; the draft's [mechanism] counts.
+    For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
+    the expected error of each question and the associations that can be found. For classes of people, they have each
+    class and everybody, with the mechanism that the draft names.
 
-    For a draft with [views], these are the numbers of the answer as it is if everybody were asked for it; a second
-    table lists the views. If [views] has neither shares nor a number of devices, the planner chooses the shares for
-    --reports.
+    For a draft with [views], the first table assumes that every device is asked for the answer itself; a second table
+    lists the views. If [views] has neither shares nor devices, the planner chooses the shares for --reports.
     """
     if [draft is None, size is None, ends is None].count(False) != 1:
-        raise click.UsageError("name a draft, or give --values or --number, and --epsilon")
+        raise click.UsageError("give either a DRAFT, or --epsilon with --values or --number")
     if draft is not None:
         if any(option is not None for option in (epsilon, sensitive, blocks, prior, radius)):
-            raise click.UsageError("a draft says its own epsilon, sensitive values, blocks, prior and radius")
+            raise click.UsageError(
+                "--epsilon, --sensitive, --blocks, --prior and --radius are entries of the draft: change them there"
+            )
         form = read_form(draft)
         if form is not None:
             if bits is not None or distances or all_of_them or plot is not None:
                 raise click.UsageError(
-                    "--bits, --within, --all and --plot are of one question, and the draft is a form"
+                    "--bits, --within, --all and --plot need a single question, and the draft is a form: leave them out"
                 )
             for note in read_bins(draft, form.form):
                 shell.warn(f"Note: {note}")
@@ -117,7 +119,7 @@ def plan(
         if classes is not None:
             if bits is not None or all_of_them or plot is not None:
                 raise click.UsageError(
-                    "--bits, --all and --plot are of one question, and the draft asks each class its own"
+                    "--bits, --all and --plot need a single channel, and this draft has one for each class"
                 )
             _plan_classes(draft, classes, reports, wanted, distances, as_json)
             return
@@ -125,7 +127,7 @@ def plan(
     elif radius is not None and prior is None:
         raise click.UsageError("--radius goes with --prior")
     elif epsilon is None:
-        raise click.UsageError(f"--{'values' if ends is None else 'number'} goes with --epsilon")
+        raise click.UsageError(f"--{'values' if ends is None else 'number'} needs --epsilon")
     else:
         domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
         goal = "distribution" if domain.ordered else ""
@@ -135,7 +137,7 @@ def plan(
     views = [] if draft is None else _views(draft, reports, reports)
     question = whole if views else rounded_for_mean(whole)
     if distances and (views or not goals_of(whole)):
-        raise click.UsageError("--within is of numbers, dates and ordered values without [views] and priors")
+        raise click.UsageError("--within needs numbers, dates or ordered values, without [views] and without a prior")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     goals: list[GoalPlan] = []
@@ -146,12 +148,12 @@ def plan(
                 goals.append(one)
                 advance(1)
     if as_json:
-        told = rows.as_json()
+        listed = rows.as_json()
         if views:
-            told[0]["views"] = views
+            listed[0]["views"] = views
         if goals:
-            told[0]["goals"] = [one.as_json() for one in goals]
-        shell.print_json(told)
+            listed[0]["goals"] = [one.as_json() for one in goals]
+        shell.print_json(listed)
     else:
         if goals:
             shell.console().print(goals_table(goals, whole))
@@ -171,7 +173,7 @@ def plan(
 
 
 def _plan_form(form: DraftForm, reports: int, wanted: tuple[float, ...], as_json: bool) -> None:
-    """Print what a form can teach; with classes what it can teach of each, with as many people in all of them."""
+    """Print the expected errors of a form; with classes, those of each class, for classes of equal size."""
     if not form.classes:
         found = plan_form(form, reports, wanted=wanted)
         if as_json:
@@ -196,10 +198,10 @@ def _print_form_plan(found: FormPlan) -> None:
 
 
 def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
-    """What each view of the draft would be, and its standard error from its own reports; empty without views.
+    """Return the channel of each view of the draft, and the standard error of its shares; empty without views.
 
     Args:
-        expected: the number of devices that shares are made for, where the draft says none.
+        expected: the number of devices that the shares are chosen for, if the draft gives none.
     """
     found = read_views(draft, expected)
     if found is None:
@@ -221,12 +223,12 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
 
 
 def _print_views(draft: Path, views: list[dict[str, Any]], reports: int) -> None:
-    """Print what each view would be, and whether ``campaign`` would give the views other shares."""
+    """Print the views, and a hint if ``campaign`` would give them other shares."""
     shell.console().print(plan_views_table(views))
     if reports != DEVICES and _views(draft, reports, DEVICES) != views:
         shell.say(
-            f"The shares are made for {reports:,} devices. `campaign` makes them for {DEVICES:,} where the draft says "
-            f"no number: to sign these, write devices = {reports} under [views]."
+            f"These shares are chosen for {reports:,} devices. `campaign` chooses them for {DEVICES:,} if the draft "
+            f"gives no number: to sign these, write devices = {reports} under [views]."
         )
 
 
@@ -238,23 +240,21 @@ def _plan_classes(
     distances: tuple[float, ...],
     as_json: bool,
 ) -> None:
-    """Print what is known of each class and of everybody, and of each view of the draft."""
+    """Print the expected errors of each class, of everybody, and of each view of the draft."""
     question = classes.questions[0]
     of_distance = question.goal in ("distribution", "mean") and question.domain.ordered
     if distances and not of_distance:
-        raise click.UsageError(
-            "--within is of numbers, dates and ordered values whose goal is a distribution or a mean"
-        )
+        raise click.UsageError("--within needs numbers, dates or ordered values, and the goal distribution or mean")
     asked = (distances or (usual_distance(question),)) if of_distance else wanted
     reports = sum(one.reports for one in classes.questions) if reports is None else reports
     with shell.progress("classes", None):
         found = plan_classes(classes.names, classes.questions, classes.choices, reports, asked)
         views = _views(draft, reports, reports)
     if as_json:
-        told = [one.as_json() for one in found]
+        listed = [one.as_json() for one in found]
         if views:
-            told[-1]["views"] = views
-        shell.print_json(told)
+            listed[-1]["views"] = views
+        shell.print_json(listed)
     else:
         shell.console().print(classes_table(found, question))
         if views:
@@ -262,11 +262,11 @@ def _plan_classes(
 
 
 def _number(text: str) -> NumberRange:
-    """The domain of --number."""
+    """Return the domain of --number."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) not in (2, 3):
         raise click.UsageError(
-            "--number takes the lowest and the highest number, and perhaps the step, as 17,90 or 0,5,0.5"
+            "--number must be the lowest and the highest number and, optionally, the step, as in 17,90 or 0,5,0.5"
         )
     try:
         return NumberRange.of(*parts)
@@ -281,14 +281,18 @@ def _notion(
         name for name, given in (("sensitive", sensitive), ("blocks", blocks), ("prior", prior)) if given is not None
     ]
     if len(asked) > 1:
-        raise click.UsageError(f"--{asked[0]} and --{asked[1]} are two questions: ask twice")
+        raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot be combined: run the command once for each")
     if sensitive is not None:
         if sensitive >= domain.size:
-            raise click.UsageError(f"all {domain.size} values are sensitive: that is plain LDP, without --sensitive")
+            raise click.UsageError(
+                f"--sensitive must be below the number of values, {domain.size}; if all are sensitive, leave it out"
+            )
         return HighLow(level, domain.size, tuple(range(sensitive)))
     if blocks is not None:
         if blocks >= domain.size:
-            raise click.UsageError(f"one block of all {domain.size} values is plain LDP, without --blocks")
+            raise click.UsageError(
+                f"--blocks must be below the number of values, {domain.size}; for one block of all values, leave it out"
+            )
         return Block.over(level, [x // blocks for x in range(domain.size)])
     if prior is not None:
         return Information(level, prior_weights(prior, domain), math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))

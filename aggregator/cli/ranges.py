@@ -1,6 +1,6 @@
 """Options of `halftruth estimate` for ordered values: --quantiles, --cdf, --bins, --above, --between.
 
-How they are estimated: estimate.ordered. How they are shown: present.ordered.
+The estimates: estimate.ordered. The tables: present.ordered.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ if TYPE_CHECKING:  # loaded when an estimate is made
 
 @dataclass(frozen=True)
 class Ranges:
-    """The options as they were typed; None, or False, where one was not given.
+    """The options as they were typed; None or False if an option was not given.
 
     Attributes:
-        starts: in place of --bins, where a bin but the first begins.
+        starts: in place of --bins, the first value of each bin except the first bin.
     """
 
     quantiles: str | None = None
@@ -46,7 +46,7 @@ class Ranges:
 
     @classmethod
     def usual(cls, terms: Campaign) -> Ranges:
-        """The default figures to compare between estimates: for a wave five quantiles and a few bins."""
+        """Return the default numbers to compare between estimates: for a wave five quantiles and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
         from aggregator.estimate.ordered import is_wave
 
@@ -58,17 +58,17 @@ class Ranges:
 
     @property
     def named(self) -> list[str]:
-        """The options that were given."""
+        """The names of the options that were given."""
         return [name for name in ("quantiles", "cdf", "bins", "above", "between") if getattr(self, name)]
 
     def require_parts(self) -> tuple[float, ...]:
-        """The parts of --quantiles, as typed in 0.1,0.5."""
+        """Return the numbers of --quantiles, such as 0.1,0.5."""
         try:
             parts = tuple(float(part) for part in (self.quantiles or "").split(",") if part.strip())
         except ValueError:
             parts = (0.0,)
         if not all(0 < part < 1 for part in parts) or (self.quantiles is not None and not parts):
-            raise click.UsageError("--quantiles takes parts of the people between 0 and 1, as .1,.5,.9")
+            raise click.UsageError("--quantiles must be numbers between 0 and 1, as in .1,.5,.9")
         return parts
 
 
@@ -78,10 +78,10 @@ class Over:
 
     Attributes:
         by: ``period`` or ``class``.
-        period: of classes, the only period; everybody's latest answer if None.
-        spans: of periods; every period that has reports if None.
-        ends: two of them, that the difference is between; the first and the last if None.
-        steps: whether the difference from each period to the next is wanted, too.
+        period: by class only: the period; None for the latest answer of each device.
+        spans: spans of periods; None for every period that has reports.
+        ends: the two spans to compare; None for the first and the last.
+        steps: whether to add the difference from each span to the next.
     """
 
     by: str
@@ -107,7 +107,7 @@ def estimate_ranges(
     domain, parts = signed.terms.domain, asked.require_parts()
     between = [] if asked.between is None else _answers(domain, asked.between, "between")
     if len(between) not in (0, 2):
-        raise click.UsageError("--between takes the two ends of a range, as 30,40")
+        raise click.UsageError("--between must give the two ends of a range, as in 30,40")
     try:
         return ordered(
             signed,
@@ -178,23 +178,23 @@ def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str
 
 
 def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | None = None) -> None:
-    """Print what was asked of each period or class and the differences, and draw it with the distribution functions."""
+    """Print the estimates of each period or class and the differences, and draw the distribution functions."""
     from aggregator.present.ordered_course import course_csv, course_tables
 
-    told = course if asked.cdf else course.without_cdf()
+    printed = course if asked.cdf else course.without_cdf()
     if form == "json":
-        shell.print_json(told.as_json())
+        shell.print_json(printed.as_json())
     elif form == "csv":
-        shell.say(course_csv(told).rstrip())
+        shell.say(course_csv(printed).rstrip())
     else:
-        for table in course_tables(told):
+        for table in course_tables(printed):
             shell.console().print(table)
     few = [side.words for side in course.sides if side.found is None]
     if few:
         minimum = course.known[0][1].found.terms.minimum_reports
         shell.warn(f"Warning: fewer than {minimum:,} devices in {', '.join(few[:5])}: left out")
     if not course.differences:
-        shell.warn("Warning: only one has enough reports, so there is no difference")
+        shell.warn("Warning: only one of them has enough reports, so no difference can be computed")
     for side, found in course.known:
         for warning in found.warnings:
             shell.warn(f"Warning: {side.words}: {warning}")
@@ -209,13 +209,13 @@ def print_ranges(found: Ordered, asked: Ranges, form: str, plot: Path | None) ->
     """Print the requested quantiles and ranges, and draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
-    told = found if asked.cdf else replace(found, cdf=())
+    printed = found if asked.cdf else replace(found, cdf=())
     if form == "json":
-        shell.print_json(told.as_json())
+        shell.print_json(printed.as_json())
     elif form == "csv":
-        shell.say(ordered_csv(told).rstrip())
+        shell.say(ordered_csv(printed).rstrip())
     else:
-        shell.console().print(ordered_table(told))
+        shell.console().print(ordered_table(printed))
     for warning in found.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:
@@ -226,7 +226,7 @@ def print_ranges(found: Ordered, asked: Ranges, form: str, plot: Path | None) ->
 
 
 def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
-    """The values that are typed with commas between them; one that has a comma is in no list."""
+    """Return the values of a list with commas; a value with a comma in its text cannot be listed."""
     try:
         return [domain.parse(part.strip()) for part in text.split(",")]
     except NotInDomain as error:

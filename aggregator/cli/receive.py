@@ -51,11 +51,10 @@ def receive(
 ) -> None:
     """Take uploads over HTTP into the study's inbox, until stopped; `ingest` without PATHS counts them.
 
-    An upload is answered with a receipt once it is on the disk. No addresses, and no times of uploads, are written
-    down.
+    A device gets a receipt when its upload is on the disk. Addresses of clients and times of uploads are not recorded.
     """
     if (tls_cert is None) != (tls_key is None):
-        raise click.UsageError("--tls-cert and --tls-key go together")
+        raise click.UsageError("--tls-cert and --tls-key must be given together")
     if forwarded_for is not None:
         _require_address(forwarded_for)
     study = Study.open(shell.study_folder(ctx))
@@ -69,7 +68,9 @@ def receive(
         raise click.UsageError(f"--listen: {error}") from None
     with taken as listening:
         if tls is None and not is_loopback(listening):
-            shell.warn("Warning: without TLS the network sees who sends; put a proxy with TLS in front, or --tls-cert.")
+            shell.warn(
+                "Warning: without TLS, the network can see who sends reports: use a proxy with TLS, or --tls-cert."
+            )
         where, uploads = url(listening, tls), inbox.inbox_of(study.path)
         if as_json:
             shell.print_json({"url": where, "inbox": str(uploads)})
@@ -82,4 +83,4 @@ def _require_address(text: str) -> None:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        raise click.UsageError("--forwarded-for is the proxy's own address, as 127.0.0.1") from None
+        raise click.UsageError("--forwarded-for must be the IP address of the proxy, such as 127.0.0.1") from None

@@ -19,8 +19,8 @@ from aggregator.study import Study
     "--known", multiple=True, help="A column whose value an observer may know about a person; may be repeated."
 )
 @click.option("--sensitive", help="The column whose value must not become known.")
-@click.option("--at-least-k", type=click.IntRange(min=1), help="End with exit code 1 where k is below this.")
-@click.option("--at-least-l", type=click.IntRange(min=1), help="End with exit code 1 where l is below this.")
+@click.option("--at-least-k", type=click.IntRange(min=1), help="End with exit code 1 if k is below this.")
+@click.option("--at-least-l", type=click.IntRange(min=1), help="End with exit code 1 if l is below this.")
 @shell.as_json
 @shell.in_study
 def anonymity(
@@ -34,8 +34,9 @@ def anonymity(
 ) -> None:
     """Compute k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
 
-    Rows alike in all --known columns are a class: k is the size of the smallest, l the fewest --sensitive values in
-    one. Reports with the same output are a class, and its sensitive values are the answers that could have given it.
+    Rows with equal --known columns form a class: k is the size of the smallest class, l the smallest number of
+    different --sensitive values in a class. Reports with the same output form a class; its sensitive values are the
+    answers that can give this output.
     """
     if known:
         found = judge_sheet(Path(what), known, sensitive)
@@ -44,9 +45,9 @@ def anonymity(
         signed = study.campaign(what)
         found = judge_views([view.channel for view in signed.terms.views], study.tally(signed).by_view)
     else:
-        raise click.UsageError("name the --known columns of a file, or the --study of a campaign")
+        raise click.UsageError("give --known columns for a file, or --study for a campaign")
     if at_least_l is not None and found.l is None:
-        raise click.UsageError("--at-least-l needs the --sensitive column")
+        raise click.UsageError("--at-least-l needs --sensitive")
     if as_json:
         shell.print_json(found.as_json())
     else:

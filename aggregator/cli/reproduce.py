@@ -1,4 +1,4 @@
-"""The command reproduce: a paper's experiments, run again."""
+"""The command reproduce: repeat the experiments of a paper."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def reproduce(
     names = [each.name for each in experiments(paper)]
     unknown = sorted(set(only) - set(names))
     if unknown:
-        raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}: {', '.join(names)}")
+        raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}; its experiments are: {', '.join(names)}")
 
     def begun(_: Experiment) -> None:
-        """Where the folder cannot be made, better to know before the minutes of an experiment than after."""
+        """Create the output folder before an experiment, so that an error comes before minutes of work."""
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OSError(error.errno, f"the folder cannot be made: {error.strerror}", str(out)) from None
+            raise OSError(error.errno, f"the folder cannot be created: {error.strerror}", str(out)) from None
 
     with shell.progress(paper, STEPS * len(only or names)) as advance:
         document = run(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
@@ -81,11 +81,11 @@ def reproduce(
         shell.say(f"Figures and tables: {out / f'{paper}.md'}")
     if document.missing:
         reasons = "\n".join(f"{name}: {reason}" for name, reason in document.missing.items())
-        raise Failure(f"not run for want of data:\n{reasons}", NOT_YET)
+        raise Failure(f"not run, because data are missing:\n{reasons}", NOT_YET)
 
 
 def _table(document: Document) -> Table:
-    """What every experiment found, a row for each claim."""
+    """Return the findings of all experiments as a table, a row for each claim."""
     table = Table(title=PAPERS[document.paper], box=box.SIMPLE_HEAD, title_justify="left", show_lines=True)
     table.add_column("experiment", no_wrap=True)
     for name in ("the paper says", "we get", "why they differ"):

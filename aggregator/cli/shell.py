@@ -27,7 +27,7 @@ FAILED, BAD_DATA, NOT_YET = 1, 65, 75
 
 
 class Failure(click.ClickException):
-    """One line on stderr, and an exit code."""
+    """An error that is printed as one line on stderr, with an exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -37,14 +37,14 @@ class Failure(click.ClickException):
 def visible(text: str) -> str:
     """Return the text with control and format characters escaped, which a terminal would obey or hide.
 
-    File names, and whatever else comes from elsewhere, may hold them.
+    File names and texts from files may contain them.
     """
     return "".join(one if one.isprintable() or one in "\n\u00a0\u202f" else json.dumps(one)[1:-1] for one in text)
 
 
 @contextlib.contextmanager
 def _visible_refusals() -> Iterator[None]:
-    """The reason why a command line is refused, with file names and words as ``visible`` shows them."""
+    """Make the message of a refused command line ``visible``: it may quote file names and arguments."""
     try:
         yield
     except click.ClickException as error:
@@ -61,7 +61,7 @@ class CommandGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if any("\0" in word for word in args):
-            raise click.UsageError("a word has the character U+0000, which no name of a file can have", ctx)
+            raise click.UsageError("an argument has the character U+0000, which no file name can contain", ctx)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -76,7 +76,7 @@ class CommandGroup(click.Group):
         except OSError as error:
             raise Failure(_reason(error), FAILED) from None
         except KeyboardInterrupt:
-            raise Failure("stopped; what was committed before stays", FAILED) from None
+            raise Failure("interrupted; everything that was committed before is kept", FAILED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -118,7 +118,7 @@ def _reason(error: OSError) -> str:
 
 
 class _PathOrBucket(click.Path):
-    """A file or folder, or a place in a bucket, which is checked when it is used."""
+    """A file or folder, or a place in a bucket; the latter is checked when it is used."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str) or not is_remote(value):
@@ -130,11 +130,15 @@ class _PathOrBucket(click.Path):
 
 
 class _NewFolder(click.Path):
-    """A folder to be made on a disk."""
+    """A new folder on a disk."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and is_remote(value):
-            self.fail(f"{value} is in a bucket: name a folder on this machine, and copy it there", param, ctx)
+            self.fail(
+                f"{value} is in a bucket: name a folder on this machine, and copy it to the bucket afterwards",
+                param,
+                ctx,
+            )
         require_utf8(str(value))
         return super().convert(value, param, ctx)
 
@@ -177,7 +181,7 @@ def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> 
 
 
 def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command on a study, which --study names before the command or after it."""
+    """Give a command the option --study, which may also stand before the command."""
     named = click.option(
         "--study",
         type=study_place,
@@ -191,12 +195,12 @@ def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _InFolder(click.Path):
-    """A file to be written, in a folder that is there; it never takes the place of another."""
+    """A new file in an existing folder; it never replaces another file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if not path.parent.is_dir():
-            self.fail(f"{path.parent} is no folder: make it first", param, ctx)
+            self.fail(f"the folder {path.parent} does not exist: create it first", param, ctx)
         require_new(path)
         return path
 
@@ -208,32 +212,52 @@ def study_folder(ctx: click.Context) -> Place:
     """Return the folder, or the prefix in a bucket, that --study names."""
     folder = ctx.obj
     if not isinstance(folder, Path | Remote):
-        raise click.UsageError("which study? Name its folder: halftruth --study DIR ...")
+        raise click.UsageError("no study is named: give its folder, halftruth --study DIR ...")
     if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
-        raise click.UsageError(f"{folder} is a file, not a study's folder: name another")
+        raise click.UsageError(f"{folder} is a file: --study must be a folder")
     require_utf8(str(folder))
     return folder
 
 
 def require_utf8(folder: str) -> None:
-    """Refuse a study's folder that the storage engine has no name for."""
+    """Refuse a folder whose name the storage engine cannot represent."""
     try:
         folder.encode()
     except UnicodeEncodeError:
-        raise click.UsageError(f"{folder} is no name in UTF-8, as a study's folder has") from None
+        raise click.UsageError(f"the name of the study's folder {folder} must be UTF-8") from None
 
 
 def public_key(path: Path) -> bytes:
-    """The public key of a key file."""
+    """Return the public key in a key file."""
     return author_key(path).public
 
 
 def author_key(path: Path) -> keys.AuthorKey:
-    """The public key of a key file, and its name."""
+    """Return the public key in a key file, with its name."""
     try:
         return keys.AuthorKey.from_line(path.read_bytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        raise Failure(f"{path} is not a public key file", BAD_DATA) from None
+    except (UnicodeDecodeError, BadData):
+        raise Failure(f"{path} is not a public key file: name the author's NAME.pub", BAD_DATA) from None
+
+
+def secret_key(path: Path) -> keys.SigningKey:
+    """Return the secret key in a key file."""
+    try:
+        return keys.SigningKey.from_line(path.read_bytes().decode("ascii"))
+    except (UnicodeDecodeError, BadData):
+        raise Failure(f"{path} is not a secret key file: name the author's NAME.key", BAD_DATA) from None
+
+
+def campaign_file(path: Path) -> bytes:
+    """Return the bytes of a signed campaign's file; only the kind of its envelope is checked."""
+    from protocol.campaign import require_campaign  # which keygen and status do not need
+
+    data = path.read_bytes()
+    try:
+        require_campaign(data)
+    except BadData as error:
+        raise Failure(f"{path}: {error}", BAD_DATA) from None
+    return data
 
 
 def say(text: str) -> None:
@@ -253,7 +277,7 @@ def print_json(value: Any) -> None:
 
 def console() -> Console:
     """Return the console for tables; wide enough for them if stdout is no terminal."""
-    from rich.console import Console  # a fifth of what the help may take
+    from rich.console import Console  # a fifth of the time that the help may take
 
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 

@@ -9,7 +9,7 @@ import click
 from aggregator.cli import shell
 from aggregator.holdings import Known
 from aggregator.study import Study
-from protocol.campaign import open_campaign, require_campaign
+from protocol.campaign import open_campaign
 
 author = click.option(
     "--author", type=shell.existing, help="The author's public key, NAME.pub; for a campaign's file only."
@@ -17,16 +17,14 @@ author = click.option(
 
 
 def named_campaign(ctx: click.Context, what: str, author: Path | None) -> Known:
-    """The campaign that is named, verified.
+    """Return the named campaign, verified.
 
     Args:
-        what: a file with ``author``, else a campaign of the study.
+        what: with ``author`` a file, else the name or id of a campaign of the study.
     """
     if author is not None:
-        data = Path(what).read_bytes()
-        require_campaign(data)
-        return Known(Path(what).stem, open_campaign(data, [shell.public_key(author)]))
+        return Known(Path(what).stem, open_campaign(shell.campaign_file(Path(what)), [shell.public_key(author)]))
     if ctx.obj is None:
-        raise click.UsageError("name the --study of the campaign, or a campaign's file and its --author's public key")
+        raise click.UsageError("give --study for a campaign of a study, or --author for a signed campaign's file")
     study = Study.open(shell.study_folder(ctx))
     return study.known(study.campaign(what).id.hex())

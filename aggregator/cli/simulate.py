@@ -13,7 +13,7 @@ from aggregator import simulation
 from aggregator.cli import options, shell
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.span import Span
-from protocol.campaign import Campaign, campaign_id, require_campaign, unverified_campaign
+from protocol.campaign import Campaign, campaign_id, unverified_campaign
 from protocol.errors import OutsideSchedule
 
 
@@ -85,21 +85,20 @@ def simulate(
     probability 1 - CHANGE, and otherwise draws one from the truth (of their class), perhaps the same. A device draws
     once for each value: when the value comes again, so does its output.
     """
-    data = file.read_bytes()
-    require_campaign(data)
+    data = shell.campaign_file(file)
     terms = unverified_campaign(data)
     if (truth_file is None) == (priors_file is None):
-        raise click.UsageError("name the people: either --truth CSV or, where they declare priors, --priors CSV")
+        raise click.UsageError("give either --truth or, for a campaign with declared priors, --priors")
     if held_file is not None and priors_file is None:
-        raise click.UsageError("--held writes what the people of --priors drew: with --truth there is such a file")
+        raise click.UsageError("--held needs --priors: with --truth, the answers are those of its file")
     truth, held = _people_of(terms, truth_file, priors_file, seed)
     if held_file is not None and not held:
-        raise Failure(f"{priors_file} says itself what its people hold: leave --held out", FAILED)
+        raise Failure(f"{priors_file} already states the answers, in its column value: leave out --held", FAILED)
     if terms.enrolment == "enrolled" and keys_file is None:
-        raise Failure("this campaign takes enrolled keys only: name a file for them with --keys", FAILED)
+        raise Failure("this campaign takes enrolled keys only: give --keys, a file for the enrolments", FAILED)
     answered = _periods_of(terms, period, panel, periods, change)
     if seed is not None:
-        shell.warn("--seed is for experiments only: whoever knows it knows every answer. Real devices have no seed.")
+        shell.warn("Warning: --seed is for experiments only: whoever knows the seed can compute every answer.")
     with ExitStack() as files:
         batch = files.enter_context(shell.new_file(out))
         enrolments = files.enter_context(shell.new_file(keys_file)) if keys_file else None
@@ -120,9 +119,11 @@ def simulate(
         shell.print_json(files_made | made | {"bytes": out.stat().st_size})
         return
     span = Span(answered[0], answered[-1])
-    shell.say(f"{out}  {reports} reports for {span.words}, {out.stat().st_size} bytes")
+    shell.say(
+        f"{out}  {reports:,} {'report' if reports == 1 else 'reports'} for {span.words}, {out.stat().st_size:,} bytes"
+    )
     if keys_file:
-        shell.say(f"{keys_file}  {truth.people} enrolments, {keys_file.stat().st_size} bytes")
+        shell.say(f"{keys_file}  {truth.people:,} enrolments, {keys_file.stat().st_size:,} bytes")
 
 
 def _people_of(
@@ -142,30 +143,29 @@ def _people_of(
 def _periods_of(
     terms: Campaign, period: int | None, panel: bool, periods: list[Span] | None, change: float | None
 ) -> range:
-    """The periods that simulated devices answer in."""
+    """Return the periods that simulated devices answer in."""
     if not panel and (periods is not None or change is not None):
-        raise click.UsageError("--periods and --change go with --panel")
+        raise click.UsageError("--periods and --change need --panel")
     if panel and period is not None:
-        raise click.UsageError("--period is for one answer of each device; with --panel, give --periods FIRST-LAST")
+        raise click.UsageError("--period cannot be combined with --panel: give --periods FIRST-LAST")
     if periods is not None and len(periods) != 1:
-        raise click.UsageError("--periods of a panel is one span, as 0-3")
+        raise click.UsageError("--periods must be one span, as in 0-3")
     current = _period_near(terms, int(time.time())) if period is None else period
     first, last = (0 if panel else current), current
     if periods is not None:
         first, last = periods[0].first, periods[0].last
     if last >= terms.periods:
-        raise Failure(f"the campaign has periods 0 to {terms.periods - 1}", FAILED)
+        raise Failure(f"the campaign has no period {last}: it has periods 0 to {terms.periods - 1}", FAILED)
     if panel and first == last:
         raise Failure(
-            f"a panel answers in two periods or more, and this one would answer in period {first} only: "
-            "give --periods FIRST-LAST",
+            f"a panel must answer in at least two periods, not in period {first} only: give --periods FIRST-LAST",
             FAILED,
         )
     return range(first, last + 1)
 
 
 def _period_near(terms: Campaign, now: int) -> int:
-    """The period that ``now`` is in; before the opening the first, after the closing the last."""
+    """Return the period at ``now``; the first before the campaign opens, the last after it closes."""
     try:
         return terms.period_at(now)
     except OutsideSchedule:

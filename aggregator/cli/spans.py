@@ -1,4 +1,4 @@
-"""Which periods of a campaign are estimated: --periods and --between."""
+"""Options that select periods of a campaign: --periods and --between."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
 MOST_SPANS = 200
-"""More periods than this are taken together, with --periods."""
+"""Maximum number of spans in one estimate."""
 
 
 def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> list[Span]:
-    """The spans that --periods names; every period that has reports if it names none."""
+    """Return the spans of --periods; without the option, every period that has reports."""
     spans = _periods_of(study, signed) if asked is None else asked
     for span in spans:
         options.require_period(signed.terms, span.last)
@@ -25,12 +25,12 @@ def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> 
 
 
 def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """The spans that --between names."""
+    """Return the two spans of --between; None without the option."""
     if asked is None:
         return None
     names = ", ".join(span.name for span in spans[:20])
     if len(asked) != 2 or asked[0] == asked[1] or any(span not in spans for span in asked):
-        raise click.UsageError(f"--between names two of the spans, as 0,3; they are: {names}")
+        raise click.UsageError(f"--between must name two of the spans, as in 0,3; the spans are: {names}")
     return asked[0], asked[1]
 
 
@@ -42,7 +42,7 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
     if len(counted) > MOST_SPANS:
         last = max(counted)
         raise click.UsageError(
-            f"{len(counted):,} periods have reports: take some together, for example "
+            f"{len(counted):,} periods have reports, more than {MOST_SPANS}: combine them, for example with "
             f"--periods 0-{last // 2},{last // 2 + 1}-{last}"
         )
     return [Span(period, period) for period in sorted(counted)]

@@ -26,9 +26,13 @@ from aggregator.study import Study
     type=click.IntRange(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
-    help="Hours for which unused files are kept.",
+    help="Hours to keep unused files.",
 )
-@click.option("--alone", is_flag=True, help="No other process uses the study; allows any retention, also 0.")
+@click.option(
+    "--alone",
+    is_flag=True,
+    help="State that no other process uses the study; allows a retention of less than 24 hours.",
+)
 @shell.as_json
 @shell.in_study
 def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool) -> list[Compacted]:
@@ -42,20 +46,22 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
         done = compaction.compact(study, now=now, retention=retention_hours * HOUR, alone=alone, progress=advance)
     for one in done:
         if one.left:
-            shell.warn(f"Warning: others kept committing to {one.left} partitions of {one.table}: compact again later")
+            shell.warn(
+                f"Warning: {one.left} partitions of {one.table} are in use and were not merged: compact again later"
+            )
     if as_json:
         shell.print_json({one.table: one.as_json() for one in done})
     else:
         for one in done:
             shell.say(
                 f"{one.table:9}  {_text(one.before)} -> {_text(one.after)}; "
-                f"{_text(one.removed)} removed, {_text(one.kept)} unread and kept"
+                f"{_text(one.removed)} removed, {_text(one.kept)} unused and kept"
             )
     return done
 
 
 def _text(size: Size) -> str:
-    return f"{size.files:,} files of {size.bytes:,} bytes"
+    return f"{size.files:,} {'file' if size.files == 1 else 'files'} of {size.bytes:,} bytes"
 
 
 @halftruth.command()
@@ -73,10 +79,9 @@ def _text(size: Size) -> str:
 @click.option(
     "--afresh",
     is_flag=True,
-    help="Copy no rows from the old tables: count the signed reports again, except those of keys that were revoked "
-    "since.",
+    help="Copy no rows from the old tables: count the signed reports again, without those of revoked keys.",
 )
-@click.option("--count-revoked", is_flag=True, help="Count reports of revoked keys too, whenever they arrived.")
+@click.option("--count-revoked", is_flag=True, help="Count the reports of revoked keys too.")
 @click.option("--threads", type=click.IntRange(min=1), help="Number of verifying threads. [default: one per core]")
 @shell.as_json
 @shell.in_study
@@ -116,6 +121,6 @@ def rebuild(
     if as_json:
         shell.print_json(done.as_json())
     else:
-        made = f"; made anew: {', '.join(done.anew)}" if done.anew else "; every table could be read"
-        shell.say(f"{done.path}  {done.read:,} outputs taken over, {done.counted:,} counted from batches{made}")
+        made = f"; tables made anew: {', '.join(done.anew)}" if done.anew else "; every table could be read"
+        shell.say(f"{done.path}  {done.read:,} outputs copied, {done.counted:,} counted from batches{made}")
     return done

@@ -1,4 +1,4 @@
-"""What --value and --weights name: a value, a district of a coarser resolution, a weight for each value."""
+"""Reads the values, districts and weights that --value and --weights name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def place_of(terms: Campaign, text: str) -> Place:
     """Return the value that ``text`` names, or the district of a coarser resolution with this label.
 
     Raises:
-        Failure: there is neither.
+        Failure: no value and no district has this name.
     """
     domain = terms.domain
     try:
@@ -32,31 +32,33 @@ def place_of(terms: Campaign, text: str) -> Place:
                     return Place(name_of(view.map), z)
         part = stranger(domain, text)[:40]
         districts = " or district" if len(terms.views) > 1 else ""
-        raise Failure(f"--value: {part!r} is no value{districts} of the campaign: {error}", BAD_DATA) from None
+        raise Failure(f"--value: {part!r} is not a value{districts} of the campaign: {error}", BAD_DATA) from None
 
 
 def _value(domain: Domain, answer: Answer) -> int:
-    """The input that ``answer`` names, whatever the dither: of randomly rounded numbers, only inputs are values."""
+    """Return the input that ``answer`` names. Numbers that would be rounded at random are refused."""
     if isinstance(domain, Items):
         members = [x for x in domain.members(answer) if x < domain.count]
         if len(members) != 1:
-            raise Failure("shares are of one item each: name one", BAD_DATA)
+            raise Failure("a share needs a single item: name one item", BAD_DATA)
         return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
         lower = domain.place(answer)[0] if isinstance(domain, Line) else x
         nearest = " or ".join(map(domain.label, (lower, lower + 1)))
-        raise Failure(f"a number between two inputs is counted at both; ask for {nearest}", BAD_DATA)
+        raise Failure(f"a number between two values is rounded at random to one of them: ask for {nearest}", BAD_DATA)
     return x
 
 
 def weights_of(path: Path, domain: Domain) -> Floats:
-    """A weight for each value, from a sheet."""
+    """Return (k,) the weight of each value, from a CSV file."""
     import numpy as np
 
     found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
     size = domain.count if isinstance(domain, Items) else domain.size
     missing = next((x for x in range(size) if x not in found), None)
     if missing is not None:
-        raise Failure(f"{path.name} has no weight for {domain.label(missing)!r}", BAD_DATA)
+        raise Failure(
+            f"{path.name} has no weight for {domain.label(missing)!r}: give each value one, perhaps 0", BAD_DATA
+        )
     return np.array([found[x] for x in range(size)])

@@ -1,7 +1,7 @@
-"""The catalogue: every mechanism there is, the more widely useful first.
+"""The catalogue of all mechanisms, the more widely useful first.
 
 Each family lists its mechanisms beside its recipe; ``aggregator.families.registry`` names them in the order in which
-authors see them. Which one is best for a question: choice.
+authors see them. The best one for a question: choice.
 """
 
 from __future__ import annotations
@@ -29,4 +29,4 @@ def _catalogue() -> tuple[Mechanism, ...]:
 
 
 CATALOGUE = _catalogue()
-"""All mechanisms, in that order."""
+"""All mechanisms, in the order of the registry."""

@@ -2,7 +2,7 @@
 
 Each channel is designed, certified at the requested level, and compared by the error of its integers.
 
-What all of them cost side by side: plan.
+The comparison of all mechanisms: plan.
 """
 
 from __future__ import annotations
@@ -28,50 +28,50 @@ from protocol.errors import BadData, HalftruthError
 from protocol.notions import Certificate, HighLow, Information, Ldp, OwnPrior
 
 AUTO = "auto"
-"""The name of a choice among all."""
+"""The name by which a draft leaves the choice to the planner."""
 
 SPARE_BITS = 8
-"""What a choice allows an output beyond log2 k bits, if a report may carry many outputs."""
+"""Bits beyond log2 k that ``auto`` allows an output, if a report may carry many outputs."""
 
 SINGLE_BITS = 62
-"""What a choice allows an output at least, if a report carries one: eight bytes more in a
-report of a hundred, and as many bits as subset selection has at most."""
+"""Bits that ``auto`` always allows an output, if a report carries a single one: they add eight bytes to a report of
+about a hundred, and subset selection never needs more."""
 
 SAME = 5e-4
-"""Relative differences of errors below this are not worth telling."""
+"""Relative differences of errors below this are reported as equal."""
 
 ROUNDING = 1e-9
-"""Relative differences of errors below this are of rounding; then fewer bits decide, and then the catalogue's order."""
+"""Relative differences of errors below this come from rounding; then fewer bits decide, then the catalogue's order."""
 
 AS_GOOD = 0.999
-"""LIP mechanisms that reach this part of the best one's gain are as good, and the unbiased estimate decides."""
+"""LIP mechanisms with at least this part of the best gain count as equal; the unbiased estimate then decides."""
 
 WORTH = 1.01
-"""A LIP mechanism that tells all values apart is preferred where its error is at most this times the least one."""
+"""A LIP mechanism with an unbiased estimate is preferred if its error is at most this times the least error."""
 
 WAVE = "wave"
-"""The mechanism that is read by order alone; by the error of single values it is not compared with others."""
-
+"""The mechanism without an estimate of single values; it is compared by the error of ordered values only."""
 
 ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_range", "a range's share")}
-"""Goals of ordered values: the field of the simulated error that counts, and of what it is the error."""
+"""Goals of ordered values: the field of the simulated error that decides, and the name of its quantity."""
 
 
 class Unsuited(HalftruthError):
-    """No mechanism, or not the named one, serves the question. The text names an alternative."""
+    """No mechanism serves the question, or the named one does not. The text names an alternative."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism's channel for one question, certified and weighed.
+    """A mechanism's channel for one question, certified, with its expected errors.
 
     Attributes:
         raw_mse: expected squared error of the unbiased histogram of one report, summed over the values; of item sets,
             of the shares of people who hold each item. NaN where the channel has no unbiased estimate.
         weight: the most people one report can count for; NaN likewise.
-        mean_variance: numbers only: variance of what one report adds to the mean; NaN likewise, None of other values.
-        person_mse: LIP only: expected squared error of one person's histogram when the prior is right.
-        report_mae: LIP of two values only: mean absolute error of a report as it stands; None likewise.
+        mean_variance: numbers only: variance of one report's contribution to the mean; NaN without an unbiased
+            estimate, None for other values.
+        person_mse: LIP only: expected squared error of one person's histogram if the prior is right; else None.
+        report_mae: LIP of two values only: mean absolute error of a report taken as the answer; else None.
     """
 
     mechanism: Mechanism
@@ -89,14 +89,14 @@ class Candidate:
         return self.raw_mse if self.person_mse is None else self.person_mse
 
     def within(self, most_bits: int) -> bool:
-        """Whether an output is short enough."""
+        """Return whether an output has at most ``most_bits`` bits."""
         return self.channel.output_bits <= most_bits
 
     def beside(self, choice: Candidate, most_bits: int, goal: str = "") -> str:
-        """Why ``choice`` is preferred to this one.
+        """Return the reason why ``choice`` is preferred to this candidate.
 
         Args:
-            goal: what the estimate is wanted for.
+            goal: of the analysis; "" without one.
         """
         if not self.within(most_bits):
             return f"needs {self.channel.output_bits} bits, more than {most_bits}"
@@ -116,10 +116,11 @@ class Candidate:
 def candidates(
     question: Question, p: Sequence[float] | Floats | None = None, mechanisms: Sequence[Mechanism] | None = None
 ) -> Iterator[tuple[Mechanism, Candidate | str]]:
-    """The channel of every one of ``mechanisms``, all if not given, for ``question``; or why it has none.
+    """Yield each mechanism with its candidate for ``question``, or with the reason why it has none.
 
     Args:
-        p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
+        p: (k,) the expected shares; default: the question's, else the prior of a LIP notion, else even.
+        mechanisms: the mechanisms to try; default: all.
     """
     p = question.shares if p is None else p
     for mechanism in CATALOGUE if mechanisms is None else mechanisms:
@@ -147,12 +148,12 @@ def _of_others(missing: Sequence[str]) -> str:
 def weigh(
     mechanism: Mechanism, channel: Channel, question: Question, p: Sequence[float] | Floats | None = None
 ) -> Candidate:
-    """Certify and weigh a channel.
+    """Certify a channel and compute its expected errors.
 
     Args:
-        p: the shares to expect; the prior of a LIP notion, else even, where not given.
+        p: (k,) the expected shares; default: the prior of a LIP notion, else even.
     Raises:
-        BadData: it does not keep the notion.
+        BadData: the channel does not keep the notion.
     """
     notion, reported = question.notion, question.reported
     certificate = notions.certify(channel, notion)
@@ -184,14 +185,14 @@ def most_bits_of(question: Question, asked: int | None) -> int:
     """
     least = (question.size - 1).bit_length()
     if asked is not None and asked < least:
-        raise Unsuited(f"{question.size} values take {least} bits at least, not {asked}: allow {least}")
+        raise Unsuited(f"{question.size} values need outputs of at least {least} bits, not {asked}: allow {least}")
     if asked is not None:
         return asked
     return least + SPARE_BITS if question.bundled else max(least + SPARE_BITS, SINGLE_BITS)
 
 
 def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
-    """The candidate of least error within the bit limit, and the reason.
+    """Return the candidate of least error within the bit limit, and the reason.
 
     Under a prior the error is that of one person's posterior; among nearly equal ones the smallest error of the
     unbiased estimate decides. A candidate that can estimate all values without a prior is preferred to others of nearly
@@ -201,7 +202,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     wave where its simulated error is less than that of the candidate of least error in single values.
 
     Raises:
-        Unsuited: none is left; the text names the nearest wish that can be met.
+        Unsuited: no candidate is left; the text names the nearest limit that would do.
     """
     short = [one for one in found if one.within(most_bits)]
     if not short:
@@ -210,7 +211,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             raise Unsuited(f'no mechanism keeps notion "{question.notion.name}" for this question{only}')
         nearest = min(found, key=lambda one: one.channel.output_bits)
         raise Unsuited(
-            f"no mechanism answers within {most_bits} bits; {nearest.mechanism.name} needs "
+            f"no mechanism has outputs of at most {most_bits} bits; {nearest.mechanism.name} needs "
             f"{nearest.channel.output_bits}"
         )
     if question.goal == "mean" and not isinstance(question.notion, Information):
@@ -224,9 +225,9 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     least = min(one.error for one in weighed)
     if isinstance(question.notion, Information):
         alone = prior_mse(question.notion.prior, question.reported)
-        told = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
-        if told:
-            weighed, least = told, min(one.error for one in told)
+        invertible = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
+        if invertible:
+            weighed, least = invertible, min(one.error for one in invertible)
         as_good = [one for one in weighed if alone - one.error >= AS_GOOD * (alone - least)]
         choice = min(as_good, key=lambda one: math.inf if math.isnan(one.raw_mse) else one.raw_mse)
     else:
@@ -238,7 +239,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
 
 
 def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question) -> tuple[Candidate, str]:
-    """The wave or ``choice``, whichever has the smaller simulated error for a distribution or for ranges; the reason.
+    """Return the wave or ``choice``, by the smaller simulated error for the question's goal, and the reason.
 
     Args:
         choice: the candidate of least error in single values.
@@ -280,22 +281,22 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
 
 
 def chosen(name: str, question: Question) -> tuple[str, Channel]:
-    """The mechanism called ``name``, or for ``auto`` the best, and its channel for ``question``.
+    """Return the name and the channel of the mechanism called ``name``, for ``auto`` of the best one.
 
     Raises:
-        Unsuited: there is none of that name, or it does not serve.
+        Unsuited: no mechanism has that name, or it does not serve the question.
     """
     choice = chosen_candidate(name, question)
     return choice.mechanism.name, choice.channel
 
 
 def chosen_candidate(name: str, question: Question, families: tuple[type[Channel], ...] = (Channel,)) -> Candidate:
-    """The mechanism called ``name`` as it serves ``question``, or for ``auto`` the best.
+    """Return the candidate of the mechanism called ``name``, for ``auto`` and ``lip`` the best one.
 
     Args:
-        families: of the channels among which ``auto`` and ``lip`` choose.
+        families: the channels among which ``auto`` and ``lip`` choose.
     Raises:
-        Unsuited: there is none of that name, or it does not serve.
+        Unsuited: no mechanism has that name, or it does not serve the question.
     """
     if name == LIP and not isinstance(question.notion, Information):
         raise Unsuited('"lip" does not serve this question: it is made for a prior, notion lip')
@@ -308,11 +309,12 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
     if mechanism is None:
         names = [LIP, *(one.name for one in CATALOGUE)]
         meant = suggestion(name, [AUTO, "table", *names])
-        raise Unsuited(f"name is {AUTO}, table, or one of {', '.join(names)}; not {name[:60]!r}{meant}")
+        known = meant or f"; name must be {AUTO}, table or one of {', '.join(names)}"
+        raise Unsuited(f"there is no mechanism {name[:60]!r}{known}")
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
         others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
-        raise Unsuited(f'"{name}" does not serve this question: {recipe}. What does: {", ".join(others)}, table')
+        raise Unsuited(f'"{name}" does not serve this question: {recipe}. These do: {", ".join(others)}, table')
     try:
         channel = recipe()
         if missing := question.missing(channel):
@@ -323,10 +325,10 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
 
 
 def own_prior_channel(question: Question) -> tuple[str, Channel]:
-    """What a campaign for people's own priors offers beside the response to each prior, and its name.
+    """Return the channel that a campaign for declared priors offers beside the response to each prior, and its name.
 
-    The LDP channel of whole outputs with the least error; whoever declares a prior takes what tells more of them. The
-    response for the even prior where no such channel serves.
+    It is the LDP channel of whole outputs with the least error, or the response to the even prior if no such channel
+    serves. A device that declares a prior uses the more accurate of the two.
     """
     notion = question.notion
     if not isinstance(notion, OwnPrior):

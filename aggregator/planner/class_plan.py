@@ -1,9 +1,10 @@
-"""Plans a question to classes of people: what is known of each class and of everybody, and how many people it takes.
+"""Plans a question to classes of people: the expected errors of each class and of everybody, and the people needed.
 
-Each class has its own channel at its own level. Everybody's estimate adds those of the classes, each for its part of
-the people, so the noisiest class weighs on it as much as the surest one. The errors are those of classes of equal size.
+Each class has its own channel at its own level. The estimate of everybody is the mean of the classes' estimates,
+weighted by their parts of the people, so a noisy class counts as much as an accurate one. The errors assume classes of
+equal size.
 
-The error of a share or a mean is exact. Those of deciles and ranges are simulated, as in goals.
+The error of a share or a mean is exact. Errors of deciles and ranges are simulated, as in goals.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ from protocol.domain import Line
 
 @dataclass(frozen=True)
 class ClassPlan:
-    """What is known of one class, or of everybody.
+    """The expected errors of one class, or of everybody.
 
     Attributes:
-        name: of the class; None of everybody.
-        level: nanonats; of everybody the largest.
-        mechanism: the names of those that are used.
-        output_bits: of a report.
+        name: the class; None for everybody.
+        level: nanonats; for everybody the largest of all classes.
+        mechanism: the names of the mechanisms in use.
+        output_bits: bits of an output.
         reports: n.
         se: standard error of a share with n reports, root mean square over the values; None where single values have
             no unbiased estimate.
-        se_precision: of everybody, the same if the classes have the same shares and are pooled by precision; else None.
-        errors: of ordered values with n reports; None of others.
-        unit: of the errors of deciles and means.
-        people_for: for each wanted error, how many people it takes, of the class or of all; None where no number up to
-            ``MOST_PEOPLE`` does. Of a distribution the error of a decile is wanted, of a mean its own, of ranges that
-            of a share, and without a goal that of the share of one value.
+        se_precision: for everybody, the standard error if the classes have the same shares and are pooled by precision;
+            else None.
+        errors: for ordered values, with n reports; else None.
+        unit: unit of the errors of deciles and means.
+        people_for: the people needed for each target error, of the class or of all; None above ``MOST_PEOPLE``. The
+            target is the error of a decile for the goal distribution, of the mean for mean, and of a share else.
     """
 
     name: str | None
@@ -80,14 +81,14 @@ def plan_classes(
     reports: int,
     wanted: Sequence[float],
 ) -> list[ClassPlan]:
-    """Weigh the channels of all classes, each alone and all together.
+    """Plan each class alone, and all classes together.
 
     Args:
-        questions, choices: of each class.
-        reports: of all classes together.
-        wanted: errors; what of, the goal says.
+        questions, choices: one of each class.
+        reports: n, of all classes together.
+        wanted: target errors, of the quantity that the goal names (see ``ClassPlan.people_for``).
     Returns:
-        a plan for each class, and the last for everybody.
+        A plan for each class, and then one for everybody.
     """
     each = math.ceil(reports / len(names))
     found = [
@@ -127,7 +128,7 @@ class _ClassPlanner:
     def _errors(self, reports: int) -> GoalErrors:
         mean = self._mean_variance
         of_mean = None if mean is None else math.sqrt(mean / reports)
-        if self._rounded:  # of few rounded numbers, no distribution is known
+        if self._rounded:  # a few rounded numbers have no estimate of the distribution
             return GoalErrors(None, None, of_mean, None)
         found, length = simulated_error(self._channels, reports, CROWDS), length_of(self._question)
         if math.isinf(found.distance):
@@ -141,7 +142,7 @@ class _ClassPlanner:
 
     @property
     def _mean_variance(self) -> float | None:
-        """The variance of what one report adds to the mean of all."""
+        """The variance of one report's contribution to the mean of everybody."""
         found = [one.mean_variance for one in self._choices]
         known = [variance for variance in found if variance is not None and not math.isnan(variance)]
         return sum(known) / len(known) if len(known) == len(found) else None

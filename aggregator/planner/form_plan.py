@@ -1,18 +1,18 @@
 """Plans a form: expected standard errors of each question, and the weakest association that can be detected.
 
-A table of a and b values has noise in each of the (a - 1)(b - 1) free numbers of its interaction, sigma with n reports
-of its view. The largest singular value of noise alone exceeds t sigma in one of twenty tables (simulated), which is
-what the test of association goes by. One pattern of strength s is pushed by noise to about
+A table of a and b values has noise with standard deviation sigma (n reports of its view) in each of the
+(a - 1)(b - 1) free numbers of its interaction. The largest singular value of noise alone exceeds t sigma in one of
+twenty tables (simulated); the test of association uses this threshold. Noise raises a pattern of strength s to about
 
     sqrt((s^2 + (a - 1) sigma^2) (s^2 + (b - 1) sigma^2)) / s,        with a standard deviation of about sigma
 
-(Benaych-Georges, Nadakuditi 2012), so it is found with probability .8 where that is .84 sigma above t sigma. As
-Cramer's V, at even margins, s is V sqrt(min(a, b) - 1) / sqrt(a b): 0 without association, 1 where one answer tells the
-other; .1 is called weak, .3 medium, .5 strong (Cohen 1988, with V for w). On the 36 tables of nine questions of UCI
-Adult this foretold 3, 6, 15, 10 and 30 associations, and in one crowd the test finds 7, 10, 18, 17 and 30 (48,842
-people at 1, 2 and 4 nats; 10^6 at 1 and 4).
+(Benaych-Georges, Nadakuditi 2012), so it is found with probability .8 if that is .84 sigma above t sigma. For even
+margins and Cramer's V, s = V sqrt(min(a, b) - 1) / sqrt(a b). V is 0 without association, and 1 if one answer
+determines the other; .1 is called weak, .3 medium, .5 strong (Cohen 1988, with V for w). On the 36 tables of nine
+questions of UCI Adult this predicted 3, 6, 15, 10 and 30 associations, and in one simulation the test found 7, 10, 18,
+17 and 30 (48,842 people at 1, 2 and 4 nats; 10^6 at 1 and 4).
 
-Everything is at even answers, which are about the hardest to tell.
+All errors are for evenly distributed answers, which are about the worst case.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from protocol.domain.form import Form
 from protocol.views import Map, Questions, View
 
 MEDIUM = 0.3
-"""The strength of association, as Cramer's V, that people are counted for."""
+"""The strength of association, as Cramer's V, for which the people needed are computed."""
 
 LEVELS = tuple(map(exact.level_from, ("0.5", "1", "1.5", "2", "3", "4", "5", "6", "8")))
-"""In nanonats: those among which one is named at which associations are found."""
+"""Levels in nanonats, from which the plan names the least one at which associations are found."""
 
 SURE, POWER = 0.95, 0.84
-"""The part of tables without association that pass the test, and the normal quantile of .8."""
+"""The part of tables without association in which the test finds none, and the normal quantile of .8."""
 
 MANY = 10**12
-"""Reports of an expected tally."""
+"""Number of reports of a tally of expected counts, so large that rounding does not matter."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ class QuestionPlan:
     """The plan of one question.
 
     Attributes:
-        name: of the question.
-        values: how many it has, with "skipped".
-        reports: to expect behind its shares.
+        name: the question.
+        values: the number of its values, "skipped" included.
+        reports: the expected number of reports that its shares are estimated from.
         se: standard error of one share, root mean square over the values; None if they cannot be distinguished.
-        people_for: for each wanted standard error, how many people the form takes.
+        people_for: the people that the form needs for each target standard error.
     """
 
     name: str
@@ -79,12 +79,12 @@ class TablePlan:
     """The plan of the association of two questions.
 
     Attributes:
-        names: of the questions.
-        cells: of the table.
-        reports: to expect of its view.
+        names: the questions.
+        cells: the number of cells of the table.
+        reports: the expected number of reports of its view.
         se: standard error of one cell, root mean square.
-        detectable: the least Cramer's V that is found in four of five surveys; above 1 none is.
-        people: how many the form takes to find a medium association.
+        detectable: the least Cramer's V that is found in four of five surveys; above 1 no association is found.
+        people: the people that the form needs to find a medium association.
     """
 
     names: tuple[str, str]
@@ -105,12 +105,12 @@ class FormPlan:
     """The plan of a form with a number of people.
 
     Attributes:
-        reports: how many people.
+        reports: the number of people.
         level: of the form, nanonats.
-        questions: each question.
-        tables: each pair that is asked together, the easiest first.
-        enough: the least of ``LEVELS`` at which half of the tables show a medium association, these people; None where
-            none does, or they do at the form's own.
+        questions: one plan for each question.
+        tables: one plan for each pair that is asked together, the smallest detectable association first.
+        enough: the least of ``LEVELS`` at which this number of people shows a medium association in half of the
+            tables; None if no level does, or if the form's own level already does.
     """
 
     reports: int
@@ -121,25 +121,22 @@ class FormPlan:
 
     @property
     def sentences(self) -> list[str]:
-        """What can be learnt of associations, in plain words."""
+        """The associations that can be found, in sentences for the author."""
         if not self.tables:
-            return ["No device is asked two questions, so no association can be learnt."]
+            return ["No device is asked two questions, so no association can be found."]
         whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
         never = sum(table.detectable > 1 for table in self.tables)
         at = f"With {self.reports:,} people at {exact.in_nats(self.level)}"
         pairs = f"{whole} pair{'' if whole == 1 else 's'} of questions"
-        if not found:
-            told = f"{at} no association of medium strength (Cramer's V {MEDIUM}) can be learnt in any of {pairs}."
-        else:
-            told = f"{at} an association of medium strength (Cramer's V {MEDIUM}) can be learnt in {found} of {pairs}."
-        sentences = [told]
+        medium = f"association of medium strength (Cramer's V {MEDIUM}) can be found in"
+        sentences = [f"{at}, an {medium} {found} of {pairs}." if found else f"{at}, no {medium} any of {pairs}."]
         if never:
-            sentences.append(f"In {never} not even the strongest can be distinguished from no association.")
+            sentences.append(f"In {never} of them, even the strongest association cannot be distinguished from none.")
         if found < whole:
             half = sorted(table.people for table in self.tables)[(whole - 1) // 2]
-            levels = "" if self.enough is None else f", or {exact.in_nats(self.enough)} for these people"
+            levels = "" if self.enough is None else f", or {exact.in_nats(self.enough)} with this number of people"
             most = max(table.people for table in self.tables)
-            sentences.append(f"Half of the pairs take {half:,} people{levels}; all take {most:,}.")
+            sentences.append(f"Half of the pairs need {half:,} people{levels}; all need {most:,}.")
         return sentences
 
     def as_json(self) -> dict[str, Any]:
@@ -155,21 +152,21 @@ class FormPlan:
 
 
 def plan_form(asked: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01,)) -> FormPlan:
-    """Return what a form can teach.
+    """Return the expected errors of a form, and the associations that can be found.
 
     Args:
-        reports: how many people.
-        wanted: standard errors of one share.
+        reports: the number of people.
+        wanted: target standard errors of one share.
     """
     form, level = asked.form, asked.question.notion.level
     total = sum(view.weight for view in asked.views)
-    told = [
+    expected = [
         _Expected(view, found, view.weight / total)
         for view in asked.views
         if (found := _expected(form, view.map, view.channel)) is not None
     ]
-    questions = tuple(_question(form, place, told, reports, wanted) for place in range(len(form.questions)))
-    pairs = [(one, _table(form, one, reports)) for one in told if len(one.found.questions) == 2]
+    questions = tuple(_question(form, place, expected, reports, wanted) for place in range(len(form.questions)))
+    pairs = [(one, _table(form, one, reports)) for one in expected if len(one.found.questions) == 2]
     pairs.sort(key=lambda pair: pair[1].detectable)
     enough = None
     if pairs and (middle := pairs[(len(pairs) - 1) // 2])[1].detectable > MEDIUM:
@@ -179,7 +176,7 @@ def plan_form(asked: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01
 
 @dataclass(frozen=True)
 class _Expected:
-    """A view with the counts to expect, and its part of the devices."""
+    """A view with its expected counts, and its part of the devices."""
 
     view: View
     found: FormView
@@ -187,7 +184,7 @@ class _Expected:
 
 
 def _enough(asked: DraftForm, one: _Expected, reports: int, level: int) -> int | None:
-    """The least level above the form's own at which the table of a view shows a medium association."""
+    """Return the least level above the form's own at which the table of a view shows a medium association."""
     for other in LEVELS:
         if other > level:
             channel = asked.channel(one.view, other)
@@ -198,7 +195,7 @@ def _enough(asked: DraftForm, one: _Expected, reports: int, level: int) -> int |
 
 
 def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
-    """A view with the counts to expect at even answers; None if the channel cannot distinguish the values."""
+    """Return a view with its expected counts for even answers; None if the channel cannot distinguish the values."""
     decoder = decoder_of(channel)
     if not isinstance(map_, Questions) or not decoder.by_value:
         return None
@@ -233,8 +230,8 @@ def detectable(view: FormView, reports: float) -> float:
     """Return the least association of two questions, as Cramer's V, that four of five surveys find.
 
     Args:
-        view: of two questions, with the counts to expect.
-        reports: of this view.
+        view: a view of two questions, with its expected counts.
+        reports: the number of reports of this view.
     """
     a, b = view.shape
     strength = _strength(a - 1, b - 1) * math.sqrt(interaction_variance(view) / reports)
@@ -243,7 +240,7 @@ def detectable(view: FormView, reports: float) -> float:
 
 @cache
 def _strength(a: int, b: int) -> float:
-    """The pattern that is found in a by b free numbers, in standard deviations of one."""
+    """Return the strength of a pattern that is found in a by b free numbers, in standard deviations of one number."""
     noise = np.random.default_rng(0).normal(size=(999, a, b))
     threshold = float(np.quantile(np.linalg.norm(noise, 2, axis=(1, 2)), SURE))
     low, high = max(a * b, 1) ** 0.25, threshold + POWER + a + b  # below the former noise hides any pattern

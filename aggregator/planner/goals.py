@@ -1,11 +1,11 @@
 """Plans ordered values for each goal: the choice of ``auto``, its expected errors, and the people needed.
 
 A campaign about a number serves one goal best: the distribution, the mean, or the shares of ranges. For each, the
-channel that ``auto`` would take is weighed by all three questions, so that an author sees what a goal costs the others
-before anything is signed.
+errors of the channel that ``auto`` would take are computed for all three, so that an author sees how a goal affects the
+other errors before signing.
 
-The error of a mean is exact. The others are simulated (ordered_error), and so is how many people they take: the number
-is found between simulations with powers of ten, and rounded up to two digits.
+The error of a mean is exact. The other errors and the people they need are simulated (ordered_error): the number of
+people is interpolated between simulations with powers of ten, and rounded up to two digits.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from protocol.domain import Line
 from protocol.notions import Information, MutualInformation, OwnPrior, TranscriptPrior
 
 CROWDS = 4
-"""Simulated crowds of each reference shape."""
+"""Number of simulated surveys for each reference shape."""
 
 _MOST_POWER = 10
 
 MOST_PEOPLE = 10**_MOST_POWER
-"""Where more are needed, no number is said."""
+"""The largest number of people that a plan names."""
 
 
 @dataclass(frozen=True)
 class GoalErrors:
-    """The errors to expect; None where the channel does not say it.
+    """The expected errors; None for a quantity that the channel cannot estimate.
 
     Attributes:
         decile: mean absolute error of the nine deciles, in the unit of the values.
@@ -55,17 +55,17 @@ class GoalErrors:
 
 @dataclass(frozen=True)
 class GoalPlan:
-    """What ``auto`` makes of a question with one goal.
+    """The choice of ``auto`` for a question with one goal.
 
     Attributes:
         goal: ``distribution``, ``mean`` or ``ranges``.
-        question: with this goal, over the values that the channel tells apart.
+        question: the question with this goal, over the inputs of the channel.
         choice: the mechanism that ``auto`` takes.
         reports: n.
         errors: with n reports.
-        unit: of the errors of deciles and means; "" where nothing is said of it.
-        people_for: for each wanted error, how many people it takes; None where no number below ``MOST_PEOPLE`` does.
-            Of a distribution the error of a decile is wanted, of a mean its own, of ranges that of a share.
+        unit: unit of the errors of deciles and means; "" if the domain has none.
+        people_for: the people needed for each target error; None above ``MOST_PEOPLE``. The target is the error of a
+            decile for distribution, of the mean for mean, and of a share for ranges.
     """
 
     goal: str
@@ -111,7 +111,7 @@ def usual_distance(question: Question) -> float:
 
     Deciles with an error below a quarter of a step are mostly correct.
     """
-    if isinstance(question.domain, Line) and question.domain.rounds_randomly:  # which no decile is read from
+    if isinstance(question.domain, Line) and question.domain.rounds_randomly:  # it has a mean and no deciles
         return length_of(question) / 100
     return max(length_of(question) / 100, length_of(question) / (question.domain.size - 1) / 4)
 
@@ -125,21 +125,21 @@ def goal_plans(
     shares: Sequence[float] = (0.01,),
     known: Sequence[Candidate] = (),
 ) -> Iterator[GoalPlan]:
-    """Yield what ``auto`` makes of a question about ordered values, for each goal that it may have.
+    """Yield the choice of ``auto`` for a question about ordered values, for each goal that it may have.
 
     Args:
-        question: over all values; its goal is not looked at.
+        question: over all values; its goal is ignored.
         reports: n.
-        most_bits: an output may have; None leaves ``auto``'s own limit.
-        distances: wanted errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if empty.
-        shares: wanted errors of a share.
-        known: the mechanisms that serve the question over all values, where they have been weighed; else they are.
+        most_bits: maximum bits of an output; None for the limit of ``auto``.
+        distances: target errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if empty.
+        shares: target errors of a share.
+        known: the candidates for the question over all values, if they have been computed.
     Raises:
-        Unsuited: nothing serves within the limits.
+        Unsuited: no mechanism serves within the limits.
     """
     whole = replace(question, goal="", reports=reports)
     distances = distances or (usual_distance(question),)
-    weighed: dict[bool, list[Candidate]] = {}  # of means, with the shares that rounding makes
+    weighed: dict[bool, list[Candidate]] = {}  # True: for the mean, over rounded numbers
     for goal in goals_of(question):
         asked = rounded_for_mean(replace(whole, goal=goal))
         if (goal == "mean") not in weighed:
@@ -155,7 +155,7 @@ class _GoalPlanner:
     def __init__(self, whole: Question, asked: Question, choice: Candidate) -> None:
         self._asked, self._choice = asked, choice
         self._length, self._unit = length_of(whole), unit_of(whole.domain)
-        self._all_values = asked.size == whole.size  # of few rounded numbers, no distribution is known
+        self._all_values = asked.size == whole.size  # a few rounded numbers have no estimate of the distribution
 
     def _simulated(self, people: int) -> OrderedError:
         return simulated_error(self._choice.channel, people, CROWDS)
@@ -192,16 +192,16 @@ class _GoalPlanner:
 
 
 def people_for(error: Callable[[int], float], wanted: float, start: int) -> int | None:
-    """Return how many people it takes for an error that falls with their number, rounded up to two digits.
+    """Return the number of people needed for a target error, rounded up to two digits.
 
-    The error is asked for at powers of ten, and follows a power of the number of people between two of them.
+    The error is computed at powers of ten, and interpolated by a power law between two of them.
 
     Args:
-        error: of a number of people.
-        wanted: the error, above 0.
+        error: the error with a number of people; it falls with their number.
+        wanted: the target error, above 0.
         start: the number of people near which the search begins.
     Returns:
-        None where it is more than ``MOST_PEOPLE``.
+        The number; None if it is more than ``MOST_PEOPLE``.
     """
 
     def gap(power: int) -> float:
@@ -221,7 +221,7 @@ def people_for(error: Callable[[int], float], wanted: float, start: int) -> int 
 
 
 def rounded_up(people: float) -> int:
-    """Return the next whole number with two digits, and zeros after them."""
+    """Return the number rounded up to two significant digits."""
     whole = math.ceil(people)
     unit = int(10 ** max(0, len(str(whole)) - 2))
     return math.ceil(whole / unit) * unit

@@ -1,9 +1,9 @@
-"""The error to expect of ordered values: of their distribution, its deciles, and the share of people in a range.
+"""Simulates the expected error of ordered values: of their distribution, its deciles, and the share of a range.
 
-The most likely distribution of a wave is not linear in the counts, and a projection is not either, so these errors have
-no formula. They are simulated: a few crowds of three reference shapes, whose reports are drawn from the exact law
-of the channel's outputs and estimated as ``estimate`` does it. The random numbers are fixed, so that the same question
-has the same plan wherever it is made.
+The maximum-likelihood distribution of a wave and the projection are not linear in the counts, so these errors have no
+formula. They are simulated: a few surveys of three reference shapes, whose reports are drawn from the exact
+distribution of the outputs and estimated as ``estimate`` does. The random numbers are fixed, so that the same question
+always has the same plan.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 
 CROWDS = 2
-"""Crowds of each shape."""
+"""Number of simulated surveys for each shape."""
 
 SEED = 20201
 
 BLOCKS = 128
-"""Values that are told apart in an estimate of a wave, at most."""
+"""Maximum number of values in a simulated estimate of a wave; more values are merged."""
 
 RANGE = 0.4
-"""The part of the values that a range holds."""
+"""The part of the values that a range covers."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class OrderedError:
         distance: Wasserstein distance of the estimated distribution from the true one, as a part of the distance from
             the first to the last value, values evenly spaced.
         decile: mean absolute error of the nine deciles, as a part of the same distance.
-        in_range: mean absolute error of the share of people in a range of ``RANGE`` of the values, over all such.
+        in_range: mean absolute error of the share of a range with ``RANGE`` of the values, over all such ranges.
     """
 
     distance: float
@@ -57,7 +57,7 @@ _DECILES = np.arange(1, 10) / 10 - 1e-12
 
 
 def reference_shapes(size: int) -> tuple[Floats, ...]:
-    """(k,) each: one hill, Beta(2, 5); two peaks; and a hill where half of all people hold the same value."""
+    """Return three distributions (k,): a hill, Beta(2, 5); two peaks; the hill, half of all at one value."""
     x = (np.arange(size) + 0.5) / size
     hill = x * (1 - x) ** 4
     peaks = 0.6 * np.exp(-0.5 * ((x - 0.3) / 0.08) ** 2) + 0.4 * np.exp(-0.5 * ((x - 0.7) / 0.1) ** 2)
@@ -69,14 +69,14 @@ def reference_shapes(size: int) -> tuple[Floats, ...]:
 
 @lru_cache(maxsize=256)
 def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowds: int = CROWDS) -> OrderedError:
-    """Return the errors to expect of a channel with ordered inputs, or of several classes of people together.
-
-    Infinite where a channel has no estimate that reads its inputs as ordered or one by one.
+    """Return the expected errors of a channel with ordered inputs, or of several classes of people together.
 
     Args:
-        channels: of several, one for each class; classes are of equal size, and people are alike in all.
-        reports: n, of all.
-        crowds: of each shape.
+        channels: a channel, or one for each class; classes have equal size and equal shares.
+        reports: n, of all classes.
+        crowds: number of simulated surveys for each shape.
+    Returns:
+        The errors; infinite if a channel has no estimate of ordered values or of single values.
     """
     channels = channels if isinstance(channels, tuple) else (channels,)
     size, each = channels[0].inputs, math.ceil(reports / len(channels))
@@ -100,7 +100,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowd
 
 
 class _Estimator:
-    """What ``estimate`` makes of crowds by its default method for ordered values.
+    """The default estimate of ordered values, from simulated reports.
 
     Raises:
         NotInvertible
@@ -115,7 +115,7 @@ class _Estimator:
             self._line = MergedChannel.of(self._decoder, BLOCKS)
 
     def estimated(self, shapes: Sequence[Floats], reports: int, generator: np.random.Generator) -> list[Floats]:
-        """(k,) each, the estimates from one crowd of each shape."""
+        """Return an estimate (k,) from one simulated survey of each shape."""
         if self._decoder.by_value:
             return [self._by_value(shape, reports, generator) for shape in shapes]
         counts = np.stack([self._drawn(shape, reports, generator) for shape in shapes])
@@ -123,7 +123,7 @@ class _Estimator:
         return [self._line.spread(one.share) for one in smoothed_sets(self._line.channel, merged)]
 
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
-        """(m,) how often each output comes."""
+        """Return (m,) simulated counts of the outputs."""
         law = self._decoder.forward(shape)
         counts: Integers = generator.multinomial(reports, law / law.sum())
         return counts

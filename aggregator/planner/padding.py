@@ -1,16 +1,16 @@
-"""The choice of the padding length of item sets: the least expected error of the default estimate.
+"""Chooses the padding length of item sets: the one with the least expected error of the default estimate.
 
-Padding to l multiplies every estimate by l, so the noise grows with l; and of a set larger than l each item counts for
-l over the size, so what is cut off is a bias that falls with l. From a sample of sets both are known before anybody has
-answered, for every channel; which l is best depends on the level, on the crowd and on the estimate as much as on the
-sets, so no fixed percentile of the sizes will do (Gu et al. 2020, sec. VII-B, leave this open).
+Padding to l multiplies every estimate by l, so the noise grows with l. An item of a set larger than l counts only l
+over the set's size, which is a bias that falls with l. A sample of sets gives both before anybody has answered. The
+best l depends on the level, the number of people and the estimator as much as on the sets, so no fixed percentile of
+the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
 
-What decides is the error of what a reader gets, the default estimate: the projection, or empirical Bayes where values
-are many and noise is large. That takes away most of the noise of rare items, so it bears a larger l than the unbiased
-estimate. Its error has no closed form and is simulated from the exact law of the raw estimates, with the same draws for
-every l and every author. The unbiased estimate's is exact.
+The error is that of the default estimate: the projection, or empirical Bayes for many values with much noise. It
+removes most of the noise of rare items, so its best l is larger than that of the unbiased estimate. Its error has no
+closed form; it is simulated from the exact distribution of the raw estimates, with the same random numbers for every l.
+The error of the unbiased estimate is exact.
 
-The sample is the author's: public baskets, or those of an earlier campaign. What the padding does: protocol.items.
+The author provides the sample: public sets, or those of an earlier campaign. Padding itself: protocol.items.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ LEAST_SURVEYS, MOST_SURVEYS, DRAWS = 2, 8, 2**15
 
 @dataclass(frozen=True)
 class Padding:
-    """What padding to ``length`` is expected to cost.
+    """The expected error with a padding length.
 
     Attributes:
         length: l.
-        method: of the estimate that the error is of, a name of ``aggregator.estimate.method.METHODS``.
+        method: the estimator that has this error, a name of ``aggregator.estimate.method.METHODS``.
         error: the expected squared error of the shares of people who hold each item, summed over the items.
     """
 
@@ -50,10 +50,10 @@ class Padding:
 
 
 def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
-    """The sets of a text file, one a line, items separated by ";"; an empty line is an empty set.
+    """Return the sets of a text file, one per line, items separated by ";"; an empty line is an empty set.
 
     Raises:
-        SheetError: no such file, or a line with something that is no item.
+        SheetError: the file cannot be read, has no sets, or a line has an unknown item.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -68,7 +68,7 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
                 f"{path.name}, line {number}: {stranger(domain, line)[:40]!r} is not an item of the campaign: {error}"
             ) from None
     if not found:
-        raise SheetError(f"{path.name} has no sets")
+        raise SheetError(f"{path.name} has no sets: write one set per line")
     return found
 
 
@@ -81,15 +81,15 @@ def choose_padding(
     *,
     unbiased: bool = False,
 ) -> Padding:
-    """The padding of least expected error.
+    """Return the padding with the least expected error.
 
     Args:
-        baskets: a sample of sets, of inputs below ``items``.
+        baskets: a sample of sets of items, numbered below ``items``.
         items: m.
-        decoder: of the channel on m + l inputs, for each l.
-        reports: n, how many people will answer.
-        lengths: the paddings to try; where not given, all to 16 and then by fifths up to the largest set.
-        unbiased: whether the error is that of the unbiased estimate, method "linear", instead of the default one's.
+        decoder: returns the decoder of the channel on m + l inputs, for each l.
+        reports: n, the number of people.
+        lengths: the lengths to try; default: all up to 16, then steps of a fifth up to the largest set.
+        unbiased: use the error of the unbiased estimate, method "linear", instead of the default estimate.
     Raises:
         ValueError: no sets, or no lengths.
     """
@@ -97,7 +97,7 @@ def choose_padding(
         raise ValueError("a padding is chosen from a sample of sets, but the sample is empty")
     sizes = np.array([len(basket) for basket in baskets])
     held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
-    among = np.repeat(sizes, sizes)  # the size of the set that each held item is in
+    among = np.repeat(sizes, sizes)  # of each held item, the size of its set
     shares = np.bincount(held, minlength=items) / len(baskets)
 
     def expected(length: int) -> Padding:
@@ -117,7 +117,7 @@ def choose_padding(
 
 
 def _simulated(reported: Reported, shares: Floats, law: Floats, se: Floats, method: str) -> float:
-    """The mean squared error of ``method``'s estimate from raw estimates that are nearly normal."""
+    """Return the mean squared error of the method's estimate from raw estimates, which are nearly normal."""
     generator, items, length = np.random.default_rng(0), reported.count, reported.factor
     surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
     # Items are drawn before dummies, so they are the same for every length.
@@ -126,8 +126,8 @@ def _simulated(reported: Reported, shares: Floats, law: Floats, se: Floats, meth
     errors = []
     for draws in np.hstack([noise, among_dummies]):
         raw = law + se * draws
-        told = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, reported)
-        estimate = reported.possible(reported.shares(told))
+        found = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, reported)
+        estimate = reported.possible(reported.shares(found))
         errors.append(float(((estimate - shares) ** 2).sum()))
     return float(np.mean(errors))
 

@@ -1,8 +1,7 @@
 """The plan: compares all mechanisms for a question, with errors, bits and the reason for the choice.
 
-Each mechanism's channel is made, certified and weighed by the exact expected error of its own integers, so what the
-plan says is what the campaign will do. Only where the distribution of ordered values is wanted, errors are simulated
-(ordered_error).
+Each mechanism's channel is designed and certified, and its expected error is computed exactly from its integers, so the
+plan holds for the campaign. Only the errors of distributions of ordered values are simulated (ordered_error).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from protocol import exact
 from protocol.notions import UNBOUNDED, Matrix, Notion
 
 CURVE = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
-"""Levels in nats at which the picture of a plan is drawn."""
+"""Levels in nats of the picture of a plan."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +27,13 @@ class PlanRow:
     """One mechanism of a plan.
 
     Attributes:
-        candidate: its channel and errors; None where it does not serve.
+        candidate: its channel and errors; None if it does not serve the question.
         mse: expected squared error of the unbiased histogram of all reports, summed over the values; of item sets, of
             the shares of people who hold each item. NaN without one.
         se: standard error of one value's share, root mean square over the values.
-        mean_se: numbers only: standard error of their mean, people spread over the edges as expected; NaN without an
-            unbiased estimate, None of other values.
-        people_for: for each wanted standard error, how many people it takes.
-        reason: why it is chosen, or why it is not.
+        mean_se: numbers only: standard error of the mean; NaN without an unbiased estimate, None for other values.
+        people_for: the people needed for each target standard error.
+        reason: why it is chosen, or why not.
     """
 
     mechanism: str
@@ -102,19 +100,19 @@ def plan(
     p: Sequence[float] | Floats | None = None,
     tried: Callable[[int], None] = lambda _: None,
 ) -> Plan:
-    """Weigh every mechanism of the catalogue for a question.
+    """Compare every mechanism of the catalogue for a question.
 
     Args:
-        question: of a draft, as ``read_question`` reads it.
+        question: the question, as ``read_question`` returns it.
         reports: n.
-        most_bits: an output may have; None leaves ``auto``'s own limit.
-        wanted: standard errors of one share.
-        p: the shares to expect; where not given the question's, else the prior of a LIP notion, else even.
-        tried: told of each mechanism.
+        most_bits: maximum bits of an output; None for the limit of ``auto``.
+        wanted: target standard errors of one share.
+        p: (k,) the expected shares; default: the question's, else the prior of a LIP notion, else even.
+        tried: called with 1 after each mechanism, for a progress bar.
     Returns:
         A row for each mechanism; ``chosen`` is the first.
     Raises:
-        Unsuited: nothing serves within the limits; the text says what would.
+        Unsuited: no mechanism serves within the limits; the text names a limit that would do.
     """
     question = dataclasses.replace(question, reports=reports)
     found = []
@@ -147,9 +145,10 @@ def plan(
 def curve(
     question: Question, most_bits: int | None = None, levels: Sequence[float] = CURVE
 ) -> Iterator[tuple[float, dict[str, float]]]:
-    """For each level in nats, the error of one report of every mechanism that serves there.
+    """Yield each level in nats with the error of one report, for every mechanism that serves at this level.
 
-    The unbiased histogram's error, summed over the values; of a person's histogram under the prior for LIP.
+    The error is that of the unbiased histogram, summed over the values; for LIP, of one person's histogram under the
+    prior.
     """
     for level in levels:
         errors = {}
@@ -161,7 +160,7 @@ def curve(
 
 
 def at_level(notion: Notion, level: int) -> Notion:
-    """The same notion with another level; a matrix is scaled, rounded down."""
+    """Return the notion with another level; the levels of a matrix are scaled and rounded down."""
     if isinstance(notion, Matrix):
         rows = tuple(
             tuple(entry if entry == UNBOUNDED else entry * level // notion.level for entry in row)

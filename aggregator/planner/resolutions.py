@@ -1,11 +1,11 @@
-"""How many people are asked at each resolution of a map: the weights with the least expected error.
+"""Chooses the parts of the devices that are asked at each resolution of a map, by the least expected error.
 
-The unbiased error is no criterion here: it would ask all people for the finest cell. Real maps are sparse: few cells
-hold most people. So the estimate first finds the districts with many people, and then cells inside them. The expected
-error is therefore computed for a reference map that is as uneven as real ones: each district shares its people out to
-the districts in it by Zipf's law. Nothing is simulated.
+The unbiased error is not a useful criterion: it would ask every device for the finest cell. Real maps are sparse: few
+cells hold most people. The estimate first finds the districts with many people, and then the cells inside them. The
+expected error is therefore computed for a reference map that is as uneven as real ones: the people of each district are
+distributed over its inner districts by Zipf's law. Nothing is simulated.
 
-How the estimate is made: aggregator.estimate.tree.
+The estimate: aggregator.estimate.tree.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from scipy import special
 from aggregator.families.decoder import Floats
 
 UNEVEN = 1.5
-"""The exponent of Zipf's law in the reference map. Of 5,011 people's check-ins in the United States, by cells of a
-fifth of a degree, the shares within a square of five by five fall about as steeply."""
+"""The exponent of Zipf's law in the reference map. The check-ins of 5,011 people in the United States, in
+cells of a fifth of a degree, are about as uneven within a square of five by five."""
 
 THRESHOLD = 0.7
-"""The projection keeps a share from this part of sqrt(2 ln m) standard errors on, m the number of districts that it is
-compared with. In simulations of reference maps with exponents 1, 1.5 and 2 the errors computed with it have the
+"""The projection keeps shares above this times sqrt(2 ln m) standard errors; m is the number of districts that a share
+is compared with. In simulations of reference maps with exponents 1, 1.5 and 2 the errors computed with it have the
 order of the simulated ones."""
 
 NOISE = 0.4
 """Half the mean of |N|, N standard normal: the part of a kept share's standard error in the total variation."""
 
 PARTS = 20
-"""Parts of the people that are weighed."""
+"""The number of equal parts into which the devices are divided."""
 
 LARGEST = 1 << 17
-"""The most districts of a reference map; a larger tree is computed with fewer in each district."""
+"""Maximum number of districts of a reference map; a larger map is computed with fewer districts in each district."""
 
 
 class ReferenceMap:
-    """An uneven map with some resolutions, and what one report at each is worth.
+    """An uneven map with several resolutions, and the expected errors at each.
 
     Attributes:
-        fans: of each resolution, the number of districts in a district of the next coarser one.
-        shares: of each resolution, the shares of its districts.
+        fans: for each resolution, the number of districts in a district of the next coarser one.
+        shares: for each resolution, the shares of its districts.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
@@ -52,7 +52,9 @@ class ReferenceMap:
             sizes: the number of districts of each resolution, the coarsest first.
         """
         if not sizes or any(fine < coarse for coarse, fine in zip([1, *sizes], sizes, strict=False)):
-            raise ValueError("resolutions begin with the coarsest, and each has as many districts as the one before")
+            raise ValueError(
+                "resolutions must begin with the coarsest, and none may have fewer districts than the one before"
+            )
         self.fans = [max(1, round(fine / coarse)) for coarse, fine in zip([1, *sizes], sizes, strict=False)]
         self.shares: list[Floats] = []
         self._drawn: list[int] = []
@@ -68,9 +70,10 @@ class ReferenceMap:
         """Return the standard error of a district's combined estimate at each resolution.
 
         Args:
-            variances: of each resolution, of a district's own survey; infinite where nobody is asked.
+            variances: for each resolution, the variance of a district's share from the reports at this resolution;
+                infinite without reports.
 
-        Source: the two passes of ``aggregator.estimate.tree``, where all districts of a resolution are alike.
+        Source: the two passes of ``aggregator.estimate.tree``, for equal variances within a resolution.
         """
         z = [math.inf] * len(variances)
         for level in range(len(variances) - 1, -1, -1):
@@ -84,15 +87,15 @@ class ReferenceMap:
         return found
 
     def expected_variation(self, variances: Sequence[float]) -> list[float]:
-        """Return the total variation to expect at each resolution, from 0 to 1.
+        """Return the expected total variation at each resolution, from 0 to 1.
 
             sum of share (1 - found) + NOISE se sum of found,    found = (found of the parent) Phi(share / se - t)
 
         A district whose parent is not found is not found either. t is ``THRESHOLD`` sqrt(2 ln m); m is the number of
-        districts inside the next coarser one that was asked for.
+        districts inside the next coarser one that has reports.
 
         Args:
-            variances: as of ``standard_errors``.
+            variances: as for ``standard_errors``.
         """
         found, variation, m = np.ones(1), [], 1
         errors = self.standard_errors(variances)
@@ -115,20 +118,20 @@ def best_weights(
     """Return the weights of the resolutions for which the map is expected to be best.
 
     The objective is the sum of the expected total variations of the wanted resolution and all coarser ones, because
-    readers look at the whole map first. The search moves a twentieth of the people from one resolution to another as
-    long as the objective falls.
+    readers look at the whole map first. The search moves a twentieth of the devices from one resolution to another
+    while the objective falls.
 
     Args:
         sizes: the number of districts of each resolution, the coarsest first.
-        variances: of each, the variance of what one report adds to a district's share (``expected_mse`` / size).
+        variances: for each, the variance of one report's contribution to a district's share (``expected_mse`` / size).
         reports: n, of all resolutions together.
-        wanted: the number of the finest resolution that somebody will read; the finest if not given.
+        wanted: the number of the finest resolution that will be read; default: the finest.
     Returns:
-        integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer ones.
+        Integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer ones.
     """
     count = len(sizes) if wanted is None else wanted + 1
     if not 0 < count <= min(len(sizes), PARTS):
-        raise ValueError(f"of {len(sizes)} resolutions one is wanted, and at most {PARTS} are weighed; got {wanted}")
+        raise ValueError(f"wanted must be below the {len(sizes)} resolutions and below {PARTS}; it is {wanted}")
     reference = ReferenceMap(sizes[:count])
 
     def error(weights: Sequence[int]) -> float:

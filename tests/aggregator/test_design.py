@@ -485,7 +485,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"'), "numbers"),
         (changed('notion = "ldp"', 'notion = "pufferfish"\nscenarios = "nowhere.json"'), "nowhere.json"),
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\nestimate = "nowhere.json"', "nowhere.json"),
-        (DRAFT + '[mechanism]\nname = "magic"', "name is auto"),
+        (DRAFT + '[mechanism]\nname = "magic"', "no mechanism 'magic'; name must be auto"),
         (DRAFT + '[mechanism]\nname = "lip"', "does not serve"),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1, 0], [0, 1]]', "2 rows"),
         (DRAFT + '[limits]\nminimum_reports = 0', "minimum_reports"),

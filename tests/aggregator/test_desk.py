@@ -256,7 +256,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_said(desk):
         csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
     )
     assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
-    assert "one span only" in in_study(desk, "estimate", "again", "--by", "period").stderr
+    assert "only one span" in in_study(desk, "estimate", "again", "--by", "period").stderr
     few = in_study(desk, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
     assert "--periods" in few.stderr
 

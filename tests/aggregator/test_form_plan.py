@@ -95,20 +95,20 @@ def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
 
 def test_what_cannot_be_learnt_is_said_plainly(tmp_path: Path) -> None:
     few = planned(tmp_path, 400)
-    assert few.sentences[0].startswith("With 400 people at 1 nat no association of medium strength")
-    assert "In 3 not even the strongest can be distinguished from no association." in few.sentences
+    assert few.sentences[0].startswith("With 400 people at 1 nat, no association of medium strength")
+    assert "In 3 of them, even the strongest association cannot be distinguished from none." in few.sentences
     assert few.enough is not None
-    assert f"{in_nats(few.enough)} for these people" in few.sentences[-1]
+    assert f"{in_nats(few.enough)} with this number of people" in few.sentences[-1]
     at_that = planned(tmp_path, 400, epsilon=str(nats(few.enough)))
     assert sorted(table.detectable for table in at_that.tables)[1] <= MEDIUM, "the middle one of three"
     many = planned(tmp_path, 10**7)
     assert many.sentences == [
-        "With 10,000,000 people at 1 nat an association of medium strength (Cramer's V 0.3) can be learnt in 3 of 3 "
+        "With 10,000,000 people at 1 nat, an association of medium strength (Cramer's V 0.3) can be found in 3 of 3 "
         "pairs of questions."
     ]
     assert many.enough is None
     alone = replace(many, tables=())
-    assert alone.sentences == ["No device is asked two questions, so no association can be learnt."]
+    assert alone.sentences == ["No device is asked two questions, so no association can be found."]
 
 
 def test_the_command_prints_a_plan_of_a_form(tmp_path: Path) -> None:

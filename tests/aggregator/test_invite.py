@@ -237,7 +237,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert told["link"] == str(LINK)
     assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
     assert "not overwritten" in run(*of_file, "--out", tmp_path / "p.svg", code=1).output
-    assert "ends in .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
+    assert "end in one of .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
     assert "author signed" in run(*of_file, "--address", "https://x.example", code=1).output
     assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output
 

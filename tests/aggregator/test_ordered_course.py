@@ -157,7 +157,7 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
     ("words", "code", "says"),
     [
         (("--by", "class"), 65, "no classes"),
-        (("--by", "period", "--truth", __file__), 2, "beside one estimate"),
+        (("--by", "period", "--truth", __file__), 2, "single estimate"),
         (("--by", "class", "--cdf"), 65, "no classes"),
         (("--by", "class", "--cdf", "--where", "class=a"), 2, "leave out one"),
         (("--by", "class", "--cdf", "--periods", "0"), 2, "--by period"),

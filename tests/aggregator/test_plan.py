@@ -100,7 +100,7 @@ def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
     question = Question(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
         assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
-    with pytest.raises(Unsuited, match="7 bits at least, not 6: allow 7"):
+    with pytest.raises(Unsuited, match="at least 7 bits, not 6: allow 7"):
         plan(question, 1, most_bits=6)
 
 
@@ -108,7 +108,7 @@ def test_nothing_that_serves_is_an_error_with_a_reason():
     """A wish that no mechanism meets is refused in words."""
     with pytest.raises(Unsuited, match="no mechanism keeps"):
         best(Question(values(3), Ldp(NAT)), [], 9)
-    with pytest.raises(Unsuited, match="auto, table, or one of"):
+    with pytest.raises(Unsuited, match="auto, table or one of"):
         chosen("oracle", Question(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match='"lip" does not serve this question: it is made for a prior'):
         chosen("lip", Question(values(3), Ldp(NAT)))
@@ -252,11 +252,11 @@ def test_the_command_draws_its_curve(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "name a draft, or give"),
-        (("--values", 5), "--values goes with --epsilon"),
-        (("--values", 5, "--epsilon", 1, "--sensitive", 5), "that is plain LDP"),
-        (("--values", 5, "--epsilon", 1, "--blocks", 5), "is plain LDP"),
-        (("--values", 5, "--epsilon", 1, "--blocks", 2, "--sensitive", 2), "ask twice"),
+        ((), "either a DRAFT, or"),
+        (("--values", 5), "--values needs --epsilon"),
+        (("--values", 5, "--epsilon", 1, "--sensitive", 5), "below the number of values, 5; if all"),
+        (("--values", 5, "--epsilon", 1, "--blocks", 5), "below the number of values, 5; for one"),
+        (("--values", 5, "--epsilon", 1, "--blocks", 2, "--sensitive", 2), "cannot be combined"),
         (("--values", 5, "--epsilon", 0), "0.001"),
     ],
 )

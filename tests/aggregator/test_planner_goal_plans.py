@@ -117,12 +117,12 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--number", "17", "--epsilon", 1), "--number takes the lowest"),
+        (("--number", "17", "--epsilon", 1), "--number must be the lowest"),
         (("--number", "90,17", "--epsilon", 1), "below the highest"),
         (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
-        (("--number", "0,9"), "--number goes with --epsilon"),
-        (("--number", "0,9", "--values", 3, "--epsilon", 1), "name a draft, or give"),
-        (("--values", 3, "--epsilon", 1, "--within", 1), "--within is of numbers"),
+        (("--number", "0,9"), "--number needs --epsilon"),
+        (("--number", "0,9", "--values", 3, "--epsilon", 1), "either a DRAFT, or"),
+        (("--values", 3, "--epsilon", 1, "--within", 1), "--within needs numbers"),
         (("--number", "0,9", "--epsilon", 1, "--within", 0), "1e-09"),
     ],
 )

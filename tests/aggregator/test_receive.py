@@ -210,7 +210,7 @@ def test_an_empty_inbox_is_no_error(study):
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
     assert run.exit_code == 0
     assert json.loads(run.stdout)["read"] == 0
-    assert "nothing waits" in run.stderr
+    assert "no uploads wait" in run.stderr
 
 
 def test_exactly_once_through_every_fault(study):

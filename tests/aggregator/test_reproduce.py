@@ -456,7 +456,7 @@ def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experime
     monkeypatch.setattr(Experiment, "outcome", lambda *_, **__: pytest.fail("an experiment ran"))
     (tmp_path / "file").write_text("", encoding="utf-8")
     shown = run("reproduce", "lip", "--quick", "--out", tmp_path / "file" / "x", code=1).output
-    assert shown.splitlines() == [f"Error: {tmp_path / 'file' / 'x'}: the folder cannot be made: Not a directory"]
+    assert shown.splitlines() == [f"Error: {tmp_path / 'file' / 'x'}: the folder cannot be created: Not a directory"]
     assert "is a file" in run("reproduce", "lip", "--quick", "--out", tmp_path / "file", code=2).output
 
 

@@ -194,7 +194,7 @@ def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
     before = versions(study)
     assert [one.left for one in compact(study, now=time.time())] == [1, 0, 3, 1]
     assert versions(study) == before
-    assert "others kept committing to 3 partitions of reports" in run(study.path, "compact").stderr
+    assert "3 partitions of reports are in use" in run(study.path, "compact").stderr
 
 
 def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
