@@ -3,8 +3,7 @@
 A graphical app needs data, for example to draw a map, where the command line needs sentences. This module only reads
 and decides nothing.
 
-What the person agrees to, in English: campaigns/terms. What waits to leave: transport/waiting, and byte by byte
-disclosure/envelopes.
+The terms in English: campaigns/terms. Waiting envelopes: transport/waiting, and their bytes: disclosure/envelopes.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from protocol.link import Link
 from protocol.views import Identity, Questions
 
 KNOWN_OF_FINGERPRINT = 8 * keys.KEY_ID_BYTES // 6
-"""Characters of a fingerprint that follow from a key id alone."""
+"""Number of characters of a fingerprint that a key id determines."""
 
 FEW_DAYS = 12
-"""Maximum number of days that an app lists; in a longer range the day is typed."""
+"""Maximum number of days in a list; in a longer range the person types the day."""
 
 
 @dataclass(frozen=True)
@@ -39,19 +38,19 @@ class AnswerChoices:
 
     Attributes:
         kind: "values", "ordered", "grid", "buckets", "number", "date" or "items".
-        size: the number of answers; for items, of items.
+        size: number of answers; for items, of items.
         labels: the values, the items, the days, or the edges of the buckets, in order, as answers are given; empty for
             a grid, for evenly spaced numbers and for more than ``FEW_DAYS`` days.
         shown: the same in the person's language.
         south, north, west, east, step: of a grid, microdegrees; 0 for the others.
-        low, high: the lowest and the highest number, or day, that can be answered, as text; "" for what is neither,
-            and where days are listed.
-        spacing: the distance between neighbouring numbers of the question, as text; "" if it has none.
+        low, high: the lowest and the highest number or day, as text; "" for other kinds, and if the days are listed.
+        spacing: the distance between consecutive numbers, as text; "" for other kinds, and for numbers rounded at
+            random.
         places: decimal places of the numbers.
-        unit: what the numbers count; "" where the campaign does not say.
-        line: the numbers or days themselves; None for everything else.
-        name: of a question of a form, by which it is answered; "" where the campaign asks one thing.
-        text: what the person is asked, in their language.
+        unit: of the numbers; "" if the campaign does not state it.
+        line: the domain of numbers or days; None for other kinds.
+        name: of a question of a form; "" if the campaign is not a form.
+        text: the question, in the person's language.
         skippable: whether a question of a form may be left out.
     """
 
@@ -78,7 +77,7 @@ class AnswerChoices:
         """Return the value that a number or day is rounded to; "" if it is ``text`` itself or rounded at random.
 
         Raises:
-            NotInDomain: no number or day, or one outside the range of a campaign that refuses such.
+            NotInDomain: the text is not a number or day, or is outside the range of a campaign that does not clamp.
         """
         if self.line is None:
             return ""
@@ -90,7 +89,7 @@ class AnswerChoices:
         return "" if self.line.parse(label) == answer else label
 
     def cell(self, row: int, column: int) -> str:
-        """The answer that a cell of a grid stands for, counted from the south-west: its middle, as text."""
+        """Return the answer of a grid's cell, counted from the south-west: its centre, as text."""
         grid = Grid(self.south, self.north, self.west, self.east, self.step)
         return grid.label(row * grid.columns + column)
 
@@ -100,11 +99,11 @@ class Given:
     """An answered value. True answers are secret: its repr shows neither value nor report.
 
     Attributes:
-        label: the value, or what this device's view made of it; empty for an item that stands for none.
-        times: how many reports were of it.
-        period, slot: of the latest.
-        report: the latest, sealed, as it was queued or sent in an envelope of its own.
-        waits: whether it is in the outbox still.
+        label: the value, coarsened by this device's view; empty for an answer without an item.
+        times: number of its reports.
+        period, slot: of the latest report.
+        report: the latest sealed report, as it was queued or sent in an envelope of its own.
+        waits: whether it is still in the outbox.
     """
 
     label: str = field(repr=False)
@@ -118,10 +117,10 @@ class Given:
 def questions(device: Device, campaign_id: bytes, language: str | None = None) -> tuple[AnswerChoices, ...]:
     """Return the questions of a joined campaign: all those of a form, in order; else its only one.
 
-    Which questions of a form this device is asked: ``Terms.asked_names``.
+    ``Terms.asked_names`` has the questions of a form that this device is asked.
 
     Args:
-        language: of the person, as of ``Device.terms``.
+        language: of the person, as for ``Device.terms``.
     Raises:
         UnknownCampaign
     """
@@ -136,10 +135,10 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
 
 
 def unit_of(device: Device, campaign_id: bytes, language: str | None = None) -> str:
-    """Return what the numbers of a joined campaign's only question count; "" where it does not say, and of a form.
+    """Return the unit of a joined campaign's numbers; "" for other questions, for a form, and if it is not stated.
 
     Args:
-        language: of the person, as of ``Device.terms``.
+        language: of the person, as for ``Device.terms``.
     Raises:
         UnknownCampaign
     """
@@ -200,7 +199,7 @@ def kept_kind(device: Device, campaign_id: bytes) -> str:
 
 
 def fits_classes(device: Device, campaign_id: bytes) -> bool:
-    """Whether ``Device.choose_class`` can choose in a joined campaign: it has classes, each with a prior."""
+    """Return whether ``Device.choose_class`` works for a joined campaign: it has classes, each with a prior."""
     try:
         return bool(priors_of(device.campaign(campaign_id)))
     except CampaignError:
@@ -224,7 +223,7 @@ def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -
 
 
 def left(device: Device, campaign_id: bytes, period: int) -> int:
-    """Return how many more answers this device may give in a period of a joined campaign."""
+    """Return the number of answers that this device may still give in a period of a joined campaign."""
     campaign = device.records.campaigns.number(campaign_id)
     return device.campaign(campaign_id).answers_per_period - device.records.readings.following(campaign, period)
 
@@ -236,40 +235,40 @@ def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
 
 
 def author_key(line: str) -> AuthorKey:
-    """The public key of an author and its name, from the line of its file.
+    """Return the public key of an author and its name, from the line of its file.
 
     Raises:
-        KeyRefused: not of that form, or a key that must not be used.
+        KeyRefused: the line is not a key's, or the key must not be used.
     """
     return AuthorKey.from_line(line)
 
 
 def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
-    """The author of a joined campaign, with a name that the person gives them."""
+    """Return the author of a joined campaign, with a name chosen by the person."""
     return AuthorKey(device.terms(campaign_id).author, name.strip())
 
 
 def read_link(text: str) -> Link:
-    """The link that a person pasted or opened.
+    """Return the link that a person pasted or opened.
 
     Raises:
-        LinkRefused: with what is wrong with it.
+        LinkRefused: the text is not a link to a campaign.
     """
     return Link.parse(text)
 
 
 def fingerprint_of(public: bytes) -> str:
-    """The fingerprint of a public key, as text."""
+    """Return the fingerprint of a public key, as text."""
     return keys.fingerprint_text(keys.fingerprint(public))
 
 
 def signer(data: bytes) -> str:
-    """The first ten characters of the fingerprint of the key that a campaign claims to be signed with.
+    """Return the first ten characters of the fingerprint of the key that a campaign claims to be signed with.
 
     Nothing is verified. A campaign's bytes contain only this part of the fingerprint.
 
     Raises:
-        BadData: not a campaign's bytes.
+        BadData: the bytes are not a campaign.
     """
     require_campaign(data)
     return keys.fingerprint_text(decode(data).key_id)[:KNOWN_OF_FINGERPRINT]

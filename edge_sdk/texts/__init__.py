@@ -1,6 +1,6 @@
 """The texts shared by the app and the browser page, and those of the page only, by language.
 
-Every text is in one TOML file for each language, by the same keys. What a page says of a campaign: page. Promises:
+Each language has one TOML file with the same keys. The texts of a campaign's page: page. Promises:
 protocol.notions.sentences.
 """
 
@@ -18,8 +18,8 @@ def catalogue(language: str) -> dict[str, Any]:
     Args:
         language: one of ``LANGUAGES``.
     Returns:
-        Tables of texts by section and key. A text with a form for one and a form for several is a table of both,
-        "one" and "other".
+        Tables of texts by section and key. A text with a singular and a plural form is a table of both, "one" and
+        "other".
     """
     import tomllib
 

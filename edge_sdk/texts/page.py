@@ -1,4 +1,4 @@
-"""What the page of one campaign says: the catalogue without what only other campaigns' pages say, and its promise."""
+"""The texts of one campaign's page: the part of the catalogue that the campaign needs, and its promise."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ONLY = {
     "own": ("consent.prior",),
     "enrolled": ("consent.enrol", "page.enrolment"),
 }  # fmt: skip
-"""Texts that a page says only of a campaign with this feature: keys, or a section with its point."""
+"""By feature, the texts that only a page of a campaign with this feature needs: keys, or a section and a point."""
 
 _LISTS = {"values": {"list"}, "ordered": {"list"}, "items": {"list", "items"}, "date": {"list", "date"}}
-"""Features of domains; a date of few days is a list. Every other domain is one of its own kind, buckets are numbers."""
+"""Features by kind of domain. A domain of another kind has its kind as its feature; buckets count as numbers."""
 
 
 def texts_of_page(terms: Campaign) -> dict[str, dict[str, Any]]:
-    """Return what the page of a campaign says in every language: nothing that another campaign's page alone would say.
+    """Return the texts of a campaign's page in every language, without texts for features that it does not have.
 
     Returns:
         Texts by language, as the page's script reads them; ``promise`` has the sentences of the campaign's notions.
@@ -43,8 +43,8 @@ def texts_of_page(terms: Campaign) -> dict[str, dict[str, Any]]:
     kinds = {terms.notion.name}
     if isinstance(terms.notion, Classes):
         kinds |= {one.name for one in terms.notion.notions} | {"class"}
-    told = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
-    return {language: _said(language, left) | {"promise": _promises(language, told)} for language in LANGUAGES}
+    named = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
+    return {language: _said(language, left) | {"promise": _promises(language, named)} for language in LANGUAGES}
 
 
 def _features(terms: Campaign) -> set[str]:
@@ -58,7 +58,7 @@ def _features(terms: Campaign) -> set[str]:
 
 
 def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
-    """The catalogue without some keys and sections."""
+    """Return the catalogue without some keys and sections."""
     sections = {
         section: {key: text for key, text in texts.items() if f"{section}.{key}" not in left}
         for section, texts in catalogue(language).items()
@@ -67,5 +67,5 @@ def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
     return {section: texts for section, texts in sections.items() if texts}
 
 
-def _promises(language: str, told: Set[str]) -> dict[str, str | tuple[str, str]]:
-    return {key: text for key, text in SENTENCES[language].items() if key.split(".")[0] in told}
+def _promises(language: str, named: Set[str]) -> dict[str, str | tuple[str, str]]:
+    return {key: text for key, text in SENTENCES[language].items() if key.split(".")[0] in named}

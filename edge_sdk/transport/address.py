@@ -1,9 +1,9 @@
-"""Addresses of studies: what somebody typed or an author signed, and what is connected to.
+"""Addresses of studies: the text that a person typed or an author signed, and its parts.
 
-An address is the text that SPEC 7.1 allows. It is checked here once, before anything is kept or sent; nothing here
-connects to anything.
+SPEC 7.1 defines the syntax. An address is checked here, before anything is stored or sent; this module opens no
+connection.
 
-Who sends to it: upload. Who asks it: download.
+Uploads: upload. Downloads: download.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ PATH = "/v1/reports"
 
 @dataclass(frozen=True)
 class Address:
-    """Where a study takes uploads.
+    """The address of a study's uploads.
 
     Attributes:
-        text: as it is written.
-        secure: over TLS.
-        host, port: whom to connect to.
+        text: the address as written.
+        secure: whether the connection uses TLS.
+        host, port: of the server.
         path: of the request.
     """
 
@@ -37,10 +37,10 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """Where ``url`` leads; a "/" at its end makes no difference.
+    """Parse ``url``; a "/" at its end is ignored.
 
     Raises:
-        AddressRefused: not an address; or what is sent could be read on the way.
+        AddressRefused: the text is not an address, or its connection would not be encrypted.
     """
     if not isinstance(url, str):
         raise AddressRefused("an address is text: https://HOST, with a port and a path if need be")

@@ -1,4 +1,4 @@
-"""Fetches a study's list of campaigns, a campaign's signed bytes, and whether reports were counted.
+"""Fetch a study's list of campaigns, a campaign's signed bytes, closing notices, and whether reports were counted.
 
 Responses are not trusted. A list is unverified and shown as such. A campaign is requested by its hash, and
 ``Device.join`` verifies its signature. "Counted" is information without proof.
@@ -6,7 +6,7 @@ Responses are not trusted. A list is unverified and shown as such. A campaign is
 A request reveals the network address, and its id or report reveals the campaign. So requests are made when the person
 asks, or at times that do not depend on an answer.
 
-How the connection is made: upload. Which addresses are refused: address. What a study answers: docs/RECEIVE.md.
+Connections: upload. Syntax of addresses: address. The study's responses: docs/RECEIVE.md.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 LIST_PATH, COUNTED_PATH = "/v1/campaigns", "/v1/counted"
 MOST_LIST_BYTES, MOST_CAMPAIGN_BYTES, MOST_COUNTED_BYTES = 2**20, 2**20 + 1024, 2**16
-"""Longer answers are not read to their end."""
+"""Maximum number of bytes read from a response."""
 
 MOST_ASKED = 64
-"""Reports that a study is asked about at once."""
+"""Maximum number of reports in one request."""
 MOST_CLOSING_BYTES = 1024
 MOST_OFFERS, MOST_TITLE = 1000, 200
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -48,19 +48,19 @@ class NoAnswer(NotYet):
 
 
 class NoCampaign(NoAnswer):
-    """The study does not know what it was asked about."""
+    """The study does not have the requested campaign or notice."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A campaign, as a study's list says; nothing of it is signed, so nobody agrees to an offer.
+    """A campaign in a study's list. The list is not signed, so a person cannot agree to an offer.
 
     Attributes:
-        campaign_id: 16 bytes, by which the signed campaign is fetched.
+        campaign_id: 16 bytes, for ``fetch_campaign``.
         title: readable text of at most ``MOST_TITLE`` characters.
         opens, closes: UTC seconds.
         enrolment: "open" or "enrolled".
-        closed_early: since when its author closed it before its time, UTC seconds; None where they did not.
+        closed_early: time of the early closing, UTC seconds; None if it was not closed early.
     """
 
     campaign_id: bytes
@@ -75,13 +75,13 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
     """Return a study's list of open campaigns.
 
     Args:
-        url: the study's address; ``/v1/campaigns`` is added. https, or http to this very machine.
-        opener: makes the connection; ``send.connect`` if left out, which verifies the certificate.
+        url: the study's address, https, or http to this machine; ``/v1/campaigns`` is appended.
+        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
     Returns:
-        One offer for each campaign that the study publishes; none of it is verified.
+        One unverified offer for each campaign that the study publishes.
     Raises:
-        AddressRefused
-        NoAnswer
+        AddressRefused: ``url`` is not an address.
+        NoAnswer: the study gave no valid answer.
     """
     to = _at(url, LIST_PATH)
     listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
@@ -91,16 +91,18 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
 
 
 def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
-    """The signed bytes of one campaign, to be joined: nothing of them is verified here but their hash.
+    """Return the signed bytes of one campaign, for ``Device.join``; only their hash is verified here.
 
     Args:
+        url: the study's address.
         wanted: the campaign's id, 16 bytes.
+        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
     Returns:
         The campaign's bytes.
     Raises:
-        AddressRefused
-        NoAnswer
-        CampaignError: the study sent something else than was asked for.
+        AddressRefused: ``url`` is not an address.
+        NoAnswer: the study gave no valid answer.
+        CampaignError: the study sent another campaign.
     """
     to = _at(url, f"{LIST_PATH}/{wanted.hex()}")
     data = _exchange(to, None, MOST_CAMPAIGN_BYTES, opener)
@@ -110,17 +112,17 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
 
 
 def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
-    """The campaign and the author's key that a link names, to be joined by ``Device.accept``, which verifies them.
+    """Return the campaign and the author's key that a link names, for ``Device.accept``, which verifies them.
 
     Args:
-        link: which the person agreed to follow: whoever answers it learns a network address and the campaign.
-        opener: makes the connection; ``upload.connect`` if left out, which verifies the certificate.
+        link: a link that the person agreed to follow: its server learns the device's network address and the campaign.
+        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
     Returns:
-        The invitation: its key has the link's fingerprint, and its campaign the link's id.
+        The invitation; its key has the link's fingerprint, and its campaign the link's id.
     Raises:
-        NoCampaign: the study has no such campaign.
-        NoAnswer: it did not answer.
-        KeyRefused, InvitationRefused: it sent another key or another campaign than the link names.
+        NoCampaign: the study does not have the campaign.
+        NoAnswer: the study gave no valid answer.
+        KeyRefused, InvitationRefused: the study sent another key or campaign than the link names.
     """
     to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
     try:
@@ -133,27 +135,29 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
 
 
 def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
-    """The signed notice that closes a campaign early, to be obeyed by ``Device.close_early``, which verifies it.
+    """Return the signed notice that closes a campaign early, for ``Device.close_early``, which verifies it.
 
     Args:
         wanted: the campaign's id, 16 bytes.
     Raises:
-        AddressRefused
-        NoAnswer: the study knows no such notice, for one.
+        AddressRefused: ``url`` is not an address.
+        NoAnswer: the study has no such notice, or gave no valid answer.
     """
     return _exchange(_at(url, f"{LIST_PATH}/{wanted.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
 
 
 def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
-    """Ask the study of each joined campaign for the notice that closes it early, and obey those that are signed.
+    """Ask the study of each campaign for a notice of early closing, and apply the notices signed by the author.
 
-    A study is asked about its own campaigns only. One that does not answer, knows no notice, or sends something that
-    the campaign's author did not sign, changes nothing.
+    A study is asked about its own campaigns only. A study without an answer, a notice or a valid signature changes
+    nothing.
 
     Args:
-        device: whose joined campaigns are asked for.
+        device: a device that joined the campaigns.
+        campaign_ids: ids of the campaigns, 16 bytes each.
+        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
     Returns:
-        ids of the campaigns that are closed now from an earlier time on than the device knew.
+        Ids of the campaigns that now close earlier than the device knew.
     """
     learned = []
     for asked in campaign_ids:
@@ -167,16 +171,18 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
 
 
 def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) -> list[bool]:
-    """Return whether a study has counted each report. An observer of the request learns what the upload showed.
+    """Return whether a study has counted each report. An observer learns from the request no more than from the upload.
 
     Args:
+        url: the study's address.
         envelopes: sealed reports, as they were sent.
+        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
     Returns:
-        One bool for each; False means that the study has not counted it yet, or never will.
+        One bool per report; False means that the study has not counted it yet, or never will.
     Raises:
-        AddressRefused
-        NoAnswer
-        ValueError: more than one upload may carry.
+        AddressRefused: ``url`` is not an address.
+        NoAnswer: the study gave no valid answer.
+        ValueError: the reports are more than one upload may have.
     """
     reports = list(envelopes)
     size = sum(map(len, reports))
@@ -206,7 +212,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
 
 
 def _at(url: str, path: str) -> Address:
-    """Where ``url`` leads, with another path than an upload's."""
+    """Return the address ``url`` with ``path`` in place of the path for uploads."""
     upload = address(url)
     return replace(upload, path=upload.path.removesuffix(PATH) + path)
 
@@ -215,7 +221,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
     """Send one request; return the body of a 200 response. No redirect is followed.
 
     Raises:
-        NoCampaign: it answered 404.
+        NoCampaign: the status is 404.
         NoAnswer
     """
     try:
@@ -237,7 +243,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
 
 
 def _stated(to: Address, said: bytes) -> dict[str, object]:
-    """The JSON object of an answer.
+    """Return the JSON object of a response.
 
     Raises:
         NoAnswer

@@ -1,10 +1,10 @@
 """The outbox: sends or exports the envelopes in the queue.
 
-An envelope leaves the queue only once the file that carries it is on the disk, or a receipt of the upload that carried
-it has come. After a crash in between it is sent twice, and the study counts it once. A file or an upload carries one
-campaign only, so that no study receives another one's reports.
+An envelope leaves the queue only once its file is on the disk, or the receipt of its upload has arrived. After a crash
+in between it is sent twice, and the study counts it once. A file or an upload has one campaign only, so that no study
+receives another one's reports.
 
-The rows: queue. What goes over the network, and when again: upload. Carrying a file to the study: whoever holds it.
+The rows: queue. Uploads and their schedule: upload. The owner takes an exported file to the study.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class Outbox(UploadQueue):
         """Write a campaign's waiting envelopes to a new file, and remove them from the queue.
 
         Args:
-            campaign_id: whose envelopes; None where only one campaign has any.
+            path: the new file.
+            campaign_id: of the campaign; None if only one campaign has envelopes.
         Returns:
-            the number of envelopes.
+            The number of envelopes.
         Raises:
-            NothingQueued
-            UnknownCampaign: more than one campaign has envelopes: a file goes to one study.
-            StoreError: the file exists or cannot be written; the queue is as it was.
+            NothingQueued: the campaign has no envelopes.
+            UnknownCampaign: more than one campaign has envelopes, and a file is for one study.
+            StoreError: the file exists or cannot be written; the queue is unchanged.
         """
         target = Path(path)
         with self.store.transaction():
@@ -79,19 +80,19 @@ class Outbox(UploadQueue):
     ) -> Sent:
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged ones from the queue.
 
-        A campaign's addresses are tried in order, and the first receipt ends it. May be called as often as wanted:
-        before the time of the next attempt nothing is sent.
+        A campaign's addresses are tried in order until the first receipt. A call before the time of the next attempt
+        sends nothing.
 
         Args:
-            url: send only what belongs to this address; the result names what does not. None is all that waits.
-            campaign_id: send only what waits of this campaign.
-            now: seconds since 1970; the device's clock if left out.
-            urandom: where the delay after a failure is drawn from; the device's if left out.
-            opener: makes the connection; ``upload.connect`` if left out, which verifies the certificate.
+            url: send only envelopes for this address; the result lists the others. None sends all.
+            campaign_id: send only this campaign's envelopes.
+            now: seconds since 1970; by default the device's clock.
+            urandom: random source for the delay after a failure; by default the device's.
+            opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
         Raises:
             AddressRefused: ``url`` is not an address.
-            UnknownCampaign
-            StoreError: what waits is still queued.
+            UnknownCampaign: the campaign is not joined.
+            StoreError: the store failed; the envelopes are still queued.
         """
         from edge_sdk.transport.upload import send
 

@@ -3,7 +3,7 @@
 An attempt is recorded as failed before it is made, and the record is removed when a receipt comes. So neither a crash
 nor a second process makes a device try again too early.
 
-How envelopes leave the queue: outbox (a file, and the call an app makes), upload (the network). What an envelope says:
+Removal of envelopes: outbox (export to a file, and the call for apps), upload (the network). Creation of reports:
 answers/answering.
 """
 
@@ -23,7 +23,7 @@ MOST_BYTES = 256 * 1024
 """Limits of the queue, over all campaigns; also the limits of one upload."""
 
 Sealed: TypeAlias = bytes
-"""An envelope as it leaves."""
+"""The bytes of a sealed envelope."""
 
 CampaignId: TypeAlias = bytes
 """The id of a campaign."""
@@ -48,13 +48,13 @@ class Upload:
     """One campaign's upload: the same bytes until they are acknowledged.
 
     Attributes:
-        campaign: the store's number of it.
+        campaign: the store's number of the campaign.
         campaign_id: its id.
         sealed: envelopes in the order they were queued.
-        failures: attempts that were not acknowledged.
-        not_before: the time of the next one, in whole seconds; 0 before the first.
-        trouble: what the latest attempt found.
-        code: by which the study is to let the device in; "" where it was let in, or needs no code.
+        failures: number of attempts that were not acknowledged.
+        not_before: the earliest time of the next attempt, in whole seconds; 0 before the first.
+        trouble: the reason why the latest attempt failed.
+        code: the code that admits the device; "" if the study has admitted it, or needs no code.
     """
 
     campaign: int
@@ -67,24 +67,24 @@ class Upload:
 
     @property
     def envelopes(self) -> int:
-        """How many."""
+        """Number of envelopes."""
         return len(self.sealed)
 
     @property
     def body(self) -> bytes:
-        """The envelopes one after another."""
+        """The concatenated envelopes."""
         return b"".join(self.sealed)
 
 
 @dataclass(frozen=True)
 class UploadAddress:
-    """Where the envelopes of one campaign go.
+    """The destination of one campaign's envelopes.
 
     Attributes:
-        campaign: the store's number of it.
+        campaign: the store's number of the campaign.
         campaign_id: its id.
         addresses: of its study, tried in this order; empty if none is known.
-        envelopes: how many wait.
+        envelopes: number of waiting envelopes.
     """
 
     campaign: int
@@ -100,12 +100,12 @@ class UploadQueue:
         self.store = store
 
     def __len__(self) -> int:
-        """Number of envelopes that wait."""
+        """Return the number of waiting envelopes."""
         return self._size()[0]
 
     @property
     def bytes(self) -> int:
-        """Bytes that wait."""
+        """Total length of the waiting envelopes in bytes."""
         return self._size()[1]
 
     def _size(self) -> tuple[int, int]:
@@ -116,7 +116,7 @@ class UploadQueue:
         """Refuse envelopes that do not fit; waiting envelopes are never dropped.
 
         Args:
-            size: bytes of one more envelope, or above it.
+            size: an upper bound of the next envelope's length in bytes.
         Raises:
             OutboxFull
         """
@@ -128,8 +128,7 @@ class UploadQueue:
             )
 
     def enqueue(self, campaign: int, envelope: Sealed) -> None:
-        """Add an envelope at the end; part of the caller's transaction, which has made sure of room for it
-        (``require_room``)."""
+        """Add an envelope at the end; part of the caller's transaction, which has called ``require_room`` before."""
         self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", campaign, envelope)
 
     def forget(self, campaign: int) -> None:
@@ -139,12 +138,12 @@ class UploadQueue:
         self.store.execute("DELETE FROM code WHERE campaign = ?", campaign)
 
     def code(self, campaign: int) -> str:
-        """Return the code by which a campaign's study is to let the device in; "" where none waits."""
+        """Return the code that the next upload redeems; "" without one."""
         row = self.store.row("SELECT code FROM code WHERE campaign = ?", campaign)
         return "" if row is None else str(row[0])
 
     def set_code(self, campaign: int, code: str) -> None:
-        """Keep the code that the next upload redeems; part of the caller's transaction."""
+        """Store the code that the next upload redeems; part of the caller's transaction."""
         self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", campaign, code)
         self.begin_anew(campaign)
 
@@ -171,7 +170,7 @@ class UploadQueue:
         """Return a campaign's upload and whether it is due; None if nothing waits.
 
         Args:
-            judge: the time of the attempt after this one, should it fail; None for no attempt now.
+            judge: returns the time of the next attempt in case this one fails, or None to make no attempt now.
         """
         with self.store.transaction():
             upload = self.upload(campaign)
@@ -231,7 +230,7 @@ class UploadQueue:
         return until if row is None else int(row[0])
 
     def begin_anew(self, campaign: int) -> None:
-        """Forget earlier failures, since the address or the code has changed; part of the caller's transaction."""
+        """Delete the record of failures after the address or the code changed; part of the caller's transaction."""
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 
     def refuse(self, sent: Upload) -> None:
@@ -242,7 +241,10 @@ class UploadQueue:
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:
-        """Whether the queue still has an upload's envelopes; equal numbers are not enough, since numbers are reused."""
+        """Context manager: a transaction, with whether the queue still has the envelopes of an upload.
+
+        Equal numbers are not enough, because numbers are reused.
+        """
         with self.store.transaction():
             standing = self.upload(sent.campaign)
             yield standing is not None and standing.failures > 0 and standing.body == sent.body
@@ -259,6 +261,6 @@ class UploadQueue:
         return Upload(campaign, campaign_id, tuple(waiting), *state, self.code(campaign))
 
     def _numbers(self, upload: Upload) -> list[int]:
-        """The queue's numbers of an upload's envelopes, in order."""
+        """Return the queue's numbers of an upload's envelopes, in order."""
         query = "SELECT number FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         return [int(number) for (number,) in self.store.rows(query, upload.campaign, upload.envelopes)]

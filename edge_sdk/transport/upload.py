@@ -1,17 +1,17 @@
-"""Uploads each campaign to its own study, the same bytes until a receipt has their digest.
+"""Upload each campaign to its own study, with the same bytes until a receipt has their digest.
 
-A campaign's envelopes go to its addresses, in their order, and nowhere else. Only a receipt takes them off the queue:
-an answer of 200 with the SHA-256 of exactly what was sent, which lists the envelopes that the study did not take
-because it does not have their campaign. Those stay, and so does everything where there is no receipt; the same bytes
-go again later, and the study counts them once. After failure number f + 1 the next attempt is not before a moment drawn
-uniformly from the min(24 h, 2^f minutes) that follow ("full jitter"), so that devices which failed together do not come
-back together.
+A campaign's envelopes go to its addresses, in order, and nowhere else. Only a receipt removes them from the queue: a
+response of status 200 with the SHA-256 of the bytes sent, which lists the envelopes that the study refused because it
+does not have their campaign. Refused envelopes stay, and without a receipt all envelopes stay. The same bytes are sent
+again later, and the study counts them once. After failure number f + 1 the next attempt is not before a time drawn
+uniformly from the following min(24 h, 2^f minutes) ("full jitter"), so that devices that failed together do not return
+together.
 
-Whether, when and how much is sent follows from how many reports wait, from the network and from chance, never from an
-answer. Campaigns are uploaded one by one, so that a study is not told which reports of two campaigns came from one
-device; whoever sees the device's network address may still guess it.
+Whether, when and how much is sent depends on the number of waiting reports, the network and chance, never on an answer.
+Campaigns are uploaded one by one, so that a study does not learn which reports of two campaigns came from one device;
+an observer of the device's network address may still guess it.
 
-What the rows of an upload mean: queue. What the study answers: docs/RECEIVE.md.
+The rows of an upload: queue. The study's responses: docs/RECEIVE.md.
 """
 
 from __future__ import annotations
@@ -33,37 +33,37 @@ from edge_sdk.transport.queue import Randomness, Trouble, Upload, UploadAddress,
 
 TIMEOUT_SECONDS = 30
 FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
-"""The first delay is at most the former, and no delay is longer than the latter."""
+"""Maximum of the first delay, and of every delay."""
 
 JITTER_BYTES = 8
 MOST_ANSWER_BYTES = 4096
 BATCH = "application/octet-stream"
 CODE = "Halftruth-Code"
-"""The header by which an upload redeems a code (SPEC 9.1)."""
+"""The header that carries a code (SPEC 9.1)."""
 HOPELESS = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 
 _NOT_LET_IN = "refused the code, which is none of this campaign's or was used by another device"
 
 Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
-"""Makes the connection of one upload: for an app that trusts one certificate only, or goes through a proxy."""
+"""Makes the connection of one upload, for an app that trusts one certificate only or uses a proxy."""
 
 
 class Outcome(Enum):
     """The result of an upload."""
 
     SENT = "sent"
-    """Acknowledged, and off the queue."""
+    """Acknowledged and removed from the queue."""
     WAITING = "waiting"
-    """Not tried: it is not time yet."""
+    """Not tried: the next attempt is not due yet."""
     FAILED = "failed"
     """Tried and not acknowledged; it will be tried again."""
     FOREIGN = "foreign"
-    """The study does not have their campaign; they are kept and will be tried again, for it may import it later."""
+    """The study does not have the campaign; the envelopes are kept and tried again, since it may import it later."""
     REFUSED = "refused"
-    """The study can never take these bytes; they are kept and not sent again."""
+    """The study can never accept these bytes; they are kept and not sent again."""
     ELSEWHERE = "elsewhere"
-    """Not tried: the campaign has no address, or another one than was named."""
+    """Not tried: the campaign has no address, or not the named one."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Attempt:
     """One campaign's upload in one call.
 
     Attributes:
-        campaign_id: whose envelopes they are.
-        envelopes: how many.
-        outcome: what became of them.
-        reason: why they are still here; empty when sent.
-        again: not tried before this time, seconds since 1970; None when sent, refused or not to be tried.
+        campaign_id: of the campaign.
+        envelopes: number of envelopes.
+        outcome: the result.
+        reason: why they are still queued; empty when sent.
+        again: the earliest time of the next attempt, seconds since 1970; None when sent, refused or not to be tried.
     """
 
     campaign_id: bytes
@@ -102,12 +102,12 @@ class Sent:
         return min((attempt.again for attempt in self.attempts if attempt.again is not None), default=None)
 
     def of(self, outcome: Outcome) -> list[Attempt]:
-        """The uploads with this outcome."""
+        """Return the uploads with this outcome."""
         return [attempt for attempt in self.attempts if attempt.outcome is outcome]
 
 
 class _Failed(Exception):
-    """An upload was not acknowledged. ``wait`` is how many seconds the study asks for."""
+    """An upload was not acknowledged; ``wait`` is the delay in seconds that the study asks for."""
 
     def __init__(self, reason: str, wait: int = 0) -> None:
         super().__init__(reason)
@@ -115,7 +115,7 @@ class _Failed(Exception):
 
 
 class _Hopeless(Exception):
-    """The same bytes would fail every time."""
+    """The same bytes would fail in every attempt."""
 
 
 def send(
@@ -167,7 +167,7 @@ def _offer(
     """Send an upload to each address in turn until all its envelopes are acknowledged.
 
     Returns:
-        how many envelopes are left, and what became of them; None where none is.
+        The number of envelopes left, and the attempt that failed; None if no envelope is left.
     """
     left = upload
     said, wait, foreign, hopeless = [], 0, False, True
@@ -195,7 +195,7 @@ def _offer(
 
 
 def _same(one: Address, other: Address) -> bool:
-    """Whether two addresses lead to the same place, however they are written."""
+    """Return whether two addresses have the same host, port, path and security, regardless of their text."""
     return replace(one, text="") == replace(other, text="")
 
 
@@ -208,7 +208,7 @@ def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
 
 
 def _due(upload: Upload, now: float) -> bool:
-    """Whether an upload is due. A time further away than the longest delay was set while the clock was ahead."""
+    """Return whether an upload is due; a time beyond the longest delay was set while the clock was ahead."""
     return upload.trouble is not Trouble.HOPELESS and not now < upload.not_before <= now + MOST_SECONDS + 1
 
 
@@ -224,7 +224,7 @@ def _put_off(upload: Upload) -> Attempt:
 
 
 def delay(failures: int, urandom: Randomness) -> int:
-    """Seconds to wait after failure number ``failures + 1``: uniform in 0 .. min(24 h, 2^failures minutes).
+    """Return the delay in seconds after failure number ``failures + 1``: uniform in 0 .. min(24 h, 2^failures minutes).
 
     The probability of each second differs from uniform by less than 2^-47. Always draws ``JITTER_BYTES``.
     """
@@ -233,7 +233,7 @@ def delay(failures: int, urandom: Randomness) -> int:
 
 
 def connect(to: Address) -> http.client.HTTPConnection:
-    """The connection of one upload: over TLS with the certificate and its name verified, unless to this machine."""
+    """Return the connection of one upload: TLS with a verified certificate and name, unless to this machine."""
     if not to.secure:
         return http.client.HTTPConnection(to.host, to.port, timeout=TIMEOUT_SECONDS)
     return http.client.HTTPSConnection(to.host, to.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
@@ -244,7 +244,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     by the owner.
 
     Returns:
-        positions of the envelopes that the study did not take because it does not have their campaign.
+        The positions of the envelopes that the study refused because it does not have their campaign.
     Raises:
         _Failed, _Hopeless
     """
@@ -271,7 +271,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
 
 
 def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:
-    """The positions that a receipt lists; None where it is not a receipt of this upload."""
+    """Return the positions that a receipt lists; None if it is not a receipt of this upload."""
     refused = stated.get("refused")
     if stated.get("digest") != hashlib.sha256(upload.body).hexdigest() or not isinstance(refused, list):
         return None
@@ -289,7 +289,7 @@ def _why(error: Exception) -> str:
 
 
 def _stated(said: bytes) -> dict[str, object]:
-    """The JSON object in a server's response; empty if the response is not one."""
+    """Return the JSON object in a server's response; empty if the response is not one."""
     try:
         stated = json.loads(said)
     except (ValueError, RecursionError):
@@ -298,7 +298,7 @@ def _stated(said: bytes) -> dict[str, object]:
 
 
 def retry_after(header: str | None, now: float) -> int:
-    """Seconds that a Retry-After asks for, a number or a date; at most 24 hours, and 0 if it says nothing."""
+    """Return the delay in seconds of a Retry-After header, a number or a date; at most 24 hours, 0 if it is invalid."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit():
         return int(text) if len(text) <= len(str(MOST_SECONDS)) and int(text) < MOST_SECONDS else MOST_SECONDS

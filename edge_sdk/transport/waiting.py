@@ -1,6 +1,6 @@
-"""Lists waiting envelopes by campaign, with the reason why they wait. Reads only.
+"""List waiting envelopes by campaign, with the reason why they wait; nothing is changed.
 
-The envelopes themselves: queue. What is in them: disclosure/envelopes.
+The envelopes: queue. Their content: disclosure/envelopes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class Waiting:
     """The waiting envelopes of one campaign.
 
     Attributes:
-        envelopes, size: how many, and their bytes.
+        envelopes, size: their number, and their total length in bytes.
         addresses: their addresses, in the order in which they are tried; may be empty.
         addressable: whether the owner may set the address, because the campaign names none.
-        failures: attempts that were not acknowledged.
-        not_before: no attempt before this time, UTC seconds; 0 where none was made.
-        refused: whether the study said that it can never take these bytes.
-        foreign: whether the study said that it does not have this campaign; it may import it later.
+        failures: number of attempts that were not acknowledged.
+        not_before: the earliest time of the next attempt, UTC seconds; 0 before the first.
+        refused: whether the study answered that it can never accept these bytes.
+        foreign: whether the study answered that it does not have this campaign; it may import it later.
     """
 
     campaign_id: bytes
