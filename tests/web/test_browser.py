@@ -109,11 +109,12 @@ def charges(held: dict[str, Any]) -> int:
     return sum(entry[2] == "charge" for entry in held["history"])
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, kills: int) -> None:
     """A tab that answers one new value after another, and sends, is closed at a random moment or crashes.
 
-    What it told is charged and comes to the study in these very bytes, and what is charged comes to the study once.
+    What it told is charged and comes to the study in these very bytes, and what is charged comes to the study once. In
+    short 12 tabs die, of which each fourth crashes, before all is compared.
     """
     chance = random.Random(3)
     domain = Values(tuple(map(str, range(40 * kills))))

@@ -89,10 +89,14 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     assert visitor.browser.study.came == [shown]
 
 
-@pytest.mark.parametrize(("form", "touches"), [(studies.FEW, 6), (studies.FORM_CLASSES, 7)], ids=["form", "classes"])
+@pytest.mark.parametrize(
+    ("form", "touches"),
+    [pytest.param(studies.FEW, 6, marks=pytest.mark.long), (studies.FORM_CLASSES, 7)],
+    ids=["form", "classes"],
+)
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
     """Which questions this device is asked is told after the consent is stored; each has one page, and two questions
-    take two touches more than one. A class takes one."""
+    take two touches more than one. A class takes one. In short, the form with classes, which is the other and more."""
     visitor.open(document(form))
     assert "Which one or two of its questions this device is asked, you see next." in visitor.text
     assert "questions are for you" not in visitor.text
@@ -156,7 +160,7 @@ FORMS: dict[str, tuple[bytes, Callable[[Visitor], None], str]] = {
 }
 
 
-QUICK = ("search", "number", "keys", "forged", "wrong link", "early")
+QUICK = ("search", "keys", "forged", "wrong link", "early")
 
 
 def quick(names: Iterable[str]) -> list[Any]:
@@ -166,7 +170,10 @@ def quick(names: Iterable[str]) -> list[Any]:
 
 @pytest.mark.parametrize("form", quick(FORMS))
 def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
-    """By a search, a field, a slider, the keys of the keyboard or a touch; what was counted stands in the history."""
+    """By a search, a field, a slider, the keys of the keyboard or a touch; what was counted stands in the history.
+
+    In short, the two that need most of the page's own code; a field and buttons are filled in by the form above.
+    """
     data, answer, counted = FORMS[form]
     visitor.open(document(data))
     if form == "class":

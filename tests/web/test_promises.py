@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
 from protocol import envelope
 from protocol.campaign import campaign_id, open_campaign
@@ -26,15 +27,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
         yield started
 
 
-def call(browser: Chromium, what: str, *given: Any) -> Any:
-    page = browser.page()
-    try:
-        return page.evaluate(f"async (given) => (await import('/tests/web/device.mjs')).{what}(...given)", list(given))
-    finally:
-        page.close()
+@pytest.fixture(scope="module")
+def page(browser: Chromium) -> Page:
+    return browser.page()
 
 
-def test_silence_and_size_say_nothing(browser: Chromium) -> None:
+def call(page: Page, what: str, *given: Any) -> Any:
+    return page.evaluate(f"async (given) => (await import('/tests/web/device.mjs')).{what}(...given)", list(given))
+
+
+def test_silence_and_size_say_nothing(page: Page) -> None:
     """In every campaign of the answer vectors but forms, whoever gives one value three times, another one, or both in
     turn draws as many random bytes at the same calls, queues envelopes of the same lengths, and is refused alike."""
     people = []
@@ -49,7 +51,7 @@ def test_silence_and_size_say_nothing(browser: Chromium) -> None:
             given = [first, second, first][: len(times)]
             people.append({**told, "name": f"seen {number} {place}", "values": given})
     found = dict(
-        zip([(person["data"], str(person["values"])) for person in people], call(browser, "seen", *people), strict=True)
+        zip([(person["data"], str(person["values"])) for person in people], call(page, "seen", *people), strict=True)
     )
     by_campaign = itertools.groupby(found.items(), lambda item: item[0][0])
     alike = [[shape for _, shape in group] for _, group in by_campaign]
@@ -61,7 +63,7 @@ def test_silence_and_size_say_nothing(browser: Chromium) -> None:
     assert sum("answered" in shapes[0][1] for shapes in alike) > 12
 
 
-def test_a_forgotten_campaign_leaves_no_answer_in_the_records(browser: Chromium) -> None:
+def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> None:
     """Memo, readings, transcript, queue, consent and signed bytes are gone; the ledger tells a sum, slots stay used."""
     for data in (
         campaign(answers=3),
@@ -81,12 +83,12 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(browser: Chromium)
         ]
         told = {"name": name, "trust": TRUST}
         now = {"now": terms.opens}
-        answered, _ = call(browser, "run", told, [now, *({**now, **step} for step in begin), *at])
+        answered, _ = call(page, "run", told, [now, *({**now, **step} for step in begin), *at])
         assert [receipt["repeated"] for receipt in answered[-2:]] == [False, False]
-        [before, signed] = call(browser, "records", name, known["bytes"])
+        [before, signed] = call(page, "records", name, known["bytes"])
         assert (len(before["memo"]), bool(signed)) == (2, True)
-        call(browser, "run", told, [at[-1], {**at[-1], "what": "forget", "given": [known]}])
-        [kept, signed] = call(browser, "records", name, known["bytes"])
+        call(page, "run", told, [at[-1], {**at[-1], "what": "forget", "given": [known]}])
+        [kept, signed] = call(page, "records", name, known["bytes"])
         assert signed is None
         assert [kept[part] for part in ("memo", "readings", "transcript", "outbox")] == [[]] * 4
         assert [kept[part] for part in ("joined", "consent")] == [None, None]
@@ -94,7 +96,7 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(browser: Chromium)
         assert sum(slots for _, slots in kept["used"]) == 2
 
 
-def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium) -> None:
+def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page: Page) -> None:
     """Of two campaigns each study is sent its own envelopes; what one refuses is not offered to the other."""
     study = browser.study
     made = {path: campaign(title=path, answers=9, addresses=(browser.origin + path,)) for path in ("/first", "/second")}
@@ -112,7 +114,7 @@ def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium) -> N
     days = [OPENS, OPENS, OPENS + WEEK, OPENS + 2 * WEEK]
     sends = [{"now": now, "what": "send", "given": []} for now in days[1:]]
     found, held = call(
-        browser,
+        page,
         "run",
         {"name": "two studies", "trust": TRUST},
         [{"now": OPENS}, *({"now": OPENS} | step for step in steps), *sends],

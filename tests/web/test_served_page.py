@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Page, Route
@@ -102,11 +104,20 @@ def page(browser: Chromium) -> Iterator[Page]:
         yield within.new_page()
 
 
-def seen(study: Study, signed: SignedCampaign, page: Page, link: str) -> None:
-    """Follow a link as soon as the service knows the campaign."""
-    study.import_campaign(signed.data, [AUTHOR.public], "it")
-    while (answer := page.goto(link)) is None or answer.status == 404:
-        time.sleep(0.1)
+def asked_at(service: Service, signed: SignedCampaign) -> str:
+    """The link to a campaign of this service, as soon as that knows it."""
+    service.study.import_campaign(signed.data, [AUTHOR.public], "it")
+    link = f"{service.origin}/s/{signed.id.hex()}"
+    while True:
+        try:
+            urlopen(link).close()  # noqa: S310  # our own service
+        except HTTPError as error:
+            if error.code != 404:
+                raise
+            error.close()
+            time.sleep(0.1)
+        else:
+            return link
 
 
 def complaints(page: Page) -> list[str]:
@@ -125,11 +136,10 @@ def answer(page: Page, value: str) -> None:
         page.wait_for_timeout(50)
 
 
-def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Service, page: Page) -> None:
+def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Service) -> None:
     """People in windows of their own follow the link and answer; the study takes every report, and refuses none."""
     signed = asked_now()
-    link = f"{service.origin}/s/{signed.id.hex()}"
-    seen(service.study, signed, page, link)
+    link = asked_at(service, signed)
     for value in ("bachelor", "none"):
         with browser.private() as within:
             tab = within.new_page()
@@ -151,7 +161,7 @@ def test_a_page_that_is_a_file_uploads_from_nowhere(
 ) -> None:
     """A page opened from the disk, whose origin is none, sends to the address that its author signed."""
     signed = asked_now(addresses=(service.origin,))
-    seen(service.study, signed, page, f"{service.origin}/s/{signed.id.hex()}")
+    asked_at(service, signed)
     (tmp_path / "page.html").write_text(page_file(signed, NOW), encoding="utf-8")
     found = complaints(page)
     with page.expect_request("**/v1/reports") as asked:
@@ -166,8 +176,8 @@ def test_a_page_that_is_a_file_uploads_from_nowhere(
 def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
     """One byte of the script or the style changed on the way, or in a file: the browser refuses it, and says so."""
     signed = asked_now(addresses=(service.origin,))
-    link = f"{service.origin}/s/{signed.id.hex()}"
-    seen(service.study, signed, page, link)
+    link = asked_at(service, signed)
+    page.goto(link)
     page.get_by_role("button", name="I agree").wait_for()
     made = page_file(signed, NOW)
     (tmp_path / "page.html").write_text(made.replace('"use strict"', '"use sloppy"'), encoding="utf-8")
@@ -198,7 +208,7 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
     """Without network, and while the service fails, the report stays where it is: the same bytes arrive later."""
     signed = asked_now()
     page.clock.install()
-    seen(service.study, signed, page, f"{service.origin}/s/{signed.id.hex()}")
+    page.goto(asked_at(service, signed))
     sent: list[bytes | None] = []
     page.on("request", lambda request: sent.append(request.post_data_buffer) if request.method == "POST" else None)
     page.context.set_offline(True)
@@ -216,10 +226,10 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
     assert service.counted() == (1, {})
 
 
-def test_a_code_lets_in_one_browser(browser: Chromium, service: Service, page: Page) -> None:
+def test_a_code_lets_in_one_browser(browser: Chromium, service: Service) -> None:
     """Of two browsers that follow the same link with a code, the first is counted; the second reads why it is not."""
     signed = asked_now(enrolment="enrolled")
-    seen(service.study, signed, page, f"{service.origin}/s/{signed.id.hex()}")
+    asked_at(service, signed)
     [code] = Codes(service.study.path).make(signed.id, 1)
     link = str(Link(service.origin, signed.id, fingerprint(AUTHOR.public), code))
     for title, refused in (("Your report has arrived.", 0), ("Your report waits on this device", 1)):
