@@ -189,7 +189,7 @@ class Device(Membership, Disclosures):
             The period and slot of the reading, and the amount charged now, in nats.
         Raises:
             CampaignError: the campaign has transcripts, so each report has exactly one output.
-            OutboxFull: 4,096 readings wait to be bundled, whatever the value.
+            OutboxFull: 4,096 readings wait to be bundled; this does not depend on the value.
         """
         given = give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=True)
         return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)

@@ -112,7 +112,7 @@ class Joined:
 
     @property
     def complete(self) -> bool:
-        """Whether the role has the class or the prior that the campaign asks for."""
+        """True if the role has the class or the prior that the campaign asks for."""
         own = isinstance(self.campaign.notion, OwnPrior)
         return (self.role.place is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
 

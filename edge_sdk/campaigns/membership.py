@@ -28,7 +28,7 @@ class Membership(Trust, Agreements):
     def join(self, data: bytes, address: str | None = None) -> Terms:
         """Verify and audit a signed campaign, check it against the owner's caps, and keep it.
 
-        Joining again changes nothing, except that an address is stored if there was none. A campaign may be joined
+        Joining again changes nothing, except that a missing address is stored. A campaign may be joined
         before it opens.
 
         Args:

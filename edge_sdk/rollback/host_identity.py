@@ -66,12 +66,12 @@ class HostIdentity:
 
     @property
     def knows_machine(self) -> bool:
-        """Whether the machine has an identifier."""
+        """True if the machine has an identifier."""
         return self.machine != _UNKNOWN
 
     @property
     def knows_copy(self) -> bool:
-        """Whether the file system distinguishes a file from a copy of it."""
+        """True if the file system distinguishes a file from a copy of it."""
         return self.copy != _UNKNOWN
 
     def moved_to(self, now: HostIdentity) -> bool:

@@ -1,19 +1,19 @@
 """The unit that answers automatically: reads its source, collects, bundles and sends on a schedule.
 
-All times are fixed by the clock and the schedule, and none depends on a reading. A reading is numbered by the clock,
-floor((now - start of the period) / every); a bundle is made when its period is full or over; sealed envelopes are sent
-at fixed intervals from a phase that is drawn once. A missed time is skipped, so an outage is not followed by a burst. A
-reading determines only the drawn output.
+The clock and the schedule determine all times; none depends on a reading. The number of a reading is
+floor((now - start of the period) / every). A bundle is made when its period is full or over. Sealed envelopes are sent
+at fixed intervals from a phase that is drawn once. A missed time is skipped, so no burst follows an outage. A reading
+determines only the drawn output.
 
 If the clock shows a time known to be past, it is not set yet, or it ran ahead before; nothing is answered until it
 shows a later time. Each step ends with everything on the disk, so a unit can be killed at any time and continues where
 it stopped.
 
-What leaves is sent by a child process, so that what TLS needs in memory does not stay. Logs never say a value, a
-spend or a prior.
+A child process sends the envelopes, so that the memory for TLS is released. Logs never contain a value, a cost or a
+prior.
 
-How a source is read: sensor. The configuration: config, dry_run. What an answer costs: answers/answering. The
-process that a unit lives in: daemon.
+Reading a source: sensor. The configuration: config, dry_run. Charging an answer: answers/answering. The unit's process:
+daemon.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
     from protocol.campaign import Campaign
 
 CLOCK_SECONDS = 5
-"""Between two looks at a clock that is not set yet."""
+"""Seconds between two checks of a clock that is not set yet."""
 OPENING_SECONDS = 60
-"""Between two looks before the campaign opens."""
+"""Seconds between two checks before the campaign opens."""
 MOST_PAUSE = 3600
 """Longest sleep in seconds, so that a change of the clock is noticed."""
 SEND_SECONDS = 600
-"""After which an upload is given up."""
+"""Maximum duration of an upload in seconds."""
 EXIT_SECONDS = 5
-"""For an upload to end itself, once it said what became of it."""
+"""Seconds for an upload's process to end after it closed its output."""
 PHASE_BYTES = 8
 NOTICE, WARNING, ERROR = 6, 4, 3
 """Levels of the journal."""
@@ -62,8 +62,8 @@ class Unit:
     """A running unit. ``close`` it.
 
     Attributes:
-        campaign_id: of the campaign it answers.
-        agreed_to: of the one that the configuration names.
+        campaign_id: id of the campaign that the unit answers now.
+        agreed_to: id of the campaign that the configuration names.
     """
 
     def __init__(
@@ -79,10 +79,13 @@ class Unit:
         """Open the store; nothing is joined before the first ``step``.
 
         Args:
-            read: reads a source; called for the questions that the unit is asked only.
+            configuration: of the unit.
+            read: reads the source of a question; called only for questions that the unit is asked.
+            say: writes one line to the log.
+            clock, urandom: the clock and the random source of the device.
             past: a time that is known to be past, seconds since 1970.
         Raises:
-            ConfigurationRefused: the campaign and the configuration do not fit each other.
+            ConfigurationRefused: the campaign and the configuration do not match.
             BadData: the campaign or a key is malformed.
             StoreError
             OSError: a file cannot be read.
@@ -119,7 +122,7 @@ class Unit:
             self._go_on()
 
     def close(self) -> None:
-        """Stop an upload on its way, and close the store; nothing else is pending."""
+        """Stop a running upload, and close the store; nothing else is pending."""
         if self._sending is not None:
             self._sending.end()
             self._sending = None
@@ -127,18 +130,18 @@ class Unit:
 
     @property
     def waits_for(self) -> list[int]:
-        """Descriptors: once one is readable, it is time for the next step."""
+        """Descriptors that become readable when the next step is due."""
         return [] if self._sending is None else [self._sending.fileno()]
 
     def step(self) -> float | None:
         """Do everything that is due now.
 
         Returns:
-            seconds until something is due again, at most ``MOST_PAUSE``; None when the campaign is over and all has
-            left, or it was forgotten.
+            Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign is over and all envelopes
+            have left, or when it was forgotten.
         Raises:
             HalftruthError: the campaign cannot be joined or agreed to.
-            StoreError: the store is damaged, or not the one it was.
+            StoreError: the store is damaged, or is an old copy.
         """
         self._now = self._clock()
         self._finish_sending()
@@ -149,7 +152,7 @@ class Unit:
         try:
             until = known_past(self._device.records, self.campaign_id)
             if self._now < until:
-                # Nothing is answered twice for it; the window caps assume that the clock goes forward.
+                # Used slots prevent double answers anyway; the window caps assume that the clock goes forward.
                 before = "the clock shows a time before the latest reading"
                 self._warn("clock", f"{before}: waiting until {moment(until)}, or until it is set")
                 return CLOCK_SECONDS
@@ -175,7 +178,7 @@ class Unit:
         device, campaign_id = self._device, self.campaign_id
         try:
             device.join(self._data)
-            # Before the consent, and of all questions: a refusal does not tell which of them would be asked.
+            # Checked before consent and for all questions, so that a refusal does not reveal the ones that are asked.
             schedule = fit(self._configuration, device.campaign(campaign_id))
             device.consent(campaign_id)
         except OutsideSchedule:
@@ -205,7 +208,7 @@ class Unit:
         return True
 
     def _follow(self) -> float:
-        """Ask the study for its next campaign, one time in each sending interval; seconds until the next step."""
+        """Ask the study for its next campaign once per sending interval; return the seconds until the next step."""
         if self._go_on():
             return 0.0
         turn = (int(self._now) - self._phase) // self._configuration.send_every
@@ -223,14 +226,14 @@ class Unit:
         """Store the configured address, if the campaign names none.
 
         Raises:
-            ConfigurationRefused: the campaign does.
+            ConfigurationRefused: the campaign names another address.
         """
         require_own_address(self._configuration, signed)
         if self._configuration.url is not None and not signed:
             self._device.set_address(self.campaign_id, self._configuration.url)
 
     def _drawn_phase(self) -> int:
-        """Seconds after each multiple of the sending interval; drawn once in the life of a store."""
+        """Return the seconds after each multiple of the sending interval; drawn once per store."""
         phase = self._device.records.store.drawn("phase", PHASE_BYTES, self._urandom)
         return int.from_bytes(phase, "big") * self._configuration.send_every >> 8 * PHASE_BYTES
 
@@ -245,12 +248,12 @@ class Unit:
         return self._device.records.readings.latest(self._number, period)
 
     def _closes(self, terms: Campaign) -> int:
-        """When the campaign closes: at its end, or when its author closed it early."""
+        """Return the time at which the campaign closes: its end, or the time of its early closing."""
         early = self._device.records.campaigns.closed_early(self.campaign_id)
         return terms.closes if early is None else min(early, terms.closes)
 
     def _place(self, terms: Campaign) -> tuple[int, int] | None:
-        """Return (period, reading) that is due; None if the period is full or the campaign is over."""
+        """Return the (period, reading) that is due; None if the period is full or the campaign is over."""
         if self._now >= self._closes(terms):
             return None
         period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
@@ -296,7 +299,7 @@ class Unit:
         except HalftruthError as error:
             self._warn("bundle", str(error))
         else:
-            self._well("bundle", "what was collected is sealed")
+            self._well("bundle", "the collected readings are sealed")
 
     # Leaving
 
@@ -352,11 +355,11 @@ class Unit:
 
     @property
     def _settled(self) -> float:
-        """Return the time at which the latest reading must have ended, in UTC seconds."""
+        """The time by which the latest reading must have ended, in UTC seconds."""
         return self._begun + self._timeout + SETTLE_SECONDS
 
     def _moments(self, terms: Campaign) -> list[float]:
-        """Times at which something is due after now."""
+        """Return the next times at which something is due."""
         moments = [self._now + MOST_PAUSE]
         if self._now < self._closes(terms):
             period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
@@ -373,7 +376,7 @@ class Unit:
 
     @property
     def _waits(self) -> bool:
-        """Whether envelopes of the campaign wait to leave."""
+        """True if envelopes of the campaign wait to be sent."""
         return bool(self._device.outbox.waiting(self._number, 1))
 
     def _is_over(self, terms: Campaign) -> bool:

@@ -1,31 +1,31 @@
 """The configuration of a unit: one TOML file, written by the unit's owner.
 
-    store = "/var/lib/halftruth"            # the device's own folder, made if missing
+    store = "/var/lib/halftruth"            # the device's own folder, created if missing
     trust = ["analyst.pub"]                 # public keys of the authors that the owner trusts
     campaign = "load.campaign"              # joined and consented to at the first start
     consent = true                          # the owner read its terms (run CONFIG --check) and agrees
-    follow = false                          # true: also to its study's next one, if that costs no more: succession
+    follow = false                          # true: agrees to the study's next one too, if it costs no more: succession
 
-    [budget]                                # caps; they are kept in the store, and only ever tightened
+    [budget]                                # caps; they are stored, and can only be tightened
     lifetime = 8.0                          # nats
     per_campaign = 4.0                      # nats
     window = [86400, 1.0]                   # cap for any interval: seconds, nats
 
     [source]                                # see ``Source``
     command = ["cat", "/proc/loadavg"]
-    field = 0                               # a form: [source.QUESTION], a table for each of its questions
+    field = 0                               # for a form: one table [source.QUESTION] for each question
 
     [schedule]
-    every = 900                             # seconds; left out, period_seconds / answers_per_period
+    every = 900                             # seconds; default: period_seconds / answers_per_period
 
-    [send]                                  # without an address anywhere, somebody fetches: outbox export
-    url = "https://study.example"           # where the signed campaign names no address; or: export = "folder"
+    [send]                                  # without any address, reports wait for the command outbox export
+    url = "https://study.example"           # only if the signed campaign names no address; or: export = "folder"
     every = 3600                            # seconds
 
-A file with an unknown key is refused, and the error names the key and what was expected; otherwise a misspelt cap would
-have no effect. Paths are relative to the file.
+A file with an unknown key is refused, and the error names the key and the expected value; otherwise a misspelt cap
+would have no effect. Paths are relative to the file.
 
-What a unit would do with it: dry_run. Whether a campaign fits under the caps: budget/policy.
+Plan of a unit with this configuration: dry_run. Comparison of a campaign with the caps: budget/policy.
 """
 
 from __future__ import annotations
@@ -49,28 +49,28 @@ CLAMP, SKIP = "clamp", "skip"
 
 
 class ConfigurationRefused(HalftruthError):
-    """An invalid configuration. The text names the key and what was expected."""
+    """An invalid configuration. The text names the key and the expected value."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a reading comes from, and how it is read; exactly one of ``command``, ``file`` and ``stdin``.
+    """The source of readings; exactly one of ``command``, ``file`` and ``stdin`` is set.
 
     Attributes:
-        command: a program and its arguments, run for each reading; what it prints is looked at, what it prints to
-            standard error is dropped.
-        file: a file, whose last line is looked at.
-        stdin: whether the next line of standard input is looked at.
-        timeout: seconds after which a program, or a line that does not come, is given up; None takes
-            ``DEFAULT_TIMEOUT``, or half of what lies between two readings if that is less.
-        field: a number: which word of the last line, from 0, or from -1 at its end; a text: the names that lead to the
-            reading in a JSON value, with dots between them; None: the whole line.
+        command: a program and its arguments, run for each reading; its standard output is read, its standard error is
+            dropped.
+        file: a file whose last line is read.
+        stdin: whether the next line of standard input is read.
+        timeout: seconds to wait for a program or a line; None takes ``DEFAULT_TIMEOUT``, or half of the time between
+            two readings if that is less.
+        field: a number is the index of a word in the last line, from 0, or from -1 at its end; a text is the path to
+            the reading in a JSON value, names separated by dots; None takes the whole line.
         separator: between the words; None for blanks.
-        scale: what a number is multiplied by, in a campaign that asks for one.
-        outside: what becomes of a number, day or position outside of the question: "clamp" takes the nearest inside,
+        scale: factor for numbers, in a campaign that asks for a number.
+        outside: for a number, day or position outside the question's range, "clamp" takes the nearest one inside, and
             "skip" reports nothing, which reveals to an observer that the reading was outside.
-        instead: what is answered where the source gives nothing that the question allows; None reports nothing. It and
-            a reading may be "skipped" where the question of a form may be skipped.
+        instead: the answer if the source gives none that the question allows; None reports nothing. It may be
+            "skipped", as a reading may, if the question of a form may be skipped.
     """
 
     command: tuple[str, ...] = ()
@@ -92,12 +92,11 @@ class Configuration:
         file: the configuration's own path.
         store, trust, campaign: paths.
         budget: the owner's caps.
-        sources: where readings come from, by the name of a form's question; that of a campaign that is no form has the
-            name "".
-        every: seconds between two readings; None leaves it to the campaign.
-        url, export: where what is sealed goes, at most one of them; None leaves it to the campaign's own addresses.
+        sources: the source of each question of a form, by its name; in other campaigns the only source has the name "".
+        every: seconds between two readings; None takes the campaign's schedule.
+        url, export: address or folder for sealed envelopes, at most one of them; None takes the campaign's addresses.
         send_every: seconds between two uploads or exports.
-        follow: whether the owner also agrees to the study's next campaign, see succession.
+        follow: whether the owner also agrees to the study's next campaign (see succession).
     """
 
     file: Path
@@ -114,13 +113,13 @@ class Configuration:
 
 
 def load(path: str | os.PathLike[str]) -> Configuration:
-    """The configuration in a file.
+    """Return the configuration in a file.
 
     Raises:
         ConfigurationRefused
         OSError: the file cannot be read.
     """
-    import tomllib  # which nothing else on a device needs
+    import tomllib  # nothing else on a device needs it
 
     file = Path(path)
     try:
@@ -137,7 +136,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
 
 
 class _Table:
-    """The keys of one table; each is taken once, and ``close`` refuses those that nobody took."""
+    """The keys of one table; each is taken once, and ``close`` refuses the keys that are left."""
 
     def __init__(self, name: str, keys: dict[str, object]) -> None:
         self.name = name
@@ -227,7 +226,8 @@ def _configuration(file: Path, top: _Table) -> Configuration:
         raise top.wrong("campaign", "is missing: the signed campaign's file")
     if not consent:
         raise top.wrong(
-            "consent", "must be true: a unit has nobody to ask, so its owner reads the terms (--check) and agrees here"
+            "consent",
+            "must be true: its owner reads the terms (--check) and agrees here, since a unit cannot ask anybody",
         )
     every = schedule.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two readings, at least 1")
     schedule.close("every")
@@ -248,7 +248,7 @@ def _configuration(file: Path, top: _Table) -> Configuration:
 
 
 def _send(table: _Table) -> tuple[str | None, str | None, int]:
-    url = table.text("url", "is where the study takes uploads, for a campaign that does not say so: https://HOST")
+    url = table.text("url", "is the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "is the folder that files for the study are written to, a path")
     every = table.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two uploads, at least 1")
     table.close("url, export, every")
@@ -272,7 +272,7 @@ def _budget(table: _Table) -> BudgetPolicy:
         "per_campaign": (None, per_campaign, None),
         "window": (None, None, stretch),
     }
-    for key, caps in each.items():  # one by one, for the text to name the key
+    for key, caps in each.items():  # one by one, so that the error names the key
         try:
             BudgetPolicy(*caps)
         except ValueError as error:
@@ -305,7 +305,7 @@ def _source(table: _Table, folder: Path) -> Source:
     timeout = table.number("timeout", f"is a number of seconds above 0, at most {MOST_TIMEOUT}")
     field = table.pick("field")
     separator = table.text("separator", "is the text between two words of a line; left out, blanks")
-    scale = table.number("scale", "is what a number is multiplied by: a finite number, and not 0")
+    scale = table.number("scale", "is the factor for a number: a finite number, not 0")
     outside = table.text("outside", f'is "{CLAMP}" or "{SKIP}"')
     instead = table.text("instead", "is the answer to give where the source gives none, a text")
     table.close("command, file, stdin, timeout, field, separator, scale, outside, instead")
@@ -326,7 +326,7 @@ def _source(table: _Table, folder: Path) -> Source:
     except ValueError:
         factor = Fraction(0)
     if factor == 0:
-        raise table.wrong("scale", "is what a number is multiplied by: a finite number, and not 0")
+        raise table.wrong("scale", "is the factor for a number: a finite number, not 0")
     if command and "/" in command[0]:
         command = (str(folder / command[0]), *command[1:])
     return Source(

@@ -1,9 +1,9 @@
-"""``python -m edge_sdk.unit.daemon CONFIG``: the process that a unit lives in.
+"""``python -m edge_sdk.unit.daemon CONFIG``: the process of a unit.
 
-A process that stays for months loads nothing but what it needs, ends at once on a signal, and logs one line for each
-problem. At most one process answers a campaign with a store.
+The process runs for months, so it loads only the modules that it needs. It ends at once on a signal, and logs one line
+for each problem. At most one process answers a campaign with a store.
 
-What the unit does: agent.
+The unit: agent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def run(configuration: Configuration, say: Say) -> None:
     """Run the unit until its campaign is over, standard input ends, or SIGTERM or SIGINT comes.
 
     Raises:
-        HalftruthError, OSError: it cannot begin, or the store is lost.
+        HalftruthError, OSError: the unit cannot start, or the store is unusable.
     """
     stop, wake = os.pipe()
     for end in (stop, wake):
@@ -43,7 +43,7 @@ def run(configuration: Configuration, say: Say) -> None:
     ):
         while (pause := unit.step()) is not None:
             if any(reader.ended for reader in readers.values()):
-                say(NOTICE, "standard input has ended: what was collected leaves when the unit runs again")
+                say(NOTICE, "standard input has ended: collected readings are sent when the unit runs again")
                 return
             ready, _, _ = select.select([stop, *unit.waits_for], [], [], pause)
             if stop in ready:
@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the unit of the configuration named on the command line.
 
     Returns:
-        the exit code: 0 done or stopped, 1 refused or failed, 2 usage, 65 bad data.
+        The exit code: 0 done or stopped, 1 refused or failed, 2 usage, 65 bad data.
     """
     say = _log()
     [path] = sys.argv[1:] if arguments is None else arguments
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _log() -> Say:
-    """One line each to standard error; with its level where that is the journal."""
+    """Return a function that writes lines to standard error, with their level if it is the systemd journal."""
     journal = False
     with suppress(OSError):  # the log is closed
         known = os.fstat(2)
@@ -107,7 +107,7 @@ def _log() -> Say:
 
     def say(level: int, text: str) -> None:
         line = " ".join(text.split())
-        with suppress(OSError):  # a full disk under a log file stops nothing
+        with suppress(OSError):  # a full disk must not stop the unit
             print(f"<{level}>{line}" if journal else f"edge_sdk: {line}", file=sys.stderr, flush=True)
 
     return say
@@ -121,7 +121,7 @@ def _spare_memory() -> None:
 
     own = ("_md5", "_sha1", "_sha3", "_blake2", *(("_sha2",) if find_spec("_sha2") else ("_sha256", "_sha512")))
     if "hashlib" not in sys.modules and all(map(find_spec, own)):
-        sys.modules["_hashlib"] = None  # type: ignore[assignment]  # an import of it fails, as hashlib expects
+        sys.modules["_hashlib"] = None  # type: ignore[assignment]  # importing it fails, and hashlib then uses its own
 
 
 if __name__ == "__main__":

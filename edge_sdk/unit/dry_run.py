@@ -1,10 +1,10 @@
-"""The dry run: what a unit would do, from its configuration and its campaign.
+"""The dry run: the plan of a unit, from its configuration and its campaign.
 
 A configuration that cannot work is refused while the owner is present. Nothing here joins, stores or sends; sources
-are read only on request. The reading of a single source is not printed. Those of a form are, each beside the question
-and the answer: there a source can be that of another question.
+are read only on request. The reading of a single source is not printed. For a form, each reading is printed beside its
+question and the answer, so that the owner notices a source that is configured for the wrong question.
 
-What the keys mean: config. Which source is of which question: questions. What a unit does then: agent.
+Keys: config. Questions and their sources: questions. The running unit: agent.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from edge_sdk.unit.sensor import NOTHING, Reader
 if TYPE_CHECKING:
     from protocol.keys import AuthorKey
 
-TOLD = (
+SHOWN = (
     "campaign", "title", "question", "purpose", "organisation", "author", "author_name", "addresses", "contact",
     "retention", "notice", "withdrawal", "opens", "closes", "cost", "worst_case", "promise", "answers", "values",
     "questions",
 )  # fmt: skip
-"""Of the campaign's terms, what an owner reads who agrees for a unit."""
+"""The fields of the terms that are shown to an owner who agrees for a unit."""
 
 NOT_NOW = "standard input, not read now"
 MOST_SHOWN = 200
-"""Characters of a reading that are shown."""
+"""Maximum number of characters of a reading that are printed."""
 
 
 _ASKED = (
@@ -48,7 +48,7 @@ _ASKED_OF_FORM = (
 
 
 def trusted(configuration: Configuration) -> list[AuthorKey]:
-    """The public keys of the authors that the owner trusts, with their names.
+    """Return the public keys of the authors that the owner trusts, with their names.
 
     Raises:
         KeyRefused, OSError
@@ -73,7 +73,7 @@ def require_own_address(configuration: Configuration, signed: Sequence[str]) -> 
 
     Raises:
         ConfigurationRefused
-        AddressRefused: the configuration's is no address.
+        AddressRefused: the configured text is not an address.
     """
     if configuration.url is not None and signed and address(configuration.url).text not in signed:
         raise ConfigurationRefused(
@@ -82,7 +82,7 @@ def require_own_address(configuration: Configuration, signed: Sequence[str]) -> 
 
 
 def plan(configuration: Configuration) -> dict[str, object]:
-    """Return what a unit would do; nothing is joined, opened or read.
+    """Return the plan of a unit; no store is opened and no source is read.
 
     Raises:
         ConfigurationRefused, BadData, AddressRefused, OSError
@@ -109,7 +109,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
         about = _ASKED_OF_FORM
     to = configuration.export or " or ".join(addresses)
     return {
-        **{name: told for name, told in terms.as_json().items() if name in TOLD},
+        **{name: value for name, value in terms.as_json().items() if name in SHOWN},
         **({"asked": about} if about else {}),
         "store": str(configuration.store),
         "readings": f"one every {every} seconds, {readings} in a period of {terms.period_seconds} seconds",
@@ -124,7 +124,7 @@ def tried(configuration: Configuration) -> dict[str, object]:
 
     Returns:
         ``source``, a sentence without the reading; or, for a form, ``sources``: for each question its source, the
-        reading, and what would be answered.
+        reading, and the answer.
     Raises:
         ConfigurationRefused, BadData, OSError
     """
@@ -152,10 +152,10 @@ def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
     shown = text[:MOST_SHOWN] if text.isprintable() else ascii(text[:MOST_SHOWN])
     taken = question.instead if answer is None else answer
     if taken is None:
-        told = f"none, so nothing is answered: {reason or NOTHING}"
+        result = f"none, so nothing is answered: {reason or NOTHING}"
     else:
-        told = " or ".join(question.labels(taken[question.name])) + (" (instead)" if answer is None else "")
-    return {**row, "reading": f"none: {reason}" if reason else shown, "answer": told}
+        result = " or ".join(question.labels(taken[question.name])) + (" (instead)" if answer is None else "")
+    return {**row, "reading": f"none: {reason}" if reason else shown, "answer": result}
 
 
 def _described(source: Source) -> str:

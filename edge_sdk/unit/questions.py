@@ -1,9 +1,9 @@
-"""What a unit is asked, question by question, and the source that answers each.
+"""The questions of a unit's campaign, each with its source.
 
-A campaign that is no form asks one question, whose name here is "". A form has a source for every question, because
-nobody knows before consent which of them a unit is asked; a unit then reads the sources of the asked questions only.
+A campaign that is not a form has one question, whose name here is "". A form needs a source for every question, because
+the questions that a unit is asked are unknown before consent. The unit then reads the sources of these questions only.
 
-How a source is read: sensor. What the keys of a source mean: config. When the sources are read: agent.
+Reading a source: sensor. Keys of a source: config. Schedule: agent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SETTLE_SECONDS = 0.25
 """Seconds reserved to write a reading to the disk."""
 
 Read = Callable[[str, float], tuple[str, str]]
-"""Reads the source of a question within a timeout in seconds; returns the reading as text, or why it failed."""
+"""Reads the source of a question within a timeout in seconds; returns (reading, reason of failure), one is empty."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class SourcedQuestion:
     """A question and its source.
 
     Attributes:
-        name: of a form's question; "" where the campaign is no form.
-        timeout: seconds that a reading may take; 0 for a file.
-        instead: the answer where the source gives none, by the question's name; None reports nothing.
+        name: of a form's question; "" if the campaign is not a form.
+        timeout: maximum seconds of a reading; 0 for a file.
+        instead: the answer by the question's name if the source gives none; None reports nothing.
     """
 
     name: str
@@ -57,7 +57,7 @@ class SourcedQuestion:
         return None if answer is None else {self.name: answer}
 
     def labels(self, answer: Answer | None) -> tuple[str, ...]:
-        """Return the values that an answer may count as: two for a number that is rounded at random, else one."""
+        """Return the labels that an answer may be rounded to: two for a number rounded at random, else one."""
         from protocol.domain import DITHER_BYTES
         from protocol.domain.form import SKIPPED
 
@@ -69,13 +69,13 @@ class SourcedQuestion:
 
 @dataclass(frozen=True)
 class UnitSchedule:
-    """How a unit answers a campaign.
+    """The schedule of a unit's readings for a campaign.
 
     Attributes:
         every: seconds between two readings.
-        timeout: seconds that the readings of one answer may take together, the most of any view, so that the times at
-            which envelopes leave do not depend on the view.
-        questions: all that the campaign asks, in order.
+        timeout: maximum seconds of all readings for one answer, over all views, so that the times of uploads do not
+            depend on the view.
+        questions: all questions of the campaign, in order.
     """
 
     every: int
@@ -89,10 +89,10 @@ class UnitSchedule:
 
 
 def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
-    """Return how a unit answers a campaign.
+    """Return the schedule of a unit for a campaign.
 
     Raises:
-        ConfigurationRefused: the sources are not those of the questions; or a key means nothing in this campaign.
+        ConfigurationRefused: the sources do not match the questions, or a key does not apply to this campaign.
     """
     _require_same(configuration.sources, terms.domain)
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
@@ -119,10 +119,10 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
 def read_all(asked: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | None, str]:
     """Read the sources of the asked questions, one after another.
 
-    Every source is read, even after one that failed: which programs run does not depend on what another one read.
+    Every source is read, even after one that failed, so that the programs that run do not depend on a reading.
 
     Returns:
-        (answer, ""); or (None, why) if a source gave none and the configuration names no answer instead. The reason
+        (answer, ""); or (None, reason) if a source gave none and the configuration names no answer instead. The reason
         does not name the question.
     """
     found: dict[str, Answer | None] = {}
@@ -156,7 +156,7 @@ def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:
 
 
 def _table(name: str) -> str:
-    """The table of a question's source in the configuration."""
+    """Return the name of a question's table in the configuration."""
     return f"[source.{name}]" if name else "[source]"
 
 
@@ -165,7 +165,7 @@ def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
     names = [name for name, _, _ in _parts(domain)]
     if names == [""] and "" not in sources:
         raise ConfigurationRefused(
-            f"{_table(next(iter(sources)))} is for a question of a form, and this campaign is none: "
+            f"{_table(next(iter(sources)))} is for a question of a form, and this campaign is not a form: "
             "name its source in [source]"
         )
     if names != [""] and "" in sources:
@@ -188,7 +188,7 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
     """Return a question with its source.
 
     Args:
-        share: seconds that a reading may take where the source names none.
+        share: timeout in seconds if the source names none.
     """
     from protocol.domain import Line
 

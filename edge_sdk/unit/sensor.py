@@ -1,10 +1,10 @@
-"""Where a unit's readings come from: a program that is run, the last line of a file, the next line of standard input.
+"""Read a source: the output of a program, the last line of a file, or the next line of standard input.
 
-Whether a unit reports must not depend on what it read. So a source never raises and never reveals a reading in an
-error: it returns a text or a reason, and ``answer_of`` takes a number or a position outside of the question to the
-nearest one inside. What a program writes to standard error is dropped, because it may repeat a reading.
+Whether a unit reports must not depend on the reading. So a source never raises and never reveals a reading in an error:
+it returns a text or a reason, and ``answer_of`` moves a number or a position outside the question's range to the
+nearest one inside. The standard error of a program is dropped, because it may repeat a reading.
 
-When a source is read, and what becomes of the answer: agent. What the keys mean: config.
+Schedule and use of readings: agent. Keys of a source: config.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from protocol.domain import Answer, Domain, Grid, Number
 
 MOST_BYTES = 64 * 1024
-"""A program is stopped after so much, and of a file only its end is read."""
+"""Maximum length of a program's output, and of the part of a file that is read."""
 
 STDIN = 0
 
 NOTHING = "the source gave no reading that the question allows"
-"""Logged for every unusable reading in the same words, so the log does not reveal what was read."""
+"""Logged for every unusable reading in the same words, so the log does not reveal the reading."""
 
 
 class Stopped(Exception):
@@ -45,9 +45,10 @@ class Child:
         """Start a program in a process group of its own; its standard input is empty.
 
         Args:
-            errors: whether what it writes to standard error is taken with the rest, and not dropped.
+            words: the program and its arguments.
+            errors: whether its standard error is read too; otherwise it is dropped.
         Raises:
-            OSError: there is no such program.
+            OSError: the program cannot be started.
         """
         reading, writing = os.pipe()
         silence: tuple[object, ...] = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
@@ -93,7 +94,7 @@ class Child:
         """Kill the process group; return the exit code, negative for a signal.
 
         Args:
-            patience: until when it may end by itself, on ``time.monotonic``.
+            patience: the time on ``time.monotonic`` until which it may end by itself.
         """
         os.close(self._reading)
         # The process is not reaped until its group is killed, so that its id is not reused in between.
@@ -108,14 +109,14 @@ class Child:
 
 
 class Reader:
-    """Reads a source, again and again. ``stop`` is a descriptor that becomes readable when the unit is to stop."""
+    """Reads a source repeatedly. ``stop`` is a descriptor that becomes readable when the unit must stop."""
 
     def __init__(self, source: Source, stop: int) -> None:
         self._source = source
         self._stop = stop
         self._held = b""
         self.ended = False
-        """Whether standard input has ended: nothing more will come."""
+        """Whether standard input has ended."""
 
     def read(self, timeout: float) -> tuple[str, str]:
         """Return (reading, reason of failure), one of which is empty, within ``timeout`` seconds.
@@ -203,7 +204,7 @@ def field_of(text: str, field: int | str | None, separator: str | None = None) -
 
 
 def _json(text: str, names: str) -> str:
-    import json  # only where a source prints it
+    import json  # only some sources need it
 
     try:
         value = json.loads(text, parse_float=str, parse_int=str)  # numbers stay text, so no digit is lost

@@ -200,7 +200,7 @@ def world(tmp_path):
         ('file = "reading"', "stdin = true\ntimeout = nan", r"\[source\] timeout"),
         ('file = "reading"', 'file = "reading"\nfield = true', r"\[source\] field is a whole number"),
         ('file = "reading"', 'file = "reading"\nseparator = ","', r"\[source\] separator needs a field"),
-        ('file = "reading"', 'file = "reading"\nscale = 0', r"\[source\] scale is what a number is multiplied by"),
+        ('file = "reading"', 'file = "reading"\nscale = 0', r"\[source\] scale is the factor for a number"),
         ('file = "reading"', 'file = "reading"\nscale = inf', r"\[source\] scale"),
         ('file = "reading"', 'file = "reading"\noutside = "drop"', r'\[source\] outside is "clamp" or "skip"'),
         ('file = "reading"', 'file = "reading"\ninstead = 3', r"\[source\] instead is the answer"),

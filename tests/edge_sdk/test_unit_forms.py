@@ -120,7 +120,7 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
         (
             tables(vote='file = "a"'),
             load_average(),
-            "[source.vote] is for a question of a form, and this campaign is none",
+            "[source.vote] is for a question of a form, and this campaign is not a form",
         ),
         (tables(**FILES | {"vote": 'file = "a"\nscale = 2'}), form(), "[source.vote] scale is for numbers"),
         (tables(**FILES | {"age": 'file = "a"\ninstead = "x"'}), form(), "[source.age] instead is an answer that the"),
