@@ -24,7 +24,7 @@ from aggregator.inspection import view_name
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Wave
-from protocol.domain import Form
+from protocol.domain import Form, NumberRange
 from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
@@ -74,6 +74,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
     if is_wave(terms):
         yield from _mean_off(terms)
     yield from _left_unsaid(terms)
+    yield from _untranslated(terms)
 
 
 def _unseen(terms: Campaign) -> Iterator[str]:
@@ -128,6 +129,28 @@ def _left_unsaid(terms: Campaign) -> Iterator[str]:
             "the campaign has no contact, so a person with a question or a complaint cannot reach you: "
             "give [study] contact"
         )
+
+
+def _untranslated(terms: Campaign) -> Iterator[str]:
+    """Warn of translations that leave all labels of a question, its unit, or all names of classes as they are."""
+    for one in terms.translations:
+        own, said = terms.domain, terms.domain_in(one.language)
+        pairs = [("", own, said)]
+        if isinstance(own, Form) and isinstance(said, Form):
+            questions = zip(own.questions, said.questions, strict=True)
+            pairs = [(f" of {here.name!r}", here.domain, there.domain) for here, there in questions]
+        kept = [
+            f"the {'unit' if isinstance(here, NumberRange) else 'labels'}{of}"
+            for of, here, there in pairs
+            if here.named and here.named == there.named
+        ]
+        if terms.classes and terms.classes == terms.texts(one.language).classes:
+            kept.append("the names of the classes")
+        if kept:
+            yield (
+                f"[text.{one.language}] leaves {', '.join(kept)} in the campaign's own language: add what is missing, "
+                "unless both languages have the same words"
+            )
 
 
 def _rounded(number: float) -> int:

@@ -15,7 +15,9 @@ from protocol.channels import Table
 from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import HighLow, Information, Ldp
+from protocol.texts import Texts
 from protocol.views import plain_views
+from tests.vectors.generate import in_german, of_classes, of_hours
 
 
 def terms(channel, notion, minimum=10_000, periods=1):
@@ -69,3 +71,20 @@ def test_what_is_left_unsaid_is_told():
     (contact,) = lint(replace(sound, contact=""))
     assert "[study] address" in address
     assert "[study] contact" in contact
+
+
+def test_labels_that_a_translation_leaves_out_are_named():
+    """A reader who sees foreign labels, units or classes between translated texts is a warning, by question."""
+    german = of_hours().translations[0]
+    sound = {"addresses": ("https://study.example",), "contact": "o@example", "minimum_reports": 10_000}
+    assert lint(replace(of_hours(), **sound)) == ()
+    (found,) = lint(replace(of_hours(), translations=(replace(german, labels=()),), **sound))
+    assert found.startswith("[text.de] leaves the unit in the campaign's own language")
+    german, french = in_german().translations
+    part = replace(german, labels=("no", "yes", "nein", "ja", "hours"))
+    (found, other) = lint(in_german(translations=(part, french), **sound))
+    assert "leaves the labels of 'vote', the unit of 'hours' in" in found
+    assert other.startswith("[text.fr] leaves the labels of 'vote', the labels of 'paid', the unit of 'hours' in")
+    classes = Texts("de", "T", "F?", labels=("a", "b", "c"))
+    asked = replace(of_classes(), language="en", translations=(classes,), **sound)
+    assert any("[text.de] leaves the names of the classes in" in line for line in lint(asked))
