@@ -1,10 +1,10 @@
 """The difference between the estimates of two periods, two classes of people, or two campaigns.
 
-What the two sides share decides the error. Sides that share no device have errors of their own, and their intervals are
-put together by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), so what is exact for few reports
-stays so. Sides that share devices are compared device by device, through the groups that devices are dealt into: one
-that says the same on both sides adds nothing to the error, however much noise is in what it says. A device of a
-campaign with views has the same view in every period, and what is compared is the estimate from all views together.
+The error depends on the devices that the two sides share. Without shared devices the errors are independent, and the
+intervals are combined by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), which keeps the coverage of
+exact intervals for few reports. With shared devices the sides are compared device by device, through the random groups:
+a device that sends the same output on both sides adds nothing to the error. A device of a campaign with views has the
+same view in every period, and the estimates from all views together are compared.
 
 If very few devices changed their output, the estimated variance would be nearly zero. So t^2 / 2 devices with the
 largest possible change are added to the variance (Bonett, Price 2012, for any quantile).
@@ -47,10 +47,10 @@ class Side:
     """One side of a comparison.
 
     Attributes:
-        name: what a reader calls it.
-        campaign, tally: cut down to a class, where that is what is compared.
-        where: that class.
-        estimate: of the tally, if it has been made; made by ``difference`` otherwise.
+        name: in words.
+        campaign, tally: restricted to a class if classes are compared.
+        where: that class; None for everybody.
+        estimate: of the tally; None if ``difference`` is to compute it.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Side:
         """The signed campaign.
 
         Raises:
-            TypeError: the side is of a campaign that nobody signed.
+            TypeError: the campaign is not signed.
         """
         if not isinstance(self.campaign, SignedCampaign):
-            raise TypeError("a side of a study is of a signed campaign")
+            raise TypeError("the campaign of a side is not signed; a study has signed campaigns only")
         return self.campaign
 
 
@@ -81,7 +81,7 @@ class DistrictDifference(Differences):
     """The differences at one of the coarser resolutions of a campaign with views.
 
     Attributes:
-        resolution: its name, as of ``Resolution``.
+        resolution: its name.
         labels: of the districts.
         before, after: (k_j,) unbiased shares.
     """
@@ -97,7 +97,7 @@ class DistrictDifference(Differences):
         return sorted(super().sure, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract. ``only`` as of ``Difference.as_json``."""
+        """Return the machine-readable form; its keys are a contract. ``only`` as of ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
 
 
@@ -105,14 +105,14 @@ class DistrictDifference(Differences):
 class Difference(Differences):
     """The differences of the values: shares of the later side minus those of the earlier one.
 
-    Simultaneous intervals hold for all values and, of several differences that were made together, for all of them.
+    Simultaneous intervals hold for all values, and for all differences that were computed together.
 
     Attributes:
         names: of both sides.
         before, after: their estimates.
         level: of the intervals, such as 0.95.
-        paired: whether the sides share devices, which were compared with themselves.
-        coarser: at each coarser resolution that views of both sides ask for, the coarsest first.
+        paired: whether the sides were compared device by device.
+        coarser: the differences at the coarser resolutions of both sides, the coarsest first.
     """
 
     names: tuple[str, str]
@@ -124,7 +124,7 @@ class Difference(Differences):
 
     @cached_property
     def finest(self) -> DistrictDifference:
-        """The differences of the values, as those of the coarser resolutions are given."""
+        """The differences of the values, in the form of the coarser resolutions."""
         labels = tuple(map(self.after.label, range(len(self.raw))))
         sides = self.before.unbiased(), self.after.unbiased()
         return DistrictDifference(self.raw, self.se, *self.intervals, FINEST, labels, *sides)
@@ -135,10 +135,10 @@ class Difference(Differences):
         return (*self.coarser, self.finest)
 
     def at(self, resolution: str) -> DistrictDifference:
-        """The differences at one resolution, by its name.
+        """Return the differences at one resolution, by its name.
 
         Raises:
-            NotComparable: the views of a side do not ask for it.
+            NotComparable: a side has no view of this resolution.
         """
         for each in self.resolutions:
             if each.resolution == resolution:
@@ -146,10 +146,10 @@ class Difference(Differences):
         raise NotComparable(f"not both sides were asked at the resolution {resolution}")
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract.
+        """Return the machine-readable form; its keys are a contract.
 
         Args:
-            only: the value or district to tell of; all if not given.
+            only: a value or district; all if not given.
         """
         labels = tuple(map(self.after.label, range(len(self.raw))))
         return {
@@ -188,16 +188,17 @@ def difference(
     """Return the differences between the shares of two sides.
 
     Args:
+        before, after: the sides.
         level: of the intervals.
-        method: of both sides' consistent distributions; the difference is one of unbiased estimates.
-        paired: both tallies are by the same groups of devices, and may share devices; otherwise they share none, or
-            nobody can tell.
-        only: whether one value or district is asked for, so that its intervals hold for nothing else.
-        steps: how many differences are made, for all of which simultaneous intervals hold together.
+        method: of both sides' consistent distributions; the difference is that of the unbiased estimates.
+        paired: whether both tallies have the same groups of devices, and may share devices; otherwise they are taken
+            to share none.
+        only: whether a single value or district was requested; simultaneous intervals then hold for it alone.
+        steps: the number of differences for which simultaneous intervals hold together.
     Raises:
-        NotComparable: the sides have other values.
-        NotEnough: fewer devices on a side than its campaign waits for.
-        NotInvertible: no unbiased estimate exists, so no difference does.
+        NotComparable: the sides have different values.
+        NotEnough: fewer devices on a side than its campaign's minimum.
+        NotInvertible: no unbiased estimate exists.
     """
     require_same_values(before, after)
     found = [
@@ -237,7 +238,7 @@ def require_same_values(before: Side, after: Side) -> None:
 def _of_districts(
     a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, together: int
 ) -> DistrictDifference:
-    """The difference at one resolution; ``together``: how many intervals hold together."""
+    """Return the difference at one resolution; ``together`` is the number of simultaneous intervals."""
     se, ends = (same_devices if paired else apart)(a, b)
     intervals = Intervals.of(ends, level, together).each(_within_one)
     labels = tuple(b.map.label(terms.domain, z) for z in range(len(a.raw)))
@@ -250,14 +251,14 @@ def _within_one(ends: Floats) -> Floats:
 
 
 def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
-    """The unbiased estimates of a side at each resolution, the last of the values."""
+    """Return the unbiased estimates of a side at each resolution; the last is that of the values."""
     if not is_plain(side.terms.views):
         return TreeShares.of(side.terms, side.tally)
     return [solve(reader_of(side.terms, side.tally)[0], side.tally)]
 
 
 class UnbiasedShares(Protocol):
-    """Unbiased shares that can be compared with others."""
+    """Unbiased shares that can be compared."""
 
     @property
     def raw(self) -> Floats:
@@ -276,14 +277,14 @@ class UnbiasedShares(Protocol):
         """(GROUPS,) whether a group of devices has a report."""
 
     def intervals(self, alpha: float) -> Interval:
-        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
 
     def adds(self) -> Iterator[Floats]:
-        """(k,) for each group of devices, what its reports add to the shares, beyond their part of them."""
+        """Yield for each group of devices (k,): the contribution of its reports, minus the group's share."""
 
 
 def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
-    """Return the standard errors of b - a where no device is in both, and the intervals as a function of alpha."""
+    """Return the standard errors of b - a for sides without shared devices, and its intervals by alpha."""
     raw = b.raw - a.raw
 
     def ends(alpha: float) -> Interval:
@@ -294,7 +295,7 @@ def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float
 
 
 def same_devices(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
-    """Return as ``apart`` where devices may be in both, each of which is compared with itself."""
+    """Return the same as ``apart`` for sides that may share devices, compared device by device."""
     between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
     furthest, raw = np.maximum(a.furthest, b.furthest), b.raw - a.raw
 

@@ -110,7 +110,7 @@ class Differences(Figures):
 
     @property
     def sure(self) -> list[int]:
-        """The figures that differ significantly: their simultaneous interval does not contain zero."""
+        """The numbers of the figures whose simultaneous interval does not contain zero."""
         return [int(x) for x in np.flatnonzero((self.simultaneous_low > 0) | (self.simultaneous_high < 0))]
 
     @property

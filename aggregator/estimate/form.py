@@ -1,15 +1,15 @@
-"""Single questions of a form, each estimated from all views that hold it.
+"""Single questions of a form, each estimated from all views that ask it.
 
 Each view asks its own people, so the views are independent surveys. Each gives an unbiased estimate of its questions,
-and these are averaged with weights
+and these are averaged with the weights
 
     w_j  proportional to  n_j / (mean variance of one report of view j under the reference law)
 
-where the reference law takes all answers to be equally frequent. Variances estimated from the same reports would bias
-large shares downwards. The weights are the same for all values of a question, so the average sums to one if the views
-do.
+The reference law has all answers equally frequent. Variances estimated from the same reports would bias large shares
+downwards. The weights are the same for all values of a question, so the average sums to one if the estimates of the
+views do.
 
-The tables of two questions: form_table. Shares among those who did not skip: form_ratio.
+Tables of two questions: form_table. Shares among the people who did not skip: form_ratio.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from protocol.errors import HalftruthError
 
 
 class NotAsked(HalftruthError):
-    """No reports exist for the questions that an estimate was requested for."""
+    """There are no reports on the requested questions."""
 
 
 class SharesEstimate(ABC):
@@ -43,7 +43,7 @@ class SharesEstimate(ABC):
     @property
     @abstractmethod
     def raw(self) -> Floats:
-        """(k,) the estimate that intervals are of."""
+        """(k,) the unbiased estimate."""
 
     @property
     @abstractmethod
@@ -53,22 +53,20 @@ class SharesEstimate(ABC):
     @property
     @abstractmethod
     def variances(self) -> Floats:
-        """(k,) variances of ``raw``, as the reports show them."""
+        """(k,) variances of ``raw``, estimated from the reports."""
 
     @abstractmethod
     def covariances(self, v: Floats) -> Floats:
-        """(k,) covariances of ``raw`` with v . raw, as the reports show them."""
+        """Return (k,) the covariances of ``raw`` with v . raw, estimated from the reports."""
 
     @property
     @abstractmethod
     def views(self) -> Sequence[FormView]:
-        """The views whose reports are in it."""
+        """The views whose reports are used."""
 
     @abstractmethod
     def adds(self) -> Iterator[Floats]:
-        """Yield, for each group of devices, (k,): the sum of its reports' addends to ``raw``, minus the group's
-        share of ``raw``.
-        """
+        """Yield for each group of devices (k,): the contribution of its reports to ``raw``, minus the group's share."""
 
     @abstractmethod
     def reach_of(self, v: Floats) -> float:
@@ -85,16 +83,16 @@ class SharesEstimate(ABC):
         return found
 
     def intervals(self, alpha: float) -> Interval:
-        """(k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
         return self.among(np.ones(len(self.raw))).intervals(alpha)
 
     def among(self, kept: Floats) -> Ratio:
-        """Return the shares among the people who have one of some values.
+        """Return the shares among the people who have one of the kept values.
 
         Args:
             kept: (a,) 1 for values of the denominator, 0 for others.
         Returns:
-            of each value that is kept, in their order.
+            The quotients of the kept values, in their order.
         """
         chosen = kept > 0
         covariance = np.zeros_like(kept) if chosen.all() else self.covariances(kept)
@@ -109,8 +107,8 @@ class Margin(SharesEstimate):
     """The shares of one question's values, pooled over views.
 
     Attributes:
-        question: its place in the form.
-        asked: the views that hold it.
+        question: its position in the form.
+        asked: the views that ask it.
         weights: (J,) of the views; they sum to one.
     """
 
@@ -133,20 +131,20 @@ class Margin(SharesEstimate):
 
     @cached_property
     def raw(self) -> Floats:
-        """(a,) unbiased shares, with that of "skipped" where a person may skip."""
+        """(a,) unbiased shares, including "skipped" if a person may skip."""
         parts = [view.margin(self.question, view.linear.raw) for view in self.views]
         return np.asarray(self.weights @ np.array(parts))
 
     @cached_property
     def share(self) -> Floats:
-        """(a,) the consistent distribution: by empirical Bayes where that is better (``default_method``)."""
+        """(a,) the consistent distribution, by the rule of ``default_method``."""
         noise = math.sqrt(float(np.mean(self.variances))) * len(self.raw)
-        crowded = len(self.raw) >= CROWD and noise >= NOISY  # False where no error is known
+        crowded = len(self.raw) >= CROWD and noise >= NOISY  # False if the errors are NaN
         return empirical_bayes(self.raw, self.se) if crowded else project(self.raw)
 
     @cached_property
     def variances(self) -> Floats:
-        """(a,) variances of ``raw``, as the reports show them."""
+        """(a,) variances of ``raw``, estimated from the reports."""
         found = [view.variances[self.question].shown / view.reports for view in self.views]
         return np.asarray(self.weights**2 @ np.array(found))
 
@@ -156,7 +154,7 @@ class Margin(SharesEstimate):
         return np.sqrt(self.variances)
 
     def covariances(self, v: Floats) -> Floats:
-        """(a,) covariances of ``raw`` with v . raw, as the reports show them."""
+        """Return (a,) the covariances of ``raw`` with v . raw, estimated from the reports."""
         found = [
             view.margin(self.question, covariances(view.decoder, view.share, view.lift(self.question, v)))
             / view.reports
@@ -166,18 +164,18 @@ class Margin(SharesEstimate):
 
 
 def margin(views: Sequence[FormView], question: int) -> Margin:
-    """Return the shares of one question from all views that hold it.
+    """Return the shares of one question from all views that ask it.
 
     Args:
-        views: those that somebody has answered.
-        question: its place in the form.
+        views: of the form, with reports.
+        question: its position in the form.
     Raises:
-        NotAsked
+        NotAsked: no view asks it, or none that distinguishes single values.
         NotInvertible
     """
     holding = views_with(views, question)
     if not holding:
-        raise NotAsked("no device that has answered was asked this question, or none in a way that tells single values")
+        raise NotAsked("there are no reports on this question, or none that distinguish single values")
     precision = np.array([view.tally.reports / view.variances[question].even.mean() for view in holding])
     return Margin(question, tuple(holding), precision / precision.sum())
 
@@ -187,7 +185,7 @@ def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
 
     Args:
         ratio: the unbiased numerators and their denominator.
-        share: (k,) the consistent shares of the same people.
+        share: (k,) the consistent shares of the same values.
         level: of the intervals, such as 0.95.
     """
     intervals = Intervals.of(ratio.intervals, level, len(share))
@@ -195,19 +193,20 @@ def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
 
 
 def answered(size: int, skippable: bool) -> Floats:
-    """(a,) 1 for each value of a question, 0 for "skipped", which is the last one where a person may skip."""
+    """Return (a,) 1 for each value of a question, 0 for "skipped", which comes last if a person may skip."""
     kept = np.ones(size)
     kept[-1] = not skippable
     return kept
 
 
 def part_of(share: Floats, kept: Floats) -> Floats:
-    """Return consistent shares among the kept values; uniform if their total is zero.
+    """Return consistent shares among the kept values; equal if their sum is zero.
 
     Args:
-        share, kept: (a,)
+        share: (a,) consistent shares.
+        kept: (a,) 1 for values that are kept, 0 for others.
     Returns:
-        of each that is kept, in their order.
+        The shares of the kept values, in their order.
     """
     chosen = share[kept > 0]
     whole = chosen.sum()
@@ -219,7 +218,7 @@ def question_shares(found: SharesEstimate, *, skippable: bool, level: float = 0.
 
     Args:
         found: the pooled shares.
-        skippable: whether the last value is "skipped", which is left out.
+        skippable: whether the last value is "skipped", which is excluded.
         level: of the intervals.
     """
     kept = answered(len(found.raw), skippable)

@@ -1,14 +1,14 @@
 """The difference between two sides of a form: two periods, two classes of people, or two campaigns.
 
-As with one question (change), sides that share no device have errors of their own, and sides that share devices are
-compared device by device: one that repeats its output adds nothing to the error. A share among those who answered is a
-quotient; what a device adds to one is what it adds to
+As for one question (change), sides without shared devices have independent errors, and sides that share devices are
+compared device by device: a device that repeats its output adds nothing to the error. A share among the people who
+answered is a quotient. The contribution of a device to it is its contribution to
 
     (numerator - share x denominator) / denominator
 
-which is first-order exact (Cochran 1977, 2.11), as are the standard errors of the shares themselves.
+by linearisation (Cochran 1977, 2.11), as for the standard errors of the shares.
 
-Which sides there are: form_course.
+The sides: form_course.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from aggregator.families.decoder import Floats, Integers
 
 @dataclass(frozen=True)
 class AnsweredShares:
-    """The unbiased shares among the people who answered, as a comparison takes them.
+    """The unbiased shares among the people who answered, for a comparison.
 
     Attributes:
         found: the estimate of all values or cells.
-        kept: (k,) 1 for those that are shares of the people who answered, 0 for the rest.
-        order: (s,) the order in which they are told.
+        kept: (k,) 1 for values or cells of people who answered, 0 for the rest.
+        order: (s,) the order of the kept ones in the result.
     """
 
     found: SharesEstimate
@@ -58,7 +58,7 @@ class AnsweredShares:
         return self._ratio.se[self.order]
 
     def intervals(self, alpha: float) -> Interval:
-        """(s,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return (s,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
         if self.kept.all():
             low, high = self.found.intervals(alpha)
         else:
@@ -66,11 +66,11 @@ class AnsweredShares:
         return low[self.order], high[self.order]
 
     def adds(self) -> Iterator[Floats]:
-        """(s,) for each group of devices, what its reports add to the shares, beyond their part of them."""
+        """Yield for each group of devices (s,): the contribution of its reports, minus the group's share."""
         ratio, chosen = self._ratio, self.kept > 0
         for each in self.found.adds():
-            told = each[chosen] if chosen.all() else (each[chosen] - ratio.raw * float(self.kept @ each)) / ratio.bottom
-            yield told[self.order]
+            add = each[chosen] if chosen.all() else (each[chosen] - ratio.raw * float(self.kept @ each)) / ratio.bottom
+            yield add[self.order]
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -95,15 +95,15 @@ class AnsweredShares:
 
 @dataclass(frozen=True)
 class FormDifference(Differences):
-    """Shares among those who answered on the second side, minus those of the first.
+    """Shares among the people who answered: those of the second side minus those of the first.
 
-    NaN where nobody may have answered. Simultaneous intervals hold for all differences that were made together.
+    NaN if possibly nobody answered. Simultaneous intervals hold for all differences that were computed together.
 
     Attributes:
         names: of both sides.
         labels: the values of each row, one for each question.
         level: of the intervals.
-        paired: whether the sides share devices, which were compared with themselves.
+        paired: whether the sides were compared device by device.
         before, after: (s,) the unbiased shares of both sides.
     """
 
@@ -120,7 +120,7 @@ class FormDifference(Differences):
         return [name | row for name, row in zip(names, self.numbers(self.before, self.after), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys are a contract."""
         return {
             "from": self.names[0],
             "to": self.names[1],
@@ -148,8 +148,8 @@ def form_difference(
         labels: of the rows.
         before, after: of the same rows.
         level: of the intervals.
-        paired: both sides are by the same groups of devices, and may share devices; otherwise they share none.
-        together: how many differences are made, for all of which simultaneous intervals hold together.
+        paired: whether both sides have the same groups of devices, and may share devices; otherwise they share none.
+        together: the number of differences for which simultaneous intervals hold together.
     """
     se, ends = (same_devices if paired else apart)(before, after)
     raw = after.raw - before.raw

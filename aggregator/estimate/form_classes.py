@@ -1,8 +1,8 @@
 """The views of a form whose people have public classes: everybody together, or weighted to known shares of the classes.
 
-Each view is a survey of all classes, each decoded by its own channel (classes). Weighted, a class counts in each view
-for its part of the population, and what is chance is only what happens within the classes (reweighed); a view that
-somebody of a class has not answered is left out, as nothing is known of that class there.
+Each view is a survey of all classes, each decoded by its own channel (classes). With weights, a class counts in each
+view for its share of the population, and only the variation within classes is random (reweighed). A view without
+reports of a class is then left out.
 
 Weights by questions of the form, whose answers are hidden: form_weights.
 """
@@ -27,7 +27,7 @@ from protocol.views.maps import Questions
 
 
 def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
-    """Return the views of a form that somebody has answered."""
+    """Return the views of a form that have reports."""
     found = []
     for place, (view, part) in enumerate(zip(terms.views, tally.by_view, strict=True)):
         if part.reports and isinstance(view.map, Questions):
@@ -37,14 +37,14 @@ def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
 
 
 def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) -> list[FormView]:
-    """Return views in which each class counts for its part of the population.
+    """Return views in which each class counts for its share of the population.
 
     Args:
-        views: of everybody.
+        views: of all classes.
         margins: by class.
     Raises:
-        MarginRefused: the form has no classes, devices have several reports, a group of classes has none, or the
-            margins contradict each other.
+        MarginRefused: the form has no classes, devices have several reports, a group of classes has no reports, or
+            the margins contradict each other.
     """
     if not views:
         return []
@@ -59,18 +59,18 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
 def class_weighting(
     views: Sequence[FormView], margins: Sequence[KnownMargin], estimate: Callable[[Sequence[FormView]], SharesEstimate]
 ) -> Weighting:
-    """Return what weights by class did to an estimate.
+    """Return the effect of weights by class on an estimate.
 
     Args:
-        views: of everybody.
+        views: of all classes.
         margins: by class.
-        estimate: of some views.
+        estimate: a function from views to their estimate.
     Raises:
         MarginRefused
     """
     members = _members(views)
     weighted = weighted_views(views, margins)
-    plain = [_reweighed(view, _classes(view).members) for view in views]  # classes as large as they are, likewise
+    plain = [_reweighed(view, _classes(view).members) for view in views]  # fixed class sizes too, for a fair comparison
     factors = raked(members, margins)[members > 0] / members[members > 0]
     mine, theirs = estimate(weighted), estimate(plain)
     everybody = sum(view.tally.reports for view in views)
@@ -92,7 +92,7 @@ def _classes(view: FormView) -> ClassesDecoder:
 
 
 def _members(views: Sequence[FormView]) -> Floats:
-    """(C,) the share of each class among the reports of all views."""
+    """Return (C,) the share of each class among the reports of all views."""
     sent = np.array([view.tally.reports for view in views], dtype=np.float64)
     found: Floats = sent @ np.array([_classes(view).members for view in views]) / sent.sum()
     return found

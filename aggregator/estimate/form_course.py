@@ -1,7 +1,7 @@
-"""The same shares of a form in several spans of periods, or in several classes of people, and how they differ.
+"""The same shares of a form in several spans of periods, or in several classes of people, and their differences.
 
-Two classes share no device. Two periods share devices, which repeat an output for as long as their answer stays.
-How a difference is made: form_change.
+Two classes share no device. Two periods share devices, which repeat an output as long as their answer stays the same.
+How a difference is computed: form_change.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class FormSides(Generic[Name]):
     """The same shares on several sides.
 
     Attributes:
-        sides: each that has enough devices, with its estimate; one at least.
-        few: those that have too few.
-        differences: between sides; of classes of each from the first. Their simultaneous intervals hold together.
+        sides: those with enough devices, with their estimates; at least one.
+        few: those with too few devices.
+        differences: between sides; for classes, of each from the first. Their simultaneous intervals hold together.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]
@@ -43,14 +43,14 @@ class FormCourse(FormSides[Span]):
     """The same shares in several spans of periods.
 
     Attributes:
-        change: between two of them, the first and the last that have an estimate if no others were named; None where
-            only one has. ``differences`` are the steps from each to the next, if these were asked for.
+        change: between the requested two, by default the first and the last with an estimate; None if only one has.
+            ``differences`` are the steps from each to the next, if requested.
     """
 
     change: FormDifference | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys are a contract."""
         return {
             "spans": [{"first": span.first, "last": span.last} | found.as_json() for span, found in self.sides],
             "change": None if self.change is None else self.change.as_json(),
@@ -63,7 +63,7 @@ class FormClasses(FormSides[str]):
     """The same shares in each class of people."""
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys are a contract."""
         return {
             "classes": [found.as_json() for _, found in self.sides],
             "differences": [one.as_json() for one in self.differences],
@@ -78,16 +78,16 @@ def form_course(
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
 ) -> FormCourse:
-    """Return the shares of each span of periods, and what has changed between them.
+    """Return the shares of each span of periods, and the changes between them.
 
     Args:
-        spans: of which the tallies are.
+        spans: of periods, in order.
         tallies: of each span, by groups of devices.
-        ask: the estimate of a tally.
-        ends: the two spans that the change is between; the first and the last that have an estimate if not given.
-        steps: whether the change from each span to the next is wanted too.
+        ask: a function from a tally to its estimate.
+        ends: the two spans of the change; by default the first and the last with an estimate.
+        steps: whether to return the change from each span to the next, too.
     Raises:
-        NotEnough: every span has fewer devices than the campaign waits for, or one of ``ends`` has.
+        NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
     """
     sides, few = _enough(spans, tallies, ask)
     known = dict(sides)
@@ -106,10 +106,11 @@ def form_classes(
     """Return the shares of each class of people, and the differences of each class from the first.
 
     Args:
-        tally: of everybody.
-        ask: the estimate of a class, from the campaign and the tally cut down to it, and its name.
+        campaign: of a form with classes.
+        tally: of all classes.
+        ask: a function from the campaign and the tally of a class, and its name, to its estimate.
     Raises:
-        NotEnough: every class has fewer devices than the campaign waits for.
+        NotEnough: no class has the campaign's minimum of devices.
     """
     names = campaign.terms.classes
 
@@ -128,14 +129,14 @@ Given = TypeVar("Given")
 def _enough(
     names: Sequence[Name], given: Iterable[Given], ask: Callable[[Given], FormEstimate]
 ) -> tuple[tuple[tuple[Name, FormEstimate], ...], tuple[Name, ...]]:
-    """The sides that have enough devices with their estimates, and those that have too few."""
+    """Return the sides with enough devices with their estimates, and those with too few."""
     sides: list[tuple[Name, FormEstimate]] = []
     few: list[Name] = []
     refused: Exception | None = None
     for name, one in zip(names, given, strict=True):
         try:
             sides.append((name, ask(one)))
-        except (NotEnough, NotAsked) as reason:  # nobody may have been asked in a short period
+        except (NotEnough, NotAsked) as reason:  # a short period may have no reports on a question
             few.append(name)
             refused = reason
     if not sides and refused is not None:
@@ -146,7 +147,7 @@ def _enough(
 def _difference(
     before: tuple[str, FormEstimate], after: tuple[str, FormEstimate], paired: bool, together: int = 1
 ) -> FormDifference:
-    """The difference of two named sides."""
+    """Return the difference of two named sides."""
     found = after[1]
     return form_difference(
         (before[0], after[0]), found.labels, before[1].answered, found.answered, level=found.level,

@@ -1,12 +1,12 @@
-"""Shares of some people among others, such as among those who did not skip a question, with intervals.
+"""Shares among a part of the people, such as those who did not skip a question, with intervals.
 
-Both are estimated, so their quotient is biased and its error is not normal where few are in the denominator. The
-interval is the set of quotients that the reports do not contradict:
+Numerator and denominator are both estimated, so the quotient is biased, and its error is not normal if the denominator
+is small. The interval is the set of quotients that a test does not reject:
 
     t with (num - t den)^2 <= z^2 Var(num - t den)                                      (Fieller 1954)
 
-num - t den is linear in the reports and unbiased for 0 at the true quotient, so the interval covers it as often as the
-normal law says, whatever the denominator. Where the denominator may be zero, the interval is 0 .. 1.
+num - t den is linear in the reports and has mean 0 at the true quotient, so the interval has its nominal coverage under
+normality, for any denominator. If the denominator is not significantly above zero, the interval is 0 .. 1.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from aggregator.families.decoder import Floats
 
 @dataclass(frozen=True)
 class Ratio:
-    """Quotients of unbiased estimates, of one denominator.
+    """Quotients of unbiased estimates with a common denominator.
 
     Attributes:
         top: (k,) the numerators.
         top_variances: (k,)
         bottom: the denominator.
-        bottom_variance: its variance; 0 where it is known.
+        bottom_variance: its variance; 0 if it is known.
         covariances: (k,) of each numerator with the denominator.
     """
 
@@ -39,7 +39,7 @@ class Ratio:
 
     @property
     def raw(self) -> Floats:
-        """(k,) the quotients; NaN where the denominator is not above zero."""
+        """(k,) the quotients; NaN if the denominator is not above zero."""
         return self.top / self.bottom if self.bottom > 0 else np.full_like(self.top, np.nan)
 
     @property

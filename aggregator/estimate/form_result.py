@@ -1,8 +1,8 @@
-"""The estimate of one question of a form, or of a table of two, and what a reader must know beside it.
+"""The estimate of one question of a form, or of a table of two questions.
 
-Shares are of the people who answered. Whoever skipped a question is left out of its shares, and of those of its tables.
+Shares are among the people who answered: people who skipped a question are excluded from its shares and its tables.
 
-How questions are pooled: form. Tables: form_table.
+How views are pooled: form. Tables: form_table.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from protocol.errors import HalftruthError
 
 
 class NotOfForm(HalftruthError):
-    """A question that a campaign does not have."""
+    """The campaign does not have the requested question."""
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,21 @@ class FormEstimate:
 
     Attributes:
         terms: the campaign.
-        campaign_id: its id; empty where it was not signed.
-        questions: the names, as they were asked for.
+        campaign_id: its id; empty if the campaign is not signed.
+        questions: the names, in the requested order.
         labels: the values of each row of ``shares``, one for each question.
         shares: among the people who answered.
-        reports: of the views behind the shares.
+        reports: the number of reports of the views that are used.
         level: of the intervals.
-        skipping: the questions that may be skipped; whoever did is left out.
-        warnings: what a reader must know before believing the numbers.
-        association: of two questions.
-        within: of two questions, for each value of the first the shares of the second among the people with it.
-        weighting: what weights did; None without weights.
+        skipping: the questions that may be skipped; people who skipped one are excluded.
+        warnings: sentences that a reader must know before using the numbers.
+        association: the test of association of two questions; None for one question.
+        within: of two questions, for each value of the first the shares of the second among the people with this value.
+        weighting: the effect of weights; None without weights.
         rejected: envelopes refused, by reject class.
-        version: of the study's table the tally was read from.
-        answered: the unbiased shares, as a comparison takes them.
-        where: the class that they are of; None of everybody.
+        version: of the study's table from which the tally was read.
+        answered: the unbiased shares, for a comparison.
+        where: the class of people; None for everybody.
     """
 
     terms: Campaign
@@ -84,7 +84,7 @@ class FormEstimate:
 
     @property
     def form(self) -> Form:
-        """The campaign's."""
+        """The form of the campaign."""
         return _form_of(self.terms)
 
     @property
@@ -95,7 +95,7 @@ class FormEstimate:
         return [name | row for name, row in zip(names, self.shares.numbers(), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys are a contract."""
         found: dict[str, Any] = {
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),
@@ -147,12 +147,12 @@ def estimate_form(
         tally: of all its views.
         names: of one question or two; the rows of a table are those of the first.
         level: of the intervals.
-        margins: known shares of the population by questions of the form, or by class, to weight the reports to.
-        where: the class that ``classes.within`` has cut campaign and tally down to, if it has.
+        margins: known shares of the population by questions of the form, or by class, to which reports are weighted.
+        where: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
-        NotOfForm: a question that the form does not have, or one twice.
-        NotAsked: nobody who has answered was asked for this.
-        NotEnough: fewer devices than the campaign waits for are behind the shares.
+        NotOfForm: the form does not have a question, or it is named twice.
+        NotAsked: there are no reports on the questions.
+        NotEnough: the shares are from fewer devices than the campaign's minimum.
         MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
     """
@@ -160,7 +160,7 @@ def estimate_form(
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     places = [_place(terms, name) for name in names]
     if len(set(places)) < len(places):
-        raise NotOfForm(f"a table is of two different questions, not twice of {names[0]!r}")
+        raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
     form = _form_of(terms)
     questions = [form.questions[place] for place in places]
     survey = _Survey(views_of(terms, tally), form, tuple(margins), level)
@@ -197,7 +197,7 @@ def estimate_form(
 
 @dataclass(frozen=True)
 class _Found:
-    """Shares with the views behind them; the rest as of ``FormEstimate``."""
+    """Shares with the views that they are from; the rest as of ``FormEstimate``."""
 
     shares: Shares
     answered: AnsweredShares
@@ -208,7 +208,7 @@ class _Found:
 
 
 class _Survey:
-    """The views of a form, and how their people are weighted.
+    """The views of a form with their weights.
 
     Raises:
         MarginRefused: margins by class and by questions at once.
@@ -219,7 +219,7 @@ class _Survey:
         by_class = [margin.question is None for margin in margins]
         if any(by_class) and not all(by_class):
             raise MarginRefused(
-                "margins by class and by questions of a form do not go together: leave out one kind, or ask for each "
+                "margins by class and by questions of a form cannot be combined: leave out one kind, or ask for each "
                 "class with --where"
             )
         self.by_class = any(by_class)
@@ -243,7 +243,7 @@ class _Survey:
         return _Found(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)
 
     def table(self, places: Sequence[int]) -> _Found:
-        """The table whose rows are those of the first of ``places``."""
+        """Return the table of two questions; its rows are the values of the first of ``places``."""
         in_order = sorted(places)
         table = cross(self.views, *in_order)
         skippable = self.form.questions[in_order[0]].skippable, self.form.questions[in_order[1]].skippable

@@ -1,25 +1,25 @@
 """The table of two questions of a form, asked of the same people: cells, association, and shares within a row.
 
-The unbiased table T of the pair's own view is noisy in each cell. Its margins are known better, since many views hold
-each question; and if few patterns connect two questions, the rest of the table is noise. So
+The unbiased table T of the pair's own view is noisy in each cell. Its margins are more precise, since many views ask
+each question; and if the interaction of the two questions has low rank, its other singular values are noise. So
 
     p, q    the margins, pooled over all views
     R       T - p q', less the mean of each row and column: the interaction
     s       its singular values, shrunk to sqrt(max(0, s^2 - e^2))
-    e^2     sigma^2 ((sqrt(a - 1) + sqrt(b - 1))^2 - FREE): where the singular values of noise end, less for small
-            tables; sigma^2 is the mean variance of R's (a - 1)(b - 1) free numbers, from the exact covariance
+    e^2     sigma^2 ((sqrt(a - 1) + sqrt(b - 1))^2 - FREE): the edge of the singular values of noise, reduced for small
+            tables; sigma^2 is the mean variance of R's (a - 1)(b - 1) degrees of freedom, from the exact covariance
 
 and p q' plus the shrunk interaction, fitted to p and q, is the table. Its errors are not known, so intervals are those
-of T and hold whatever the association is.
+of T, which are valid for any association.
 
 The test of association compares the largest singular value of R with those of tables simulated without association
-(parametric bootstrap, Efron and Tibshirani 1993, ch. 16). Its random numbers follow from the counts, so it gives the
-same answer each time.
+(parametric bootstrap, Efron and Tibshirani 1993, ch. 16). Its random numbers are seeded by the counts, so the result is
+reproducible.
 
 Sources: shrinkage towards the edge, Gavish and Donoho 2017 (at large singular values both agree to first order);
 iterative proportional fitting, Deming and Stephan 1940.
 
-Which views a campaign has, and what is printed: form_result.
+The estimate of a form: form_result.
 """
 
 from __future__ import annotations
@@ -39,33 +39,33 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.families.decoder import Floats
 
 TABLES = 199
-"""Simulated tables of a test: with theirs, the observed one has 200 ranks, and the test at 5% is exact."""
+"""Simulated tables of a test: the observed table then has one of 200 ranks, and the test at 5% is exact."""
 
 SIGNIFICANT = 0.05
-"""The probability that the test finds an association between independent questions."""
+"""The level of the test: the probability that it rejects for independent questions."""
 
 FREE = 4.0
-"""A table of two by two has one free number, which is estimated best as it is: shrunk to the edge, eight yes/no
-questions had 1.6 times the squared error of their tables."""
+"""A table of two by two has one degree of freedom, which is best left unshrunk: shrunk to the edge, the tables of eight
+yes/no questions had 1.6 times the squared error."""
 
 FITTED = 1e-9
-"""Fitting ends where no margin is off by more."""
+"""Fitting has converged if the error of every margin is below this."""
 
 MAX_FITS = 500
 
 LEAST = 1e-3
-"""A cell of the fitted table begins with at least this part of what it would have without association, so that every
-margin can be reached."""
+"""Fitting begins with at least this part of each cell's share without association, so that every margin can be
+reached."""
 
 
 @dataclass(frozen=True)
 class Association:
-    """A test of whether two questions are connected.
+    """The test of association of two questions.
 
     Attributes:
         statistic: the largest singular value of the interaction.
-        threshold: what it exceeds in ``SIGNIFICANT`` of tables without association.
-        p_value: the part of the ranks at or above the observed one.
+        threshold: the critical value at the level ``SIGNIFICANT``.
+        p_value: by rank among the simulated tables.
     """
 
     statistic: float
@@ -74,12 +74,12 @@ class Association:
 
     @property
     def significant(self) -> bool:
-        """Whether the reports contradict that there is no association."""
+        """True if the test rejects independence."""
         return self.statistic > self.threshold
 
 
 def centred(table: Floats) -> Floats:
-    """Return a table, or several, less the mean of each row and column, plus that of all cells.
+    """Return a table, or several, minus the mean of each row and column, plus the mean of all cells.
 
     Args:
         table: (..., a, b)
@@ -94,7 +94,7 @@ def shrunk(interaction: Floats, edge: float) -> Floats:
 
     Args:
         interaction: (a, b)
-        edge: where the singular values of noise end.
+        edge: e, the edge of the singular values of noise.
     """
     left, s, right = np.linalg.svd(interaction, full_matrices=False)
     found: Floats = (left * np.sqrt(np.maximum(s**2 - edge**2, 0))) @ right
@@ -102,10 +102,10 @@ def shrunk(interaction: Floats, edge: float) -> Floats:
 
 
 def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return the table with these margins that iterative proportional fitting leads to.
+    """Return the table with these margins, by iterative proportional fitting.
 
     Args:
-        table: (a, b); cells below ``LEAST`` of those without association are raised to that.
+        table: (a, b); cells below ``LEAST`` times their share without association are raised to that.
         rows, columns: (a,) and (b,) not negative, each with the sum 1.
     Source: Deming, Stephan 1940.
     """
@@ -124,7 +124,7 @@ def _quotient(wanted: Floats, got: Floats) -> Floats:
 
 
 def interaction_variance(view: FormView) -> float:
-    """Return the mean variance of what one report adds to each of the (a - 1)(b - 1) free numbers of R.
+    """Return the mean variance of one report's contribution to the (a - 1)(b - 1) degrees of freedom of R.
 
     Args:
         view: of two questions.
@@ -133,7 +133,7 @@ def interaction_variance(view: FormView) -> float:
     cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
     of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
     whole = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
-    # The trace of the covariance of R: less the variance of row means, column means, plus that of the mean.
+    # The trace of the covariance of R: minus the variances of row and column means, plus that of the total mean.
     trace = max(cells - of_rows / b - of_columns / a + whole / (a * b), 0.0)
     return trace / max((a - 1) * (b - 1), 1)
 
@@ -143,7 +143,7 @@ class CrossTable:
     """The estimate of a table of two questions.
 
     Attributes:
-        view: the one that asks both.
+        view: that asks both questions.
         rows, columns: the margins, pooled over all views.
     """
 
@@ -158,7 +158,7 @@ class CrossTable:
 
     @cached_property
     def unrelated(self) -> Floats:
-        """(a, b) the shares if there was no association."""
+        """(a, b) the shares without association."""
         return np.outer(self.rows.share, self.columns.share)
 
     @cached_property
@@ -168,19 +168,19 @@ class CrossTable:
 
     @cached_property
     def _unrelated_law(self) -> Floats:
-        """(m,) the law of the view's outputs if there was no association."""
+        """(m,) the distribution of the view's outputs without association."""
         return self.view.decoder.forward(self.unrelated.ravel())
 
     @cached_property
     def edge(self) -> float:
-        """e, by which singular values are shrunk."""
+        """e, the edge of the singular values of noise."""
         a, b = self.view.shape
         widest = (math.sqrt(a - 1) + math.sqrt(b - 1)) ** 2
         return math.sqrt(interaction_variance(self.view) / self.view.reports * max(widest - FREE, 0.0))
 
     @cached_property
     def share(self) -> Floats:
-        """(a, b) the consistent table, whose margins are those pooled."""
+        """(a, b) the consistent table, with the pooled margins."""
         with_pattern = self.unrelated + shrunk(self.interaction, self.edge)
         return fitted(with_pattern, self.rows.share, self.columns.share)
 
@@ -193,7 +193,7 @@ class CrossTable:
         return Association(statistic, threshold, (1 + int((null >= statistic).sum())) / (TABLES + 1))
 
     def _simulated(self) -> Floats:
-        """(TABLES,) the largest singular values of interactions of simulated reports without association."""
+        """Return (TABLES,) the largest singular values of interactions simulated without association."""
         view, rng = self.view, np.random.default_rng(self._seed)
         tables = self._draws(rng).reshape(TABLES, *view.shape)
         rows, columns = (
@@ -205,13 +205,13 @@ class CrossTable:
         return found
 
     def _draws(self, rng: np.random.Generator) -> Floats:
-        """(TABLES, k) the unbiased shares of simulated reports without association."""
+        """Return (TABLES, k) the unbiased shares of reports simulated without association."""
         view, law = self.view, np.maximum(self._unrelated_law, 0)
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
             counts = rng.multinomial(reports, law / law.sum(), size=TABLES)
             return np.array([view.decoder.invert(each / reports) for each in counts])
-        # Features of one report come together in ways that differ by mechanism: draws from the normal law.
+        # The joint distribution of a report's features depends on the mechanism: a normal approximation.
         units = np.eye(view.decoder.inputs)
         covariance = np.array([covariances(view.decoder, law, unit) for unit in units]) / view.reports
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
@@ -220,7 +220,7 @@ class CrossTable:
         return found
 
     def _margins(self, one: Margin, question: int, own: Floats, rng: np.random.Generator) -> Floats:
-        """(TABLES, a) margins as if pooled: the simulated table's own, and normal errors for those of other views."""
+        """Return (TABLES, a) pooled margins: from the simulated tables, with normal errors for other views."""
         part = float(sum(w for w, view in zip(one.weights, one.views, strict=True) if view is self.view))
         mine = part**2 * self.view.variances[question].shown / self.view.reports
         errors = rng.normal(size=own.shape) * np.sqrt(np.maximum(one.variances - mine, 0))
@@ -235,7 +235,7 @@ class CrossTable:
         """Return the shares of the cells among the people who answered both questions, row by row.
 
         Args:
-            skippable: whether the last row, and the last column, is "skipped", which is left out.
+            skippable: whether the last row, and the last column, is "skipped", which is excluded.
             level: of the intervals.
         """
         kept = self.kept(skippable)
@@ -254,14 +254,14 @@ class CrossTable:
         Args:
             question: one of those of the view.
             value: of this question.
-            skippable: as of ``cells``; a skipped other question is left out.
+            skippable: as of ``cells``.
             level: of the intervals.
         """
         kept = self.kept_within(question, value, skippable=skippable)
         return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), level)
 
     def kept_within(self, question: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
-        """(k,) 1 for the cells of one value of a question in which the other one is answered, 0 for the rest."""
+        """Return (k,) 1 for the cells of one value of a question where the other is answered, 0 for the rest."""
         place = self.view.questions.index(question)
         of_value = np.zeros(self.view.shape)
         where = (value, slice(None)) if place == 0 else (slice(None), value)
@@ -269,19 +269,19 @@ class CrossTable:
         return of_value.ravel()
 
     def kept(self, skippable: tuple[bool, bool]) -> Floats:
-        """(k,) 1 for the cells in which both questions are answered, 0 for the rest."""
+        """Return (k,) 1 for the cells where both questions are answered, 0 for the rest."""
         both = [answered(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
         return np.outer(*both).ravel()
 
     @property
     def in_rows(self) -> Cells:
-        """The cells, row by row."""
+        """The estimate of the cells, row by row."""
         return Cells(self)
 
 
 @dataclass(frozen=True)
 class Cells(SharesEstimate):
-    """The shares of the cells of a table, row by row, by the reports of the pair's own view."""
+    """The shares of the cells of a table, row by row, from the reports of the pair's own view."""
 
     table: CrossTable
 
@@ -324,16 +324,16 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
     """Return the estimate of the table of two questions.
 
     Args:
-        views: of the form, those that somebody has answered.
-        first, second: the places of the questions; the first has the rows and comes earlier in the form.
+        views: of the form, with reports.
+        first, second: the positions of the questions; the first has the rows and comes earlier in the form.
     Raises:
-        NotAsked
+        NotAsked: no view asks both.
         NotInvertible
     """
     if first >= second:
         raise ValueError("the question of the rows comes earlier in the form than that of the columns")
     both = views_with(views, first, second)
     if not both:
-        raise NotAsked("no device that has answered was asked both questions: a table needs people who were")
+        raise NotAsked("there are no reports of devices that were asked both questions, which a table needs")
     most = max(both, key=lambda view: view.tally.reports)
     return CrossTable(most, margin(views, first), margin(views, second))

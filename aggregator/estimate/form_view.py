@@ -1,7 +1,7 @@
-"""What one view of a form says: a single question, or two questions asked of the same people.
+"""The estimate from one view of a form, which asks a single question or two questions of the same people.
 
-The inputs of a pair's channel are the cells of a table, numbered row by row; of one question, its values. So a query on
-one question is a query on the cells, and a decoder answers it with its variance, whatever mechanism it is of.
+The inputs of the channel are the values of the question, or the cells of the table of two, numbered row by row. So a
+query on one question is a query on the cells, and the decoder of any mechanism answers it with its variance.
 
 How views are pooled: form. The table of two questions: form_table.
 """
@@ -21,7 +21,7 @@ from aggregator.families.decoder import Decoder, Floats
 
 
 def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
-    """Return the covariance of what one report adds to each share with what it adds to v . p.
+    """Return the covariance of one report's contribution to each share with its contribution to v . raw.
 
     Args:
         decoder: of the channel.
@@ -37,7 +37,7 @@ def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
     if decoder.one_hot:
         phi = decoder.adjoint(v)
         return decoder.invert(share * phi) - float(share @ phi) * decoder.invert(share)
-    # Features that come together: Cov(a, b) = (Var(a + b) - Var(a - b)) / 4.
+    # A report has several features: Cov(a, b) = (Var(a + b) - Var(a - b)) / 4.
     units = np.eye(decoder.inputs)
     both = [(decoder.variance(unit + v, share), decoder.variance(unit - v, share)) for unit in units]
     return np.array([(plus - minus) / 4 for plus, minus in both])
@@ -45,11 +45,11 @@ def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class MarginVariances:
-    """Variances of what one report adds to the share of each value of a question.
+    """Variances of one report's contribution to the share of each value of a question.
 
     Attributes:
-        even: (a,) under the reference law, by which views are weighed.
-        shown: (a,) as the reports show them, for the errors.
+        even: (a,) under the reference law, for the weights of views.
+        shown: (a,) estimated from the reports, for the errors.
     """
 
     even: Floats
@@ -61,8 +61,8 @@ class FormView:
     """One view of a form with its reports.
 
     Attributes:
-        questions: the place of the question in the form, or those of both, in increasing order.
-        shape: the number of values of each of ``questions``, with "skipped" where a person may skip.
+        questions: the positions of its one or two questions in the form, in increasing order.
+        shape: the number of values of each question, including "skipped" if a person may skip.
         decoder: of the view's channel.
         tally: of the devices with this view; at least one report.
     """
@@ -88,7 +88,7 @@ class FormView:
 
     @cached_property
     def reports(self) -> float:
-        """How many independent reports the reports are worth; NaN where all come from one device."""
+        """The effective number of reports; NaN if all come from one device."""
         effect = self.linear.effect
         return self.tally.reports / (1.0 if effect is None else float(np.max(effect)))
 
@@ -116,7 +116,7 @@ class FormView:
         return np.broadcast_to(v[:, np.newaxis] if first else v, self.shape).ravel()
 
     def margin(self, question: int, numbers: Floats) -> Floats:
-        """Return numbers of the view's inputs summed up for each value of one question.
+        """Return the sums of numbers of the view's inputs for each value of one question.
 
         Args:
             question: one of ``questions``.
@@ -130,7 +130,7 @@ class FormView:
 
     @cached_property
     def variances(self) -> dict[int, MarginVariances]:
-        """Of each question, the variances of what one report adds to its shares.
+        """The variances of one report's contribution to the shares, by question.
 
         Raises:
             NotInvertible
@@ -146,7 +146,7 @@ class FormView:
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
             if self.decoder.one_hot and not isinstance(self.decoder, ReweighedDecoder):
-                phi = self.decoder.adjoint(v)  # once for both laws, and few passes: there may be a million features
+                phi = self.decoder.adjoint(v)  # computed once for both laws: there may be a million features
                 rows.append((both @ phi**2 - (both @ phi) ** 2).tolist())
             else:
                 rows.append([self.decoder.variance(v, law) for law in laws])
@@ -154,10 +154,10 @@ class FormView:
 
     @cached_property
     def even(self) -> Floats:
-        """(m,) the reference law: mean features when all inputs are equally frequent."""
+        """(m,) the mean features under the reference law: all inputs equally frequent."""
         return self.decoder.forward(np.full(self.decoder.inputs, 1 / self.decoder.inputs))
 
 
 def views_with(views: Sequence[FormView], *questions: int) -> list[FormView]:
-    """Return the views that hold all of some questions and tell their inputs apart, in their order."""
+    """Return the views that ask all of some questions and distinguish their inputs, in their order."""
     return [view for view in views if set(questions) <= set(view.questions) and view.decoder.by_value]

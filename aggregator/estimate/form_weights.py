@@ -1,25 +1,26 @@
 """Shares of a form's questions, weighted to known shares of the population by other questions of the form.
 
-What a person answered to the question of a margin is hidden, so no report has a weight of its own. But additive weights
+A person's answer to the question of a margin is hidden, so single reports cannot be weighted. But additive weights
 
     w = 1 + g_0 + sum over margins m of g_m[the person's group]
 
-take tables of two questions alone, which pairs tell. With z the indicators of the groups, S = E[z z'], d the known
-margins less those of the reports, and g = S^-1 d,
+need tables of two questions only, which pairs give. With z the indicators of the groups, S = E[z z'], d the known
+margins minus those of the reports, and g = S^-1 d,
 
     weighted share of t  =  E[w t]  =  E[t] + d' S^-1 E[z t]
 
-has the known margins exactly (the calibration estimator with the linear distance: Deville, Särndal 1992). By one margin
-this is post-stratification, sum over groups of M_g T(g, t) / T(g). By several it is linear raking; it removes what
-multiplicative raking removes where the groups' effects on t add up, and takes no table of three questions.
+reproduces the known margins exactly (calibration estimator with the linear distance: Deville, Särndal 1992). With one
+margin this is post-stratification, sum over groups of M_g T(g, t) / T(g). With several it is linear raking: it removes
+the same bias as multiplicative raking if the groups' effects on t are additive, and needs no table of three questions.
 
-Every moment is one of the pooled margins p and of the tables T less their own margins (consistent with p, and linear in
-the reports). So the weighted share is a smooth function of unbiased numbers, and its error that of its gradient:
+Every moment is computed from the pooled margins p and the tables T minus their own margins (consistent with p, and
+linear in the reports). So the weighted share is a smooth function of unbiased estimates, and its error follows by
+linearisation:
 
     t + w t + b (M - z) - b w,    b = S^-1 E[z t] as a function of the person's groups      (Woodruff 1971)
 
-which is one number for each report of each view. Whoever skipped the question of a margin is in no group; the margin is
-of those who answer it, and how many these are stays as it is.
+which is one number for each report of each view. People who skipped the question of a margin are in no group: the
+margin refers to the people who answer it, and their share does not change.
 
 Pooled margins: form. Tables: form_table. Weights of public classes: class_weights.
 """
@@ -42,18 +43,19 @@ from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting,
 from aggregator.families.decoder import Floats
 from protocol.domain.form import Form
 
-TOLD_APART = 3.0
-"""A group is weighted up where its share of the reports is this many standard errors above zero: the error of a
-quotient by less is not that of its gradient."""
+SIGNIFICANT_GROUP = 3.0
+"""A group is weighted only if its share of the reports is this many standard errors above zero. Linearisation does not
+hold for a quotient with a smaller denominator."""
 
 Function: TypeAlias = tuple[tuple[int, ...], Floats]
-"""A number for each answer to some questions: their places in increasing order, and an array with an axis for each."""
+"""A number for each answer to some questions: their positions in increasing order, and an array with an axis each."""
 
 Moment: TypeAlias = Callable[[Function], float]
 """The mean of a function over the people who answered."""
 
 
 def _times(one: Function, other: Function) -> Function:
+    """Return the product of two functions."""
     places = tuple(sorted({*one[0], *other[0]}))
     shaped = []
     for held, numbers in (one, other):
@@ -63,11 +65,11 @@ def _times(one: Function, other: Function) -> Function:
 
 
 class AnsweredForm:
-    """The pooled margins and the tables of a form, made when they are first asked for.
+    """The pooled margins and the tables of a form, each computed at its first use.
 
     Args:
-        views: those that somebody has answered.
-        form: whose questions they are.
+        views: of the form, with reports.
+        form: that has the questions.
     """
 
     def __init__(self, views: Sequence[FormView], form: Form) -> None:
@@ -89,20 +91,22 @@ class AnsweredForm:
         """Return the table of two questions.
 
         Raises:
-            NotAsked: nobody was asked both, or the function is of more than two.
+            NotAsked: no view asks both, or there are more than two questions.
         """
         names = " and ".join(repr(self.form.questions[place].name) for place in places)
         if len(places) > 2:
-            raise NotAsked(f"no device is asked {names} together: a table is weighted by its own questions alone")
+            raise NotAsked(f"no device is asked {names} together: a table can be weighted by its own questions only")
         if places not in self._tables:
             try:
                 self._tables[places] = cross(self.views, *places)
             except NotAsked:
-                raise NotAsked(f"no device that has answered was asked both {names}, which weights take") from None
+                raise NotAsked(
+                    f"there are no reports of devices that were asked both {names}, which the weights need"
+                ) from None
         return self._tables[places]
 
     def raw(self, asked: Function) -> float:
-        """The unbiased mean of a function, by tables that have the pooled margins."""
+        """Return the unbiased mean of a function, by tables with the pooled margins."""
         places, numbers = asked
         if not places:
             return float(numbers)
@@ -114,7 +118,7 @@ class AnsweredForm:
         return float((centred(table.raw) * numbers).sum() + known)
 
     def consistent(self, asked: Function) -> float:
-        """The mean of a function by the distributions that are shown: tables shrunk, nothing below zero."""
+        """Return the mean of a function under the consistent distributions."""
         places, numbers = asked
         if not places:
             return float(numbers)
@@ -122,7 +126,7 @@ class AnsweredForm:
         return float((found * numbers).sum())
 
     def queries(self, functions: Sequence[Function]) -> list[tuple[FormView, Floats]]:
-        """Return what reports of each view add to the mean of the sum of functions, as queries on the view's inputs."""
+        """Return the contribution of each view to the mean of the sum of functions, as queries on its inputs."""
         found: dict[int, tuple[FormView, Floats]] = {}
 
         def add(view: FormView, numbers: Floats) -> None:
@@ -150,8 +154,9 @@ class _Groups:
 
     Attributes:
         known: the margin.
-        indicators: (G', a) 1 where a value is in the group; one group is left out where the groups are of everybody.
-        targets: (G',) the shares that are known of these.
+        place: the position of the question in the form.
+        indicators: (G', a) 1 if a value is in the group; if the groups contain everybody, one of them is left out.
+        targets: (G',) their known shares.
         asked: (a,) 1 for values, 0 for "skipped".
     """
 
@@ -173,20 +178,20 @@ class _Groups:
         return cls(known, known.question, indicators[used], known.shares[used], asked)
 
     def function(self, numbers: Floats) -> Function:
-        """A number for each group as a function of the question."""
+        """Return a number for each group as a function of the question."""
         found: Floats = numbers @ self.indicators
         return (self.place,), found
 
 
 class Calibration:
-    """The weights that lead from a survey to known margins.
+    """The weights that calibrate a survey to known margins.
 
     Args:
         survey: of the form.
         margins: by its questions.
     Raises:
-        MarginRefused: a group has too few reports, or the margins say the same twice.
-        NotAsked: two questions of margins that nobody was asked together.
+        MarginRefused: a group has too few reports, or the margins are linearly dependent.
+        NotAsked: no view asks the questions of two margins together.
     """
 
     def __init__(self, survey: AnsweredForm, margins: Sequence[KnownMargin]) -> None:
@@ -201,7 +206,7 @@ class Calibration:
         self._parts = [slice(first, past) for first, past in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
 
     def _reported(self, group: _Groups) -> Floats:
-        """(G,) the shares of the groups among the people who answered the question."""
+        """Return (G,) the shares of the groups among the people who answered the question."""
         known, pooled = group.known, self.survey.margin(group.place)
         found = np.zeros(len(known.names))
         for place, name in enumerate(known.names):
@@ -209,7 +214,7 @@ class Calibration:
             of_group[: len(known.groups)] = known.groups == place
             error = math.sqrt(max(float(of_group @ pooled.covariances(of_group)), 0.0))
             found[place] = of_group @ pooled.raw
-            if not found[place] > TOLD_APART * error:
+            if not found[place] > SIGNIFICANT_GROUP * error:
                 raise MarginRefused(
                     f"too few reports are of {known.by} = {name!r} to weight them up ({found[place]:.2%} with a "
                     f"standard error of {error:.2%}): wait for more, or put it in a group with another value"
@@ -218,7 +223,7 @@ class Calibration:
         return shares
 
     def _weights(self, moment: Moment) -> tuple[Floats, Floats]:
-        """(z,) g, and (z, z) S."""
+        """Return (z,) g, and (z, z) S."""
         z = self._indicators
         second = np.array([[moment(_times(one, other)) for other in z] for one in z])
         short = [0.0]
@@ -231,7 +236,7 @@ class Calibration:
         try:
             return np.linalg.solve(second, np.array(short)), second
         except np.linalg.LinAlgError:
-            raise MarginRefused("the margins say the same of some people twice: leave out one of them") from None
+            raise MarginRefused("the margins determine some shares twice: leave out one of them") from None
 
     @cached_property
     def _raw(self) -> tuple[Floats, Floats]:
@@ -242,13 +247,13 @@ class Calibration:
         return self._weights(self.survey.consistent)[0]
 
     def _functions(self, numbers: Floats) -> list[Function]:
-        """Numbers for the indicators as functions, one for each margin, and a constant."""
+        """Return numbers for the indicators as functions: a constant, and one for each margin."""
         parts = [group.function(numbers[part]) for group, part in zip(self._groups, self._parts, strict=True)]
         return [((), np.array(numbers[0])), *parts]
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the largest weight that a person may have."""
+        """The smallest and the largest possible weight of a person."""
         constant, *parts = self._functions(self._consistent)
         values = [numbers[group.asked > 0] if group.asked.all() else numbers for group, (_, numbers) in
                   zip(self._groups, parts, strict=True)]  # fmt: skip
@@ -256,21 +261,21 @@ class Calibration:
         return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
 
     def raw(self, asked: Function) -> float:
-        """The weighted mean of a function: consistent, and its bias is of the order of its variance."""
+        """Return the weighted mean of a function: consistent, with a bias of the order of its variance."""
         g, _ = self._raw
         return self.survey.raw(asked) + sum(
             float(each) * self.survey.raw(_times(z, asked)) for each, z in zip(g, self._indicators, strict=True)
         )
 
     def share(self, asked: Function) -> float:
-        """The same by the distributions that are shown."""
+        """Return the weighted mean of a function under the consistent distributions."""
         moment = self.survey.consistent
         return moment(asked) + sum(
             float(each) * moment(_times(z, asked)) for each, z in zip(self._consistent, self._indicators, strict=True)
         )
 
     def gradient(self, asked: Function) -> list[tuple[FormView, Floats]]:
-        """Return what reports of each view add to the weighted mean of a function, as queries on the view's inputs."""
+        """Return the contribution of each view to the weighted mean of a function, as queries on its inputs."""
         g, second = self._raw
         held = np.array([self.survey.raw(_times(z, asked)) for z in self._indicators])
         b = np.linalg.solve(second, held)
@@ -296,7 +301,7 @@ class WeightedShares(SharesEstimate):
 
     @cached_property
     def raw(self) -> Floats:
-        """(k,) the estimate that intervals are of."""
+        """(k,) the weighted estimate, whose bias is of the order of its variance."""
         return np.array([self.calibration.raw(one) for one in self.asked])
 
     @cached_property
@@ -311,7 +316,7 @@ class WeightedShares(SharesEstimate):
 
     @property
     def views(self) -> list[FormView]:
-        """The views behind the shares."""
+        """The views whose reports are used."""
         return list({key: view for one in self._gradients for key, (view, _) in one.items()}.values())
 
     def adds(self) -> Iterator[Floats]:
@@ -326,7 +331,7 @@ class WeightedShares(SharesEstimate):
         return max((view.reach_of(numbers) for view, numbers in self._along(v).values()), default=0.0)
 
     def _along(self, v: Floats) -> dict[int, tuple[FormView, Floats]]:
-        """What reports of each view add to v . raw, as queries on the view's inputs."""
+        """Return the contribution of each view to v . raw, as queries on its inputs."""
         whole: dict[int, tuple[FormView, Floats]] = {}
         for one, factor in zip(self._gradients, v.tolist(), strict=True):
             if factor:
@@ -335,18 +340,18 @@ class WeightedShares(SharesEstimate):
 
     @cached_property
     def variances(self) -> Floats:
-        """(k,) variances of ``raw``, as the reports show them."""
+        """(k,) variances of ``raw``, estimated from the reports."""
         return np.array([_variance(one) for one in self._gradients])
 
     def covariances(self, v: Floats) -> Floats:
-        """(k,) covariances of ``raw`` with v . raw, as the reports show them."""
+        """Return (k,) the covariances of ``raw`` with v . raw, estimated from the reports."""
         whole = self._along(v)
         both = [(_variance(_sum(one, whole, 1)), _variance(_sum(one, whole, -1))) for one in self._gradients]
         return np.array([(plus - minus) / 4 for plus, minus in both])
 
     @cached_property
     def weighting(self) -> Weighting:
-        """What the weights did."""
+        """The effect of the weights."""
         survey = self.calibration.survey
         plain = [{id(view): (view, v) for view, v in survey.queries([one])} for one in self.asked]
         unweighted = sum(map(_variance, plain))
@@ -362,7 +367,7 @@ def _variance(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
 
 
 def _furthest(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
-    """The largest change of the estimate by one report."""
+    """Return the largest change of the estimate by one report."""
     return max((view.decoder.furthest(v, view.share) / view.tally.reports for view, v in queries.values()), default=0.0)
 
 
@@ -376,10 +381,10 @@ def _sum(
 
 
 def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
-    """Return the weighted shares of a question's values, with "skipped" where a person may skip.
+    """Return the weighted shares of a question's values, including "skipped" if a person may skip.
 
     Raises:
-        NotAsked: nobody was asked both this and the question of a margin.
+        NotAsked: no view asks both this and the question of a margin.
     """
     size = calibration.survey.form.questions[place].size
     return WeightedShares(calibration, tuple(((place,), unit) for unit in np.eye(size)))
@@ -389,7 +394,7 @@ def weighted_table(calibration: Calibration, first: int, second: int) -> Weighte
     """Return the weighted shares of the cells of two questions, row by row.
 
     Args:
-        first, second: the places of the questions, in increasing order.
+        first, second: the positions of the questions, in increasing order.
     Raises:
         NotAsked: a margin is by a third question.
     """

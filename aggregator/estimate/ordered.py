@@ -1,7 +1,7 @@
 """Estimates for ordered values: quantiles, the distribution function, shares of ranges, the mean.
 
-Every number has an interval. That of a share in a range inverts the likelihood-ratio test of it (profile), and so does
-that of a quantile: v is refused as the p-quantile where the share at or below v is significantly less than p, or the
+Every number has an interval. The interval of the share of a range inverts its likelihood-ratio test (profile). So does
+that of a quantile: v is rejected as the p-quantile if the share at or below v is significantly less than p, or the
 share below v significantly more. Estimates are sums of the shares of ``estimator.estimate`` and lie within their
 intervals.
 
@@ -42,18 +42,18 @@ from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
 BLOCKS = 256
-"""Intervals are as fine as this part of the range, where there are more values."""
+"""The most blocks of values that intervals distinguish."""
 
 ROWS, LEAST_BLOCKS = 1024, 32
-"""Of classes of people together, blocks of classes and values, and of each class at least so many blocks."""
+"""The most blocks of all classes of people together, and the fewest blocks of each class."""
 
 POINTS = 21
-"""Of the distribution function, at most."""
+"""The most points of the distribution function."""
 
 DECILES = tuple(part / 10 for part in range(1, 10))
 
 Value = int | float | str
-"""A value as a reader has it: a number, a date or a label."""
+"""A value for readers: a number, a date or a label."""
 
 
 class NotOrdered(HalftruthError, ValueError):
@@ -62,11 +62,11 @@ class NotOrdered(HalftruthError, ValueError):
 
 @dataclass(frozen=True)
 class Quantile:
-    """The value at or below which a part ``p`` of the people are.
+    """The p-quantile: the value at or below which a part ``p`` of the people are.
 
     Attributes:
-        value: the least value with a share of p at or below it.
-        low, high: the values that are not refused.
+        value: the smallest value with a share of at least p at or below it.
+        low, high: its interval, the smallest and the largest value that is not rejected.
     """
 
     p: float
@@ -75,7 +75,7 @@ class Quantile:
     high: Value
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {"p": self.p, "value": self.value, "low": self.low, "high": self.high}
 
 
@@ -95,7 +95,7 @@ class RangeShare:
     high: float
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {"from": self.first, "to": self.last, "estimate": self.estimate, "low": self.low, "high": self.high}
 
 
@@ -105,7 +105,7 @@ class Point:
 
     Attributes:
         low, high: its interval.
-        simultaneous_low, simultaneous_high: intervals that hold for all points together: the band.
+        simultaneous_low, simultaneous_high: its simultaneous interval; together they are the confidence band.
     """
 
     value: Value
@@ -116,7 +116,7 @@ class Point:
     simultaneous_high: float
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "value": self.value,
             "estimate": self.estimate,
@@ -129,10 +129,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Ordered:
-    """Numbers about the distribution of ordered values; what was not asked for is empty or None.
+    """Statistics of the distribution of ordered values; those that were not requested are empty or None.
 
     Attributes:
-        found: the estimate that they are of.
+        found: the estimate from which they are computed.
         quantiles, cdf, bins: in increasing order.
         above, between: the share of people in one range.
         mean: unbiased, of numbers.
@@ -147,7 +147,7 @@ class Ordered:
     mean: query.Answer | None
 
     def place(self, value: Value) -> int:
-        """Return the input that ``value`` stands for."""
+        """Return the input of ``value``."""
         return self.found.terms.domain.index(value, bytes(DITHER_BYTES))
 
     @property
@@ -156,9 +156,9 @@ class Ordered:
         return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_BARS))
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; what was not asked for is left out."""
+        """Return the machine-readable form; statistics that were not requested are left out."""
         found = self.found
-        told = {
+        about = {
             "campaign": found.terms.title,
             "campaign_id": found.campaign_id.hex(),
             "class": found.where,
@@ -166,18 +166,18 @@ class Ordered:
             "method": found.method,
             "confidence": found.level,
         }
-        return told | self.numbers() | {"warnings": list(self.warnings)}
+        return about | self.numbers() | {"warnings": list(self.warnings)}
 
     def numbers(self) -> dict[str, Any]:
-        """The requested numbers only, in the machine-readable form."""
-        told: dict[str, Any] = {}
+        """Return the requested statistics only, in the machine-readable form."""
+        requested: dict[str, Any] = {}
         for name in ("quantiles", "cdf", "bins"):
             if rows := getattr(self, name):
-                told[name] = [row.as_json() for row in rows]
+                requested[name] = [row.as_json() for row in rows]
         for name in ("above", "between", "mean"):
             if (one := getattr(self, name)) is not None:
-                told[name] = one.as_json()
-        return told
+                requested[name] = one.as_json()
+        return requested
 
 
 def ordered(
@@ -198,21 +198,22 @@ def ordered(
     """Return quantiles, distribution function and shares of ranges, each with its interval.
 
     Args:
-        quantiles: parts of the people, between 0 and 1.
+        campaign, tally: of ordered values.
+        quantiles: the parts p of the people, between 0 and 1.
         cdf: whether to return the distribution function, at up to ``POINTS`` values.
-        bins: where one bin ends and the next begins; a value at an edge is in the upper bin.
-        above: a value; the share of people above it.
-        between: two values; the share of people from one to the other, both included.
+        bins: the boundaries of bins; a value at a boundary is in the upper bin.
+        above: a value; returns the share of people above it.
+        between: two values; returns the share of people from one to the other, both included.
         mean: whether to return the mean.
         method, level, where, margins: as of ``estimator.estimate``.
     Raises:
-        NotOrdered: the campaign's values have no order, its reports do not tell an order, or a range has no value.
+        NotOrdered: the values have no order, the reports do not support ranges, or a range has no value.
         NotInDomain: an edge outside the campaign's range.
         NotEnough, MethodRefused, NotInvertible
     """
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     if not all(0 < p < 1 for p in quantiles):
-        raise NotOrdered("a quantile is of a part of the people between 0 and 1, such as 0.5")
+        raise NotOrdered("the p of a quantile lies between 0 and 1, such as 0.5")
     if not terms.domain.ordered:
         raise NotOrdered(
             f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
@@ -235,17 +236,17 @@ def ordered(
 
 
 def has_summary(terms: Campaign) -> bool:
-    """Whether ``summary`` says more than the shares of single values: of waves, and where a mean is wanted."""
+    """Return whether ``summary`` has more than single shares: for the wave mechanism, and if the goal is a mean."""
     return terms.goal == "mean" or is_wave(terms)
 
 
 def has_mean(terms: Campaign) -> bool:
-    """Whether the mean has an unbiased estimate; of a wave, where numbers are evenly spaced."""
+    """Return whether the mean has an unbiased estimate; with the wave mechanism, only of evenly spaced numbers."""
     return isinstance(terms.domain, Line) and (terms.domain.evenly_spaced or not is_wave(terms))
 
 
 def is_wave(terms: Campaign) -> bool:
-    """Whether devices use the wave mechanism, all or those of a class, which does not estimate single values."""
+    """Return whether all devices, or those of a class, use the wave mechanism, which estimates no single values."""
     if not is_plain(terms.views):
         return False
     channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
@@ -253,10 +254,11 @@ def is_wave(terms: Campaign) -> bool:
 
 
 def summary(tally: Tally, found: Estimate) -> Ordered:
-    """Return what a reader wants first: of a wave the nine deciles, the shares of bins and the mean, else the mean.
+    """Return the mean, and for the wave mechanism the nine deciles and the shares of bins, too.
 
     Args:
-        tally: what the estimate was made from.
+        tally: from which the estimate was computed.
+        found: the estimate.
     Raises:
         NotOrdered, NotEnough
     """
@@ -273,7 +275,7 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
 
 
 def value_of(domain: Domain, x: int) -> Value:
-    """Return the value of input ``x`` as a number or text for readers."""
+    """Return the value of input ``x`` for readers, as a number or a label."""
     if isinstance(domain, Line) and not isinstance(domain, Dates):
         number = Fraction(domain.scaled[x], 10**domain.places)
         return int(number) if number.denominator == 1 else float(number)
@@ -281,10 +283,10 @@ def value_of(domain: Domain, x: int) -> Value:
 
 
 def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
-    """The tests of shares that a tally allows.
+    """Return the reports by block and the tests of shares.
 
     Raises:
-        NotOrdered: its reports are not of one channel for everybody, or not counted output by output.
+        NotOrdered: the reports are not from one channel for everybody, or not counted by whole outputs.
     """
     if not is_plain(terms.views):
         raise NotOrdered(
@@ -304,12 +306,12 @@ def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -
         merged = _merged_classes(decoder, tally, margins)
     else:
         merged = Merged.of(decoder, tally.counts, BLOCKS)
-    # As if each device repeated itself as often as it could.
+    # Conservative: each device is taken to repeat one output in the largest number of reports.
     return merged, Profile(merged, 1.0 if tally.correlated is None else tally.correlated.most)
 
 
 def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
-    """The reports of all classes together; of classes that nobody answered for, none."""
+    """Return the reports of all classes that have any."""
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
     most = max(LEAST_BLOCKS, min(BLOCKS, ROWS // len(counts)))
@@ -319,11 +321,11 @@ def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[Kno
 
 
 class _Reading:
-    """Ranges of values, numbered by their first input and the one after their last."""
+    """The statistics of ranges of inputs; a range is given by its first input and the one after its last."""
 
     @classmethod
     def of(cls, tally: Tally, found: Estimate) -> _Reading:
-        """The ranges of an estimate that was made from a tally.
+        """Return the statistics of an estimate that was computed from a tally.
 
         Raises:
             NotOrdered
@@ -337,11 +339,11 @@ class _Reading:
         self._places = np.arange(self._merged.blocks)
 
     def first(self, answer: Answer) -> int:
-        """The first input at or above ``answer``."""
+        """Return the first input at or above ``answer``."""
         return self._place(answer, bisect_left)
 
     def past(self, answer: Answer) -> int:
-        """The first input above ``answer``."""
+        """Return the first input above ``answer``."""
         return self._place(answer, bisect_right)
 
     def _place(self, answer: Answer, bisect: Callable[[Sequence[int], Any], int]) -> int:
@@ -350,11 +352,11 @@ class _Reading:
         return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
 
     def value(self, x: int) -> Value:
-        """The value of input ``x`` for readers."""
+        """Return the value of input ``x`` for readers."""
         return value_of(self._domain, x)
 
     def share_of(self, first: int, past: int, z: float) -> RangeShare:
-        """The share of the inputs from ``first`` to before ``past``."""
+        """Return the share of the inputs from ``first`` to before ``past``."""
         if first >= past:
             raise NotOrdered(
                 f"a range holds no value of the campaign, whose values are {self._domain.label(0)} to "
@@ -365,12 +367,12 @@ class _Reading:
         return RangeShare(self.value(first), self.value(past - 1), share, min(low, share), max(high, share))
 
     def bins(self, starts: Sequence[int], z: float) -> tuple[RangeShare, ...]:
-        """The shares of the bins that begin at these inputs and at the first; none where none begins."""
+        """Return the shares of the bins that begin at these inputs and at the first; empty without ``starts``."""
         ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
         return tuple(self.share_of(first, past, z) for first, past in ends)
 
     def _interval(self, first: int, past: int, z: float) -> tuple[float, float]:
-        """The interval of a share; where blocks are no single values, of all that the range may hold."""
+        """Return the interval of a share: lower end for blocks inside the range, upper end for all that it overlaps."""
         ends = self._merged.ends
         starts = ends - self._merged.sizes
         inner, outer = (starts >= first) & (ends <= past), (ends > first) & (starts < past)
@@ -378,9 +380,9 @@ class _Reading:
         return low, high if (inner == outer).all() else self._profile.interval(outer, z)[1]
 
     def quantile(self, p: float, z: float) -> Quantile:
-        """The value at or below which a part ``p`` of the people are."""
+        """Return the ``p``-quantile."""
         last, z = self._merged.blocks - 1, z * math.sqrt(SHORTER)
-        # Both hold from some block on, and for the last one in any case.
+        # Both conditions are monotone in the block, and hold for the last one.
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
         high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
         ends = self._merged.ends
@@ -389,11 +391,11 @@ class _Reading:
         return Quantile(p, self.value(found), self.value(min(first, found)), self.value(max(final, found)))
 
     def _root(self, block: int, p: float) -> float:
-        """How significantly less than ``p`` the share up to a block is, as a standard normal value."""
+        """Return the signed root of the test that the share up to a block is ``p``."""
         return self._profile.root(self._places <= block, p)
 
     def cdf(self, level: float) -> tuple[Point, ...]:
-        """The distribution function, at the last inputs of evenly spaced blocks."""
+        """Return the distribution function at the last inputs of evenly spaced blocks."""
         blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
         alone, together = interval.quantile(1 - level), interval.quantile((1 - level) / len(blocks))
         points = []

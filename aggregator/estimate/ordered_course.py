@@ -1,12 +1,12 @@
-"""Quantiles and shares of ranges over the periods of a campaign or by classes of people, and how they differ.
+"""Quantiles and shares of ranges over the periods of a campaign or by classes of people, and their differences.
 
-Classes share no device: their intervals are put together by their squares, as in change. Periods share devices, and a
-device repeats its output while its answer stays; how far this correlates two quantiles is not known. The standard
-error of a difference is at most the sum of both, whatever the correlation. So the interval of a difference of periods
-goes from the lower end of the later less the upper end of the earlier to the upper end less the lower end. It is too
-wide, by a factor of at most 1.4, if the periods share no device, and never too narrow.
+Classes share no device: their intervals are combined by their squares, as in change. Periods share devices, and a
+device repeats its output while its answer stays the same, so two quantiles have an unknown correlation. For any
+correlation, the standard error of a difference is at most the sum of both. So the interval of a difference of periods
+goes from the lower end of the later minus the upper end of the earlier to the upper end minus the lower end. It is
+conservative, by a factor of at most 1.4 if the periods share no device.
 
-One side alone: ordered. How it is printed: present.ordered_course.
+A single side: ordered. How it is printed: present.ordered_course.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Domain, Line
 
 Ask = Callable[[SignedCampaign, Tally, str | None], Ordered]
-"""Quantiles and ranges of one tally, whose class is named if it is cut down to one."""
+"""A function from a campaign, a tally and the name of a class, or None, to quantiles and ranges."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class OrderedSide:
     """One span of periods, or one class.
 
     Attributes:
-        name: as it is typed: ``0-3``, or the name of the class.
-        words: as it is read: ``periods 0-3``.
-        reports: outputs counted in it.
-        found: None where they come from fewer devices than the campaign waits for.
+        name: that a user types: ``0-3``, or the name of the class.
+        words: the name in sentences: ``periods 0-3``.
+        reports: the number of outputs in it.
+        found: None if they come from fewer devices than the campaign's minimum.
     """
 
     name: str
@@ -50,12 +50,12 @@ class OrderedSide:
 
 @dataclass(frozen=True)
 class Shift:
-    """One number of the later side less that of the earlier one.
+    """One statistic of the later side minus that of the earlier one.
 
     Attributes:
         what: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
-        about: which of them: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
-        difference, low, high: of shares fractions; of quantiles and means in the unit of ``unit_of``.
+        about: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
+        difference, low, high: fractions for shares; in the unit of ``unit_of`` for quantiles and means.
     """
 
     what: str
@@ -65,17 +65,17 @@ class Shift:
     high: float
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {**self.about, "difference": self.difference, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
 class OrderedDifference:
-    """How two sides differ.
+    """The differences between two sides.
 
     Attributes:
-        before, after: their places among the sides.
-        shifts: of each number that was asked for.
+        before, after: their positions among the sides.
+        shifts: of each requested statistic.
     """
 
     before: int
@@ -89,10 +89,10 @@ class OrderedCourse:
 
     Attributes:
         by: ``period``, ``class`` or ``campaign``.
-        sides: in the order in which they were asked for; one at least has numbers.
-        differences: of periods that between two of them, the first and the last that have numbers if no others were
-            named, and that from each to the next where asked for; of classes and campaigns that of each from the first.
-            Empty where only one side has numbers.
+        sides: in the requested order; at least one has statistics.
+        differences: for periods, between the requested two (by default the first and the last with statistics), and
+            from each to the next if requested; for classes and campaigns, of each from the first. Empty if only one
+            side has statistics.
     """
 
     by: str
@@ -101,16 +101,16 @@ class OrderedCourse:
 
     @property
     def known(self) -> list[tuple[OrderedSide, Ordered]]:
-        """The sides that have numbers."""
+        """The sides with statistics."""
         return [(side, side.found) for side in self.sides if side.found is not None]
 
     @property
     def domain(self) -> Domain:
-        """The values of the campaign."""
+        """The domain of the campaign."""
         return self.known[0][1].found.terms.domain
 
     def without_cdf(self) -> OrderedCourse:
-        """Return the course without the distribution functions, which a picture needs though nobody asked for them."""
+        """Return the course without the distribution functions, which only a picture needs."""
         sides = [one if one.found is None else replace(one, found=replace(one.found, cdf=())) for one in self.sides]
         differences = [
             replace(one, shifts=tuple(shift for shift in one.shifts if shift.what != "cdf")) for one in self.differences
@@ -118,7 +118,7 @@ class OrderedCourse:
         return replace(self, sides=tuple(sides), differences=tuple(differences))
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form: of each side what ``Ordered.as_json`` gives, or its reports alone."""
+        """Return the machine-readable form: for each side that of its statistics, or its number of reports alone."""
         whole = self.known[0][1].found
         name = "periods" if self.by == "period" else self.by
         return {
@@ -143,7 +143,7 @@ class OrderedCourse:
 
 
 def _numbers(found: Ordered) -> dict[str, Any]:
-    """What ``Ordered.as_json`` says of one side, and not of the campaign."""
+    """Return the part of ``Ordered.as_json`` that concerns one side, not the campaign."""
     return {name: one for name, one in found.as_json().items() if name not in _OF_ALL}
 
 
@@ -163,12 +163,15 @@ def by_period(
     """Return quantiles and ranges of some spans of periods, and the difference between two of them.
 
     Args:
+        campaign: of ordered values.
+        spans: of periods, in order.
         tallies: of each span.
-        where: a class of people, or None for everybody.
-        ends: the two spans that the difference is between; the first and the last with numbers if not given.
-        steps: whether to return the difference from each span with numbers to the next, too.
+        ask: the statistics of a tally.
+        where: a class of people; None for everybody.
+        ends: the two spans of the difference; by default the first and the last with statistics.
+        steps: whether to return the difference from each span with statistics to the next, too.
     Raises:
-        NotEnough: no span has as many devices as the campaign waits for, or one of ``ends`` has not.
+        NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
         NoSuchClass, NotOrdered, NotInDomain, MethodRefused
         ValueError: ``ends`` are not two of the spans.
     """
@@ -205,7 +208,7 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
 
     Raises:
         NotOrdered: the campaign has no classes.
-        NotEnough: no class has as many devices as the campaign waits for.
+        NotEnough: no class has the campaign's minimum of devices.
         NotInDomain, MethodRefused
     """
     names = campaign.terms.classes
@@ -221,13 +224,14 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
 
 
 def of_sides(asked: Sequence[Side], ask: Ask) -> OrderedCourse:
-    """Return quantiles and ranges of campaigns or classes that share no device, and how each differs from the first.
+    """Return quantiles and ranges of campaigns or classes without shared devices, and the differences from the first.
 
     Args:
-        asked: two or more, of signed campaigns.
+        asked: two or more sides, of signed campaigns.
+        ask: the statistics of a tally.
     Raises:
-        NotComparable: they have other values.
-        NotEnough: one has fewer devices than its campaign waits for.
+        NotComparable: the sides have different values.
+        NotEnough: a side has fewer devices than its campaign's minimum.
         NotOrdered, NotInDomain, MethodRefused
     """
     for side in asked[1:]:
@@ -246,7 +250,7 @@ def _side(name: str, words: str, signed: SignedCampaign, tally: Tally, ask: Ask,
 
 
 def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[int]:
-    """The places of the sides that have numbers."""
+    """Return the positions of the sides with statistics."""
     known = [place for place, side in enumerate(sides) if side.found is not None]
     if not known:
         raise NotEnough(
@@ -267,7 +271,7 @@ Row = tuple[str, Mapping[str, Value], float, float, float]
 
 
 def _rows(found: Ordered) -> Iterator[Row]:
-    """Each number that was asked for: what it is, and its estimate, low and high."""
+    """Yield each requested statistic: its kind, its description, its estimate, low and high."""
     domain = found.found.terms.domain
     for one in found.quantiles:
         value, low, high = (_number(domain, end) for end in (one.value, one.low, one.high))
@@ -288,7 +292,7 @@ def _range(what: str, share: RangeShare) -> Row:
 
 
 def _number(domain: Domain, value: Value) -> float:
-    """A value where values are subtracted: a number, a day, or the place of a label."""
+    """Return a value as a number that can be subtracted: a number, a day, or the position of a label."""
     if not isinstance(value, str):
         return float(value)
     place = domain.index(value, bytes(DITHER_BYTES))
@@ -298,7 +302,7 @@ def _number(domain: Domain, value: Value) -> float:
 def _ends(
     first: tuple[float, float, float], second: tuple[float, float, float], *, paired: bool
 ) -> tuple[float, float, float]:
-    """The difference of two estimates and its interval.
+    """Return the difference of two estimates and its interval.
 
     Args:
         first, second: estimate, low, high.
