@@ -173,9 +173,10 @@ export class Campaign {
    */
   domainIn(language) {
     const { language: tag, question, labels } = this.texts(language);
-    if (tag === this.ownTexts.language) return this.domain;
+    const form = this.domain instanceof Form ? this.domain : null;
+    if (tag === this.ownTexts.language || (!form && !labels.length)) return this.domain;
     const lines = question.split("\n");
-    if (this.domain instanceof Form && lines.length !== this.domain.questions.length)
+    if (form && lines.length !== form.questions.length)
       throw new CampaignError(`the translation "${tag}" has a line for each question of the form`);
     try {
       return domainFrom(renamed(this.fields.domain, [...labels], lines));
