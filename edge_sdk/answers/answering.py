@@ -55,7 +55,7 @@ def give(
     _require_reading(reading, terms.answers_per_period)
     if collects and terms.transcript:
         raise CampaignError(
-            f"the reports in {terms.title!r} build on each other, and each leaves by itself: answer instead"
+            f"the reports in {terms.title!r} depend on each other, so they cannot be bundled: answer instead"
         )
     period = terms.period_at(now)
     longest = joined.longest_report

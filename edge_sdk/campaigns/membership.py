@@ -44,7 +44,7 @@ class Membership(Trust, Agreements):
             BudgetRefused: its worst case over all views does not fit under the caps.
         """
         if not isinstance(data, bytes):
-            raise TypeError(f"a signed campaign is bytes, as they were read from its file, not {type(data).__name__}")
+            raise TypeError(f"a signed campaign is bytes, as read from its file, not {type(data).__name__}")
         return self._join(data, None if address is None else address_of(address).text)
 
     def accept(self, invitation: Invitation) -> Terms:
@@ -136,9 +136,8 @@ class Membership(Trust, Agreements):
         with self._store.transaction():
             campaign = campaigns.require_joined(campaign_id)
             if campaigns.signs_addresses(campaign):
-                raise AddressRefused(
-                    f"the campaign's author signed where its reports go: {' or '.join(campaigns.addresses(campaign))}"
-                )
+                signed = " or ".join(campaigns.addresses(campaign))
+                raise AddressRefused(f"the campaign's author signed the addresses for its reports: {signed}")
             if campaigns.addresses(campaign) != (given,):
                 campaigns.set_address(campaign, given)
                 self.outbox.begin_anew(campaign)

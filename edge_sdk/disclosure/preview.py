@@ -162,7 +162,7 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
     """Implement ``Device.transcript``."""
     joined = records.campaigns.find(campaign_id)
     if joined.campaign.transcript is None:
-        raise CampaignError(f"the reports in {joined.campaign.title!r} do not build on each other")
+        raise CampaignError(f"{joined.campaign.title!r} has no transcripts: its reports do not depend on each other")
     earlier = records.transcripts.of(records.campaigns.number(campaign_id))
     ldp = [drawn.certificate.ldp for drawn in as_drawn(joined, earlier)]
     return Transcript(

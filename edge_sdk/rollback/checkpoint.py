@@ -70,7 +70,7 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         if len(self.caps) > MOST_CAPS:
-            raise ValueError(f"a device keeps at most {MOST_CAPS} caps: name the lengths of windows it has already")
+            raise ValueError(f"a device keeps at most {MOST_CAPS} caps: use a length of window that it has already")
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
             raise ValueError("a store's fingerprint and the head of its ledger are 32 bytes each")
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):

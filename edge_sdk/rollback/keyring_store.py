@@ -35,7 +35,7 @@ class KeyringKeyStore(KeyStore):
     def __init__(self, entry: str) -> None:
         """Use the entry with the name ``entry``, one per store of this login, for example the path of its folder."""
         if not entry:
-            raise ValueError("a keyring's entry has a name: the path of the store's folder, for one")
+            raise ValueError("a keyring entry needs a name, for example the path of the store's folder")
         self.entry = entry
         self.elsewhere = f"the checkpoint in the keyring's entry {self._checkpoint}"
 

@@ -231,7 +231,7 @@ class Store:
         with explained(folder):
             if folder is not None:
                 if folder.exists() and not folder.is_dir():
-                    raise StoreError(f"{folder} is a file: a store is a folder of its own, so name one")
+                    raise StoreError(f"{folder} is a file: name a folder for the store")
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 # SQLite gives its other files the mode of this one. An existing database is never opened as a file:
                 # closing it would release the locks of this process's other connections.
@@ -310,7 +310,7 @@ class Store:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StoreClosed("this device was closed: open it again (Device.open), and use the one that gives")
+            raise StoreClosed("this device was closed: open it again with Device.open")
 
     def _moved_aside(self) -> list[Path]:
         return [] if self.folder is None else list(self.folder.glob(f"{QUARANTINE}*"))

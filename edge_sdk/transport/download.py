@@ -233,10 +233,10 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
             answer = connection.getresponse()
             said = answer.read(most + 1)
     except (OSError, http.client.HTTPException, UnicodeError):  # UnicodeError: a name that no host can have
-        raise NoAnswer(f"no answer from {to.host}: see that the address is right and the network is there") from None
+        raise NoAnswer(f"no answer from {to.host}: check the address and the network") from None
     if answer.status != http.client.OK:
         error = NoCampaign if answer.status == http.client.NOT_FOUND else NoAnswer
-        raise error(f"{to.host} answered {answer.status} and not 200: see that the address is right, or try later")
+        raise error(f"{to.host} answered {answer.status} and not 200: check the address, or try later")
     if len(said) > most:
         raise NoAnswer(f"{to.host} answered with more than {most} bytes: this is not a study's answer")
     return said
@@ -276,4 +276,4 @@ def _offer(to: Address, one: object) -> Offer:
 
 
 def _strange(to: Address) -> NoAnswer:
-    return NoAnswer(f"{to.host} answered what no study answers: see that the address is that of a study")
+    return NoAnswer(f"{to.host} gave an answer that is not a study's: check that the address is that of a study")

@@ -64,7 +64,7 @@ class Outbox(UploadQueue):
                 write_durably(target, b"".join(envelopes))
             except OSError as error:
                 raise StoreError(
-                    f"cannot write {target}: {error.strerror or error}; what waits is still queued"
+                    f"cannot write {target}: {error.strerror or error}; the envelopes are still queued"
                 ) from None
             self.forget(one.campaign)
         return len(envelopes)

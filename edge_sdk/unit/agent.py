@@ -327,7 +327,7 @@ class Unit:
         except HalftruthError as error:
             self._warn("leaving", str(error))
         except OSError as error:
-            self._warn("leaving", f"nothing left: {error.strerror or type(error).__name__}")
+            self._warn("leaving", f"nothing was exported or sent: {error.strerror or type(error).__name__}")
 
     def _finish_sending(self) -> None:
         """Log the result of an upload, if it has ended or takes too long."""

@@ -126,7 +126,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
         with file.open("rb") as opened:
             found = tomllib.load(opened)
     except UnicodeDecodeError:
-        raise ConfigurationRefused(f"{file} is not TOML: it is no UTF-8 text") from None
+        raise ConfigurationRefused(f"{file} is not TOML: it is not UTF-8 text") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
     try:
@@ -276,7 +276,7 @@ def _budget(table: _Table) -> BudgetPolicy:
         try:
             BudgetPolicy(*caps)
         except ValueError as error:
-            raise table.wrong(key, f"is no cap: {error}") from None
+            raise table.wrong(key, f"is not a cap: {error}") from None
     return BudgetPolicy(lifetime, per_campaign, stretch)
 
 
@@ -312,13 +312,13 @@ def _source(table: _Table, folder: Path) -> Source:
     if (command != ()) + (file is not None) + stdin != 1:
         raise ConfigurationRefused(f"[{table.name}] names exactly one of command, file and stdin")
     if timeout is not None and file is not None:
-        raise table.wrong("timeout", "is for a command or standard input; a file is not waited for")
+        raise table.wrong("timeout", "is for a command or standard input, not for a file")
     if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:
         raise table.wrong("timeout", f"is a number of seconds above 0, at most {MOST_TIMEOUT}")
     if field is not None and (isinstance(field, bool) or not isinstance(field, int | str) or field == ""):
         raise table.wrong("field", "is a whole number (a word of the line, from 0) or a text (names in a JSON value)")
     if separator is not None and not isinstance(field, int):
-        raise table.wrong("separator", "needs a field that is a number beside it")
+        raise table.wrong("separator", "needs a field that is a number")
     if outside not in (None, CLAMP, SKIP):
         raise table.wrong("outside", f'is "{CLAMP}" or "{SKIP}"')
     try:

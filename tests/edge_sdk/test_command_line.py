@@ -165,7 +165,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (2, "no such cap", ("budget", "--lifetime", "nan")),
         (2, "no such cap", ("budget", "--window", "0", "1")),
         (2, "whole seconds and nats", ("budget", "--window", "a", "1")),
-        (2, "no UTF-8", ("run", "c.campaign")),
+        (2, "not UTF-8", ("run", "c.campaign")),
     ]
     for code, text, arguments in expected:
         found, out, err = run(*arguments)

@@ -194,11 +194,11 @@ def test_a_database_of_another_program_is_refused(open_device, place):
 def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
     """The store is a folder."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="is a file: a store is a folder"):
+    with pytest.raises(StoreError, match="is a file: name a folder"):
         open_device(tmp_path / "file")
     with pytest.raises(StoreError, match="cannot be used: Not a directory"):
         open_device(tmp_path / "file" / "store")
-    with pytest.raises(StoreError, match="is a file: a store is a folder"):
+    with pytest.raises(StoreError, match="is a file: name a folder"):
         open_device(os.devnull)
 
 

@@ -123,7 +123,7 @@ def test_what_was_told_is_known_in_both_currencies(agreed, clock) -> None:
     assert (told.periods, told.nanonats, told.ldp_nanonats) == ((0, 1, 2, 3), 4 * NAT, ldp)
     assert told.nanonats < told.ldp_nanonats <= 2 * told.nanonats + 40
     other = device.join(campaign()).campaign_id
-    with pytest.raises(CampaignError, match="build on each other"):
+    with pytest.raises(CampaignError, match="depend on each other"):
         device.transcript(other)
 
 
