@@ -208,6 +208,20 @@ def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
     assert [terms.questions[0].labels, terms.questions[0].shown] == [("no", "yes"), ("nein", "ja")]
 
 
+def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
+    """The question and the history count in the person's word for the unit."""
+    own = open_campaign(campaign(domain=NumberRange.of(17, 90, unit="years")), [AUTHOR.public]).terms
+    german = Texts("de", "Alter", "Wie alt sind Sie?", labels=("Jahre",))
+    terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
+    model.consent(of(terms))
+    model.answer(of(terms), "40")
+    for language, unit in (("de", "Jahre"), ("en", "years")):
+        texts.speak(language)
+        assert model.agreement(of(terms)).questions[0].unit == unit
+        [answers] = model.history().answers
+        assert answered(answers.kind, "40", answers.card) == (("", f"40 {unit}"),)
+
+
 def test_groups_of_values_speak_the_persons_language(model, tmp_path):
     """Where a view keeps a group of neighbouring values, the history names its ends as the question does."""
     own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(Coarse(2),)), [AUTHOR.public]).terms
