@@ -1,6 +1,6 @@
 """``python -m demo_app``: the phone app in a window of this computer.
 
-The same app as on a phone; options replace some touches.
+It is the same app as on a phone; options replace some touches.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 TRUST = Path(__file__).parent / "trust"
-"""Keys of authors that come with the app: one line in each file."""
+"""The keys of authors that are delivered with the app: one line in each file."""
 
 FAILED, USAGE = 1, 2
 NOISE = ("Cutbuffer", "xclip", "xsel")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the app; its exit code."""
+    """Run the app, and return its exit code."""
     options = _parser().parse_args(arguments)
     if importlib.util.find_spec("kivy") is None:
         return _told("Kivy is not installed: pip install 'halftruth[demo]'", FAILED)

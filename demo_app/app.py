@@ -1,9 +1,9 @@
-"""The app: the bar, the way from screen to screen, and the threads behind them.
+"""The app: the bar, the navigation between screens, and the threads behind them.
 
-The thread of the window only draws. Whatever touches the store is asked of one worker, whatever waits for the
-network of another, each with a model of its own; a result is shown when it comes.
+The thread of the window only draws. One worker runs every task on the store, another every task on the network, each
+with its own model. The app shows a result when it arrives.
 
-What each screen shows: screens. What is done: model. What is remembered: settings.
+The content of each screen: screens. The tasks: model. The saved choices: settings.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ LATER = (
     *(name for name, _ in PLACES[1:]),
     "exposure",
 )
-"""The screens that are loaded after the first one is shown, the most likely next ones first."""
+"""The screens to load after the first one is shown, the most likely next ones first."""
 
 LOCKED_AFTER = 60.0
-"""Seconds out of sight after which the app is locked, where the person wants a lock."""
+"""Seconds in the background after which the app is locked, if the person chose a lock."""
 
 BACK_KEY = 27
 """Escape on a keyboard, and the back button of a phone."""
 
 
 class Screens(ScreenManager):
-    """The views. Nothing in them can be touched while something is done, so that no touch is done twice."""
+    """The views. They accept no touch while a task runs, so that no task runs twice."""
 
     busy = BooleanProperty(False)
 
@@ -91,9 +91,9 @@ class Shell(BoxLayout):
     """The frame around every screen: the title bar, and the destinations below or at the side.
 
     Attributes:
-        wide: whether the window is a desktop's.
+        wide: True if the window is as wide as on a desktop.
         side: pixels left of the column of text.
-        insets: pixels at the left, top, right and bottom that the system's bars and cameras take.
+        insets: pixels at the left, top, right and bottom that the system's bars and cameras cover.
     """
 
     wide = BooleanProperty(False)
@@ -117,12 +117,12 @@ class HalftruthApp(App):
     """The app.
 
     Args:
-        folder: the device's own folder, with the settings beside the store; None for the system's place for this app.
-        language, dark: take the place of what was saved; kept when the person next changes a setting.
-        page: the address of a study, with which adding one begins.
+        folder: the device's folder, with the store and the settings; None for the system's folder of this app.
+        language, dark: replace the saved settings; saved when the person next changes a setting.
+        page: the address of a study that is filled in on the page for adding one.
         brought: key lines of authors that this run trusts.
-        link: a link to follow, as another program hands it over; "" for none.
-        say_ready: whether to print a line once the first screen can be used.
+        link: a link to follow, received from another program; "" for none.
+        say_ready: True to print a line once the first screen can be used.
     """
 
     root: Shell | None
@@ -173,7 +173,7 @@ class HalftruthApp(App):
         return self._shell()
 
     def on_start(self) -> None:
-        """Open the store once there is a window; then follow the link that the app was opened with."""
+        """Open the store after the window is open; then follow the link that the app was opened with."""
         watch(lambda text: Clock.schedule_once(lambda _: self.open_link(text), 0))
         if self.root is not None:
             self.root.insets = insets()
@@ -227,7 +227,7 @@ class HalftruthApp(App):
         self.unlock()
 
     def unlock(self) -> None:
-        """Have the system ask for what unlocks the phone; go on where the app was."""
+        """Ask the system to unlock the phone; then continue at the same place."""
 
         def done(_: object) -> None:
             self._locked = False
@@ -251,7 +251,7 @@ class HalftruthApp(App):
         self._network.ask(self._courier.close, adopt, self.notify)
 
     def ready(self) -> None:
-        """The first screen can be used: once it was drawn, say so, and load what the next ones are made of."""
+        """Report that the first screen can be used, once it is drawn, and load the modules of the next screens."""
         if self._later:
             Clock.schedule_once(lambda _: Clock.schedule_once(self._prepare, 0), 0)
 
@@ -284,7 +284,7 @@ class HalftruthApp(App):
         return shell
 
     def _wear(self) -> None:
-        """Apply the palette that the person chose, or the system's."""
+        """Apply the palette of the person's choice, or that of the system."""
         chosen = self.settings.look
         look.wear(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
         Window.clearcolor = look.ground
@@ -296,7 +296,7 @@ class HalftruthApp(App):
         self._way = []
         self.go("trouble", notice_of(error))
 
-    # What is done
+    # Tasks
 
     def do(
         self,
@@ -368,7 +368,7 @@ class HalftruthApp(App):
         self.do(lambda model: model.link(text), shown)
 
     def notify(self, error: Exception) -> None:
-        """Show an error, and offer what the person can do about it."""
+        """Show an error, and offer a remedy."""
         notice = notice_of(error)
         title, body = say(f"notice.{notice.key}.title"), say(f"notice.{notice.key}.body")
         if notice.offer == "adopt":
@@ -385,7 +385,7 @@ class HalftruthApp(App):
             self.root.ids.screens.busy = self._doing > 0
             self.root.ids.loading.active = self._doing > 0 or self._fetching
 
-    # What is remembered
+    # Settings
 
     def change(self, settings: Settings) -> None:
         """Store changed settings, and redraw all screens."""
@@ -406,13 +406,13 @@ class HalftruthApp(App):
         except OSError as error:
             self.notify(error)
 
-    # The way from screen to screen
+    # Navigation
 
     def go(self, name: str, *arguments: Any, fresh: bool = False) -> None:
         """Open a screen with its subject.
 
         Args:
-            fresh: whether the way back leads to the first screen.
+            fresh: True if the way back leads to the first screen.
         """
         if fresh:
             self._way = [(HOME, ())]
@@ -429,7 +429,7 @@ class HalftruthApp(App):
         self.visit(HOME)
 
     def back(self) -> bool:
-        """Go back one screen; return whether there was one."""
+        """Go back one screen; return False if there is none."""
         if self._locked:
             return False
         if len(self._way) > 1:
@@ -455,7 +455,7 @@ class HalftruthApp(App):
         view.come_back(*arguments) if back else view.come(*arguments)
 
     def _view(self, screens: Screens, name: str) -> Any:
-        """Return the view of this name. It is made on the first visit, so that the first screen waits for no other."""
+        """Return the view of this name. It is made at the first visit, so that the first screen appears quickly."""
         if not screens.has_screen(name):
             module = importlib.import_module(f"demo_app.screens.{name}")
             screens.add_widget(getattr(module, f"{name.capitalize()}View")(self, name=name))

@@ -1,9 +1,9 @@
-"""Notices: what is said to the person when something is refused or has gone wrong.
+"""Notices: the messages to the person after a refusal or an error.
 
-An error's class decides which text is shown and what is offered; the error's own English text, which never
-holds a person's value, prior or key, stands below it for whoever is asked for help.
+The class of an error decides the text and the offered remedy. The English text of the error, which never contains a
+person's value, prior or key, stands below it for people who are asked for help.
 
-How a notice looks: screens. What the errors mean: ``edge_sdk.errors`` and the SPEC's stages.
+The look of a notice: screens. The meaning of the errors: ``edge_sdk.errors`` and the stages of SPEC.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ KEYS = {
     "NotAFile": "file",
     "BadData": "data",
 }
-"""Which notice an error is, by the name of its class or of the nearest class above it."""
+"""The notice of an error, by the name of its class or of the nearest base class."""
 
 UNEXPECTED = "unexpected"
-"""The notice of any other error: a mistake of the program's own."""
+"""The notice of any other error: a mistake in the program."""
 
 OFFERS = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}
-"""What a notice offers to do next, beside closing it."""
+"""The remedy that a notice offers, beside closing it."""
 
 
 class NotAFile(Exception):
@@ -55,12 +55,12 @@ class NotTrusted(Exception):
 
 @dataclass(frozen=True)
 class Notice:
-    """What is said.
+    """A message to the person.
 
     Attributes:
         key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the catalogue.
-        detail: the error's own words; empty where the texts say all.
-        offer: what the person can do next: a key of ``OFFERS``'s values, or empty.
+        detail: the error's own text; empty if the catalogue's texts say everything.
+        offer: the remedy, one of the values of ``OFFERS``; or empty.
     """
 
     key: str
@@ -69,14 +69,14 @@ class Notice:
 
 
 def notice_of(error: BaseException) -> Notice:
-    """The notice of an error."""
+    """Return the notice of an error."""
     key = next((KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in KEYS), UNEXPECTED)
     detail = _place(error) if key == UNEXPECTED else str(error)
     return Notice(key, detail, OFFERS.get(key, ""))
 
 
 def _place(error: BaseException) -> str:
-    """What an unforeseen error is and where it came from; its text might hold anything, so it is left out."""
+    """Return the class and the origin of an unforeseen error, without its text, which might contain anything."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

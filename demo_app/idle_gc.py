@@ -15,17 +15,17 @@ from collections.abc import Callable
 from kivy.clock import Clock
 
 REST_SECONDS = 1.0
-"""How long nothing was touched, and nothing done, before it is swept."""
+"""Seconds without a touch or a task before a collection."""
 
 YOUNG, MIDDLE, OLD = 700, 10, 200
-"""Python's thresholds, but for the last: it searches by itself only where a person never rests (Python's own: 10)."""
+"""Python's thresholds, except the last (Python: 10), so that a full collection rarely starts by itself."""
 
 
 class Sweep:
     """The collector of this process; there is one.
 
     Args:
-        quiet: whether nothing is being done or drawn now.
+        quiet: returns True if no task runs and nothing is being drawn.
     """
 
     def __init__(self, quiet: Callable[[], bool]) -> None:
@@ -42,12 +42,12 @@ class Sweep:
         gc.freeze()
 
     def replaced(self) -> None:
-        """Excluded objects were replaced and would never be freed: exclude anew after the next rest."""
+        """Exclude objects anew after the next pause, because replaced objects would otherwise never be freed."""
         self._replaced = True
         self.later()
 
     def later(self, *_: object) -> None:
-        """Something was touched or shown: sweep after a rest from now."""
+        """Postpone the next collection, because something was touched or shown."""
         self._due.cancel()
         self._due()
 

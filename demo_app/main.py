@@ -1,9 +1,9 @@
 """The entry point on a phone: Android's starter runs the ``main.py`` beside the packages; ``make apk`` puts it there.
 
-Only what a phone lacks is set up here. Its authorities for https lie where Python does not look, so the ones
-that come with the app (certifi's) are named before anything connects.
+It sets up only what a phone lacks. Python does not find a phone's certificate authorities for https, so this module
+names those delivered with the app (certifi's) before any connection.
 
-What the app does: app. What a computer is told by options: ``__main__``.
+The app: app. Options on a computer: ``__main__``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from demo_app.__main__ import main
 
 
 def start() -> int:
-    """Run the app as a phone does; its exit code."""
+    """Run the app as on a phone, and return its exit code."""
     import certifi
 
     os.environ.setdefault("SSL_CERT_FILE", certifi.where())

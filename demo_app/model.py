@@ -1,10 +1,10 @@
-"""The model: carries out what the person does, and returns what the screens show.
+"""The model: carries out the actions of the person, and returns the content of the screens.
 
-Every method is one call from a worker's thread that returns a frozen dataclass for one screen, with numbers
-and keys of texts, never sentences; so the whole app can be tested without a window, and said in any language.
+Every method is one call from a worker's thread. It returns a frozen dataclass for one screen, with numbers and keys of
+texts, never sentences. So the whole app can be tested without a window, and shown in any language.
 
-The device decides what may be answered, drawn and spent; nothing of that is decided again here. What a screen is given:
-content. How it looks: screens. What is said when something is refused: error_messages.
+The device decides about answers, draws and costs; the model repeats none of these decisions. The content of a screen:
+content. Its look: screens. Messages after a refusal: error_messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # loaded when they are first shown
     from edge_sdk.transport.upload import Opener
 
 MOST_FILE_BYTES = 4 * 2**20 + 1024
-"""Longer files are not read to their end: no campaign is as long."""
+"""Maximum number of bytes to read from a file; no campaign is longer."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class Author:
     """An author whose campaigns the person accepts.
 
     Attributes:
-        name: for the person to read; "" where there is none. Two may have one.
-        fingerprint: of the key, which tells them apart.
+        name: for the person to read; "" for none. Two authors may have the same name.
+        fingerprint: of the key, which distinguishes authors.
         public: the key.
-        brought: whether the app brought it, so that it cannot be removed.
+        brought: True if the key was delivered with the app and so cannot be removed.
     """
 
     name: str
@@ -59,10 +59,10 @@ class LinkContent:
 
     Attributes:
         text: of the link.
-        host: whom following it asks.
-        fingerprint: of the author's key that it names.
-        name: of the author, where the person trusts that key and it has a name; else "".
-        trusted: whether the person trusts that key.
+        host: the computer that the app contacts if the person follows the link.
+        fingerprint: of the author's key in the link.
+        name: of the author, if the person trusts that key and it has a name; else "".
+        trusted: True if the person trusts that key.
     """
 
     text: str
@@ -76,9 +76,9 @@ class Model:
     """The device of one person. Call ``open`` in the thread that uses it.
 
     Args:
-        place: the device's own folder.
-        brought: key lines of authors that the app brings.
-        clock, urandom, opener: as the SDK takes them.
+        place: the device's folder.
+        brought: key lines of authors that are delivered with the app.
+        clock, urandom, opener: passed to the SDK.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Model:
         """Open the device's store.
 
         Raises:
-            StoreRestored, StoreDamaged: ``adopt`` goes on with it.
+            StoreRestored, StoreDamaged: ``adopt`` continues with the store.
             StoreError, KeyRefused
         """
         self.close()
@@ -138,11 +138,11 @@ class Model:
     def _now(self) -> int:
         return int(self._clock())
 
-    # Whom the person trusts
+    # Authors
 
     def _keys(self) -> list[AuthorKey]:
         if not self._brought:
-            return []  # the first start of all pays for no key
+            return []  # then the first start need not import the parser of keys
         from edge_sdk.presentation import author_key
 
         return [author_key(line) for line in self._brought]
@@ -158,7 +158,7 @@ class Model:
         """Trust the key in ``line``, and return all trusted authors.
 
         Raises:
-            KeyRefused: not a key's line.
+            KeyRefused: not the line of a key.
         """
         from edge_sdk.presentation import author_key
 
@@ -169,7 +169,7 @@ class Model:
         """Trust the author of a joined campaign for all campaigns, and return the terms of that campaign.
 
         Args:
-            name: that the person gives the author.
+            name: chosen by the person for the author.
         Raises:
             UnknownCampaign, KeyRefused
         """
@@ -190,8 +190,9 @@ class Model:
         return Overview.of(self._device, self._now())
 
     def offers(self, url: str) -> tuple[Offer, ...]:
-        """What the study at an address asks and is not over; of those that are not joined. Nothing of it is signed,
-        and nothing of it changes where reports go.
+        """Return the campaigns that the study at an address offers, except those that are over or already joined.
+
+        The list is not signed and does not affect the destination of reports.
 
         Raises:
             AddressRefused, NoAnswer
@@ -203,8 +204,7 @@ class Model:
         return tuple(offer for offer in offered if _open_at(offer, now) and offer.campaign_id not in joined)
 
     def fetch(self, url: str, campaign_id: bytes) -> bytes:
-        """The signed bytes of a campaign that the study at an address offers, to be joined. Needs no store, only the
-        network.
+        """Return the signed bytes of a campaign that the study at an address offers. It needs only the network.
 
         Raises:
             AddressRefused, NoAnswer
@@ -234,9 +234,9 @@ class Model:
         """Join a signed campaign, and return its terms.
 
         Args:
-            url: the address that it was fetched from, where its reports go if the campaign does not say so itself.
+            url: the address that it was fetched from; the destination of its reports if the campaign names none.
         Raises:
-            NotTrusted: the person named no author with its key.
+            NotTrusted: the person trusts no author with its key.
             BudgetRefused, OutsideSchedule
             BadData: at the stage that fails.
         """
@@ -248,7 +248,7 @@ class Model:
         return self.agreement(self._device.join(data, url).campaign_id)
 
     def link(self, text: str) -> LinkContent:
-        """Return the content of a link that the person pasted or opened. Nothing is sent.
+        """Return the content of a link that the person pasted or opened, without sending anything.
 
         Raises:
             LinkRefused
@@ -265,7 +265,7 @@ class Model:
 
         Raises:
             LinkRefused, NoAnswer
-            InvitationRefused: the study sent something else than the link names.
+            InvitationRefused: the study did not send the campaign that the link names.
         """
         from edge_sdk.presentation import read_link
         from edge_sdk.transport import download
@@ -295,7 +295,7 @@ class Model:
         return Agreement.of(self._device, campaign_id, self._now())
 
     def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
-        """Return what stating these weights and a personal level publicly would reveal and cost; state nothing.
+        """Return the exposure and cost of stating these weights and a personal level publicly; nothing is stated.
 
         Raises:
             CampaignError, ReportError
@@ -312,10 +312,10 @@ class Model:
         """Record the person's consent, and return the question.
 
         Args:
-            as_class: their class, where the campaign has classes.
-            prior: what they state of how likely each answer is, where the campaign asks for it; None where they stated
-                it before.
-            level: nats, of their own, stated with it; None for the study's.
+            as_class: the person's class, if the campaign has classes.
+            prior: the person's statement on how likely each answer is, if the campaign asks for it; None if the person
+                stated it before.
+            level: personal level in nats, stated with the prior; None for the study's level.
         Raises:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
@@ -326,7 +326,7 @@ class Model:
         """Consent with the class or statement that the device chooses by earlier answers; return the question.
 
         Args:
-            level: nats that the choice may tell.
+            level: nats that the choice may reveal.
         Raises:
             CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
@@ -337,7 +337,7 @@ class Model:
         return self.asked(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
-        """Delete the answers, prior, queue and consent of a campaign, or of all. What was spent stays spent.
+        """Delete the answers, prior, queue and consent of a campaign, or of all. The cost of sent reports stays spent.
 
         Raises:
             UnknownCampaign, StoreError
@@ -352,11 +352,10 @@ class Model:
         return QuestionContent.of(self._device, campaign_id, self._now())
 
     def leaving(self, campaign_id: bytes, value: str) -> Leaving:
-        """Return what would be sent for an answer, and what it could reveal. Nothing is drawn or charged.
+        """Return the messages for an answer and the information that they could reveal; nothing is drawn or charged.
 
         Args:
-            value: as the question's own kind of answer is written: a label, a number, "latitude,longitude", or items
-                with a semicolon between them.
+            value: the text of the answer: a label, a number, "latitude,longitude", or items separated by semicolons.
         Raises:
             NotInDomain
         """
@@ -366,7 +365,7 @@ class Model:
         return Leaving.of(self._device, campaign_id, self._now(), value, preview)
 
     def answer(self, campaign_id: bytes, value: str) -> Leaving:
-        """Draw, charge, sign and queue a report of the answer; return what will be sent, with its bytes.
+        """Draw, charge, sign and queue a report of the answer; return the messages with their bytes.
 
         Raises:
             NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached, BudgetRefused, OutboxFull, StoreError
@@ -393,7 +392,7 @@ class Model:
         """Lower the caps. A value that is not below the current cap changes nothing.
 
         Raises:
-            ValueError: no such cap.
+            ValueError: not a valid cap.
         """
         self._device.tighten(BudgetPolicy(lifetime, per_campaign, window))
         return self.gauge()
@@ -407,7 +406,7 @@ class Model:
         return History.of(self._device, self._now())
 
     def exposure(self, campaign_id: bytes) -> ExposureSummary:
-        """Return what all reports about the values of a joined campaign reveal together. It may take some seconds.
+        """Return the joint exposure by all reports about the values of a joined campaign. It may take some seconds.
 
         Raises:
             UnknownCampaign
@@ -417,9 +416,9 @@ class Model:
         return ExposureSummary.of(self._device, campaign_id)
 
     def counted(self, answers: StudyAnswers) -> StudyAnswers:
-        """The same, with whether the study counted the latest report of each value. Needs no store, only the network.
+        """Return the same answers, with the study's word on whether it counted the latest report of each value.
 
-        Its own study is asked, at the first of its addresses that answers.
+        It asks the campaign's study, at the first of its addresses that answers. It needs no store, only the network.
 
         Raises:
             NoAnswer
@@ -442,7 +441,7 @@ class Model:
         return OutboxContent.of(self._device, self._clock())
 
     def send(self) -> Delivery:
-        """Send all due reports to their studies, and learn which of these studies were closed early.
+        """Send all due reports to their studies, and fetch the closing notices of these studies.
 
         Raises:
             StoreError

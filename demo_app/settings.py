@@ -1,9 +1,9 @@
-"""What the app remembers beside the device's store: how things look.
+"""The settings of the app that are not in the device's store: language, look and lock.
 
-One small JSON file, written aside and renamed, and a file that cannot be read is as none. Nothing in it is a
-secret, and nothing in it says what anybody answered.
+They are one small JSON file, replaced by renaming; an unreadable file counts as missing. The file contains no secret
+and no answer.
 
-What was answered and spent, where each study is, and whom the person trusts: the device's store.
+Answers, costs, addresses of studies and trusted authors: the device's store.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Settings:
     """Choices of the person.
 
     Attributes:
-        language: a catalogue's name; empty for the system's.
-        look: one of ``LOOKS``; "system" goes with the phone's night mode.
-        lock: one of ``LOCKS``; "screen" asks for what unlocks the phone before anything is shown.
+        language: a catalogue's name; empty for the system's language.
+        look: one of ``LOOKS``; "system" follows the phone's night mode.
+        lock: one of ``LOCKS``; "screen" asks the person to unlock the phone before anything is shown.
     """
 
     language: str = ""
@@ -34,7 +34,7 @@ class Settings:
 
     @classmethod
     def load(cls, folder: Path) -> Settings:
-        """What was saved in ``folder``; the defaults for whatever was not, or is not of its form."""
+        """Return the settings saved in ``folder``, with defaults for missing and invalid ones."""
         try:
             saved = json.loads((folder / FILE).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -51,10 +51,10 @@ class Settings:
         return replace(self, **found)
 
     def save(self, folder: Path) -> None:
-        """Keep them.
+        """Save the settings.
 
         Raises:
-            OSError: the folder cannot be written; what was saved before is still there.
+            OSError: the folder cannot be written; the saved settings are unchanged.
         """
         folder.mkdir(parents=True, exist_ok=True)
         aside = folder / f"{FILE}.new"

@@ -1,9 +1,9 @@
 """The theme: every colour, distance and text size of the app, as plain data.
 
-A widget names a role ("text on a card"), never a colour; the pairs of roles that meet on the screen are
-listed here, and a test computes the contrast of each, light and dark.
+A widget names a role ("text on a card"), never a colour. This module lists the pairs of roles that meet on the screen,
+and a test computes the contrast of each pair, light and dark.
 
-No Kivy here: which palette is worn now is widgets.look's.
+It imports no Kivy; the current palette: widgets.look.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 TOUCH = 48
-"""dp: nothing that can be touched is smaller, either way."""
+"""dp: minimum width and height of everything that can be touched."""
 
 HAIR, TIGHT, SPACE, WIDE, BROAD = 4, 8, 16, 24, 32
-"""dp: the distances there are: inside a line, between lines, between things, between groups, around all."""
+"""dp: the distances: inside a line, between lines, between things, between groups, around everything."""
 
 RADIUS = 16
 """dp: the corner of a card."""
 
 READABLE = 640
-"""dp: the widest a column of text gets, however wide the window is."""
+"""dp: maximum width of a column of text in a window of any width."""
 
 BROAD_WINDOW = 840
-"""dp: from this width on a window is a desktop's: destinations stand at its side, not below."""
+"""dp: from this width on, the destinations stand at the side of the window, not below."""
 
 TEXT_SIZES = {"display": 30, "headline": 24, "title": 18, "body": 16, "small": 14}
-"""sp, by role; they grow with the person's own setting."""
+"""sp, by role; they grow with the person's text size setting."""
 
 CONTRAST = 4.5
-"""The least ratio of a text and what is behind it (WCAG 2.1, success criterion 1.4.3, level AA)."""
+"""Minimum contrast of a text and its background (WCAG 2.1, success criterion 1.4.3, level AA)."""
 
 MARK_CONTRAST = 3.0
-"""The least ratio of a mark, a border of something to touch, or an icon, and what is next to it (1.4.11)."""
+"""Minimum contrast of a mark, an icon or the border of a control with its surroundings (1.4.11)."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +42,19 @@ class Palette:
     Attributes:
         ground: behind everything.
         card: of cards, bars and dialogs.
-        well: of what is set into a card: fields, tracks, the sea of the map.
+        well: of areas set into a card: fields, tracks, the sea of the map.
         land: of the map.
-        line: between things; says nothing by itself.
-        edge: of what can be touched.
-        text, muted: what is read, and what is read second.
-        accent: the one colour that says "this one"; also what is spent.
-        accent_ink: text on it.
-        tint: a breath of the accent, behind what is chosen.
-        alert: what went wrong or cannot be undone.
+        line: between things; it has no meaning by itself.
+        edge: of controls.
+        text, muted: of primary and of secondary text.
+        accent: marks the chosen thing, and the spent part of the budget.
+        accent_ink: text on the accent.
+        tint: a light accent, behind chosen things.
+        alert: of errors, and of actions that cannot be undone.
         alert_ink: text on it.
         alert_tint: behind a warning.
-        good: what went well.
-        good_tint: behind it.
+        good: of successes.
+        good_tint: behind them.
     """
 
     ground: str
@@ -119,28 +119,28 @@ READ = (
     ("accent", "ground"), ("accent", "card"), ("accent", "tint"), ("alert", "ground"), ("alert", "card"),
     ("alert", "alert_tint"), ("good", "card"), ("good", "good_tint"), ("accent_ink", "accent"), ("alert_ink", "alert"),
 )  # fmt: skip
-"""(text, background): every pair that is read anywhere."""
+"""(text, background): every pair that occurs."""
 
 MARKED = (
     ("edge", "ground"), ("edge", "card"), ("edge", "well"), ("accent", "card"), ("accent", "well"), ("accent", "land"),
     ("alert", "card"),
 )  # fmt: skip
-"""(mark, background): every pair that is told apart without being read."""
+"""(mark, background): every pair of a mark without text that occurs."""
 
 
 def rgba(colour: str, alpha: float = 1.0) -> tuple[float, float, float, float]:
-    """Shares of red, green, blue and opacity of "#rrggbb"."""
+    """Return the shares of red, green, blue and opacity of "#rrggbb"."""
     red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     return red, green, blue, alpha
 
 
 def roles() -> tuple[str, ...]:
-    """The names of a palette's colours."""
+    """Return the names of a palette's colours."""
     return tuple(field.name for field in fields(Palette))
 
 
 def contrast(first: str, second: str) -> float:
-    """The ratio of the luminances of two colours, 1 to 21.
+    """Return the contrast ratio of two colours, 1 to 21.
 
     Source: WCAG 2.1, "contrast ratio" and "relative luminance".
     """

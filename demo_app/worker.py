@@ -1,9 +1,9 @@
-"""The worker: one background thread that uses the model, and hands what comes of it to the caller's thread.
+"""The worker: one background thread that uses the model, and passes the results to the caller's thread.
 
-The store belongs to one thread, and things are done in the order they were asked for; the thread of the
-screens only ever gets results. Which thread that is, and how it is reached, is the caller's: no screen here.
+The store belongs to one thread, which runs the tasks in order; the thread of the screens only receives results. The
+caller provides the way to its thread, so this module knows no screen.
 
-What is done: model.
+The tasks: model.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 Hand: TypeAlias = Callable[[Callable[[], None]], object]
-"""Calls what it is given in the caller's thread, some time soon."""
+"""Calls a function in the caller's thread, soon."""
 
 PATIENCE_SECONDS = 5.0
 """Seconds that ``end`` waits for work in progress: longer than a transaction, shorter than an upload on a dead
@@ -25,10 +25,10 @@ network.
 
 
 class Worker:
-    """A thread and the queue before it. Daemonic: a network that does not answer keeps no program from ending.
+    """A thread with a queue of tasks. It is a daemon, so that an unresponsive network does not keep a program running.
 
     Args:
-        hand: brings a result to the thread that wants it.
+        hand: passes a result to the caller's thread.
     """
 
     def __init__(self, hand: Hand) -> None:
@@ -39,9 +39,9 @@ class Worker:
         self._thread.start()
 
     def ask(self, work: Callable[[], T], done: Callable[[T], object], failed: Callable[[Exception], object]) -> None:
-        """Do ``work`` after everything asked before; hand its result to ``done``, or its error to ``failed``.
+        """Run ``work`` after all earlier tasks; pass its result to ``done``, or its error to ``failed``.
 
-        Nothing is handed on once the worker was ended.
+        After ``end`` nothing is passed on.
         """
 
         def do() -> None:
@@ -55,9 +55,9 @@ class Worker:
         self._asked.put(do)
 
     def end(self, last: Callable[[], object]) -> None:
-        """Do nothing more of what was asked but what is being done, then ``last``; back once that is so.
+        """Finish the running task, run ``last``, and return; drop all waiting tasks.
 
-        What waits in the queue is dropped: an answer that was not begun was neither charged nor drawn.
+        A dropped task had not begun, so no answer was drawn or charged.
         """
         if self._ended.is_set():
             return

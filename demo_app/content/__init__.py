@@ -2,10 +2,10 @@
 
     budget   the gauge
     study    a campaign in a list, its terms, its question; a class that the phone can choose
-    answer   what will leave for an answer, and what was answered
-    exposure what all reports about the same question reveal together
-    post     what waits to leave, and what became of sending it
+    answer   the messages for an answer, and the earlier answers
+    exposure the information that all reports about the same question reveal together
+    post     the waiting messages, and the result of sending them
 
-A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences, and each says itself
-how it is read (``of``). Nothing here draws, spends or decides; that is the model's.
+A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences. Its ``of`` reads it from the
+device. Nothing here draws, spends or decides; that is the task of the model.
 """

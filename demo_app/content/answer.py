@@ -1,6 +1,6 @@
-"""Answers as screens show them: what is sent for one and what it could reveal, the answers given, and the ledger.
+"""Answers as screens show them: the messages for one answer with their risk, the answers given, and the ledger.
 
-A true answer is the person's own, so no repr shows it, its report, or what it cost.
+A true answer belongs to the person, so no repr shows it, its report or its cost.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ if TYPE_CHECKING:  # loaded with the first campaign
 
 @dataclass(frozen=True)
 class Leaving:
-    """What will be sent for an answer, and what it could reveal.
+    """The messages that are sent for an answer, and the information that they could reveal.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it; "form" of several.
-        value: the answer, as it was asked about.
-        truth: how often a report of somebody who answers so fits the answer.
-        wrong: how often one of anybody else fits it, at least.
-        before, after: how sure an observer who knew this person's history could be, without and with the report.
-        terms: of the study, with what it promises.
-        cost, after_cost: nats that are charged, and what is spent in all afterwards.
-        size: bytes of the report, at most, before it is made.
-        total: bytes that leave this phone for the study with the next sending, at most, before the report is made.
-        report: the signed report, once it is made; None before.
-        envelopes: all that waits to leave for this study, the report among it, once that is made.
+        kind: of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
+        value: the answer, as the person gave it.
+        truth: the probability that the report of a person with this answer fits it.
+        wrong: the least probability that the report of a person with another answer fits it.
+        before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
+            with the report.
+        terms: of the study, with its promise.
+        cost, after_cost: nats that the answer costs, and nats spent in all afterwards.
+        size: maximum size of the report in bytes, before it is made.
+        total: maximum number of bytes that the next sending to the study has, before the report is made.
+        report: the signed report; None before it is made.
+        envelopes: all envelopes that wait for this study, including the report once it is made.
         said: the answers that each output of the report fits; empty if they are not computed.
-        said_kind: the same as kind; "view" where the answer was coarsened before the report was drawn.
-        beside: (how many, bytes) of the envelopes that wait for other studies.
-        repeated: whether it is an earlier report again.
+        said_kind: the same as kind; "view" if the answer was coarsened before the report was drawn.
+        beside: (number, bytes) of the envelopes that wait for other studies.
+        repeated: True if it is an earlier report again.
     """
 
     card: StudyCard
@@ -66,12 +67,12 @@ class Leaving:
     def of(
         cls, device: Device, campaign_id: bytes, now: int, value: str, preview: Preview, receipt: Receipt | None = None
     ) -> Leaving:
-        """Return what is sent for an answer.
+        """Return the messages for an answer.
 
         Args:
-            value: as the question's own kind of answer is written.
+            value: the text of the answer, in the form of the question's kind.
             preview: of this answer, from before it was given.
-            receipt: of it, once it was given.
+            receipt: of this answer, once it was given.
         """
         from edge_sdk.disclosure.envelopes import outgoing, output_meanings
         from edge_sdk.presentation import kept_kind
@@ -104,15 +105,15 @@ class Leaving:
 
 @dataclass(frozen=True)
 class StudyAnswers:
-    """What was answered in one campaign.
+    """The answers given in one campaign.
 
     Attributes:
-        kind: of the question, as ``edge_sdk.presentation.AnswerChoices`` has it, "form" of several; "view" where
+        kind: of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions; "view" if
             answers were coarsened before they were kept.
         given: the values, the latest first.
         spent: nats that they cost.
-        addresses: of the study, tried in this order; empty where nobody said.
-        counted: whether the study says that the latest report of each value was counted; None where it was not asked.
+        addresses: of the study, tried in this order; empty if unknown.
+        counted: for each value, True if the study counted its latest report; None if the study was not asked.
     """
 
     card: StudyCard
@@ -124,7 +125,7 @@ class StudyAnswers:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyAnswers:
-        """What was answered in a joined campaign."""
+        """Return the answers given in a joined campaign."""
         from edge_sdk.presentation import given, kept_kind
 
         spent = sum(
@@ -143,7 +144,7 @@ class LedgerRow:
 
     Attributes:
         kind: "reserve", "charge", "release" or "carry".
-        title: of the campaign; empty where it was forgotten.
+        title: of the campaign; empty if it was forgotten.
     """
 
     time: int
@@ -154,14 +155,14 @@ class LedgerRow:
 
 @dataclass(frozen=True)
 class History:
-    """What was answered in each campaign, and the ledger, the latest first."""
+    """The answers given in each campaign, and the ledger, the latest first."""
 
     answers: tuple[StudyAnswers, ...]
     rows: tuple[LedgerRow, ...] = field(repr=False)
 
     @classmethod
     def of(cls, device: Device, now: int) -> History:
-        """What was answered, and the ledger."""
+        """Return the answers given, and the ledger."""
         titles = {campaign_id: device.terms(campaign_id, spoken()).title for campaign_id in device.campaigns}
         rows = tuple(
             LedgerRow(entry.time, entry.kind.name.lower(), entry.nats, titles.get(entry.campaign_id, ""))

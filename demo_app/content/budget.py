@@ -1,4 +1,4 @@
-"""The budget as a screen shows it.
+"""The privacy budget, as a screen shows it.
 
 The lifetime cap is drawn as a bar; the other caps are shown as text.
 """
@@ -18,8 +18,8 @@ class BudgetContent:
         cap: the lifetime cap.
         spent, reserved, remaining: nats of the lifetime cap; spent and reserved may exceed a cap that was lowered
             later.
-        per_campaign: the cap on one campaign; None where there is none.
-        window: (seconds, nats) of the shortest window that has a cap; None where none has.
+        per_campaign: the cap on one campaign; None for no cap.
+        window: (seconds, nats) of the shortest window with a cap; None for no such cap.
     """
 
     cap: float
@@ -31,7 +31,7 @@ class BudgetContent:
 
     @classmethod
     def of(cls, device: Device) -> BudgetContent:
-        """The budget as it stands."""
+        """Return the current budget."""
         budget = device.budget
         caps = {(cap.kind, cap.seconds): cap.nanonats / 10**9 for cap in budget.caps}
         windows = sorted((seconds, nats) for (_, seconds), nats in caps.items() if seconds)

@@ -1,4 +1,4 @@
-"""What a person states publicly of how likely each answer is for them, before they agree and afterwards.
+"""The public statement of a person on how likely each answer is for them, before and after consent.
 
 Shares are typed in percent. The rest is spread evenly over the answers without a typed share.
 """
@@ -14,10 +14,10 @@ from demo_app.texts import spoken
 from edge_sdk import Device
 
 PLACES = 2
-"""Decimal places of a typed share, at most."""
+"""Maximum number of decimal places of a typed share."""
 
 WHOLE = 100 * 10**PLACES
-"""A hundred percent, in the smallest share that can be typed."""
+"""A hundred percent, in units of the smallest share that can be typed."""
 
 MOST_TYPED = 32
 """Maximum number of answers for typed shares; with more answers, only the uniform or a chosen statement is offered."""
@@ -28,7 +28,7 @@ class StatedValue:
     """One answer of a statement.
 
     Attributes:
-        name: as the person reads it.
+        name: in the person's language.
         before: its share.
         least, most: bounds of the posterior after any one report, for an observer who believes the statement.
     """
@@ -41,16 +41,16 @@ class StatedValue:
 
 @dataclass(frozen=True)
 class Statement:
-    """A declared prior, or one that agreeing would declare.
+    """A declared prior, or one that consent would declare.
 
     Attributes:
         values: in the study's order.
-        prior: the weights by label, as ``Device.consent`` takes them; None for the one that was declared before.
-        holds: whether it was declared before: it cannot be changed.
-        level: nats that an answer is protected at: the study's, or a lower one of the person's own.
-        own: whether it is their own.
-        worst_case: nats of all answers together.
-        fits: whether that fits under the lifetime cap.
+        prior: the weights by label, for ``Device.consent``; None for a prior that was declared before.
+        holds: True if it was declared before and so cannot be changed.
+        level: the protection of an answer in nats: the study's level, or a lower personal level.
+        own: True if the level is personal.
+        worst_case: maximum cost of all answers together, in nats.
+        fits: True if the worst case fits under the lifetime cap.
     """
 
     values: tuple[StatedValue, ...] = field(repr=False)
@@ -63,34 +63,35 @@ class Statement:
 
     @property
     def even(self) -> bool:
-        """Whether all answers are equally likely."""
+        """True if all answers are equally likely."""
         return len({one.before for one in self.values}) == 1
 
     @property
     def typed(self) -> bool:
-        """Whether another one can be typed in its place."""
+        """True if the person can type another statement instead."""
         return not self.holds and len(self.values) <= MOST_TYPED
 
     @classmethod
     def of(
         cls, device: Device, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
     ) -> Statement:
-        """The statement of these weights and a level of one's own; without any, of what was declared before or else of
-        the even weights at the study's level."""
+        """Return the statement of these weights and a personal level.
+
+        Without weights it is the statement that was declared before, or else even weights at the study's level."""
         from edge_sdk.presentation import even_prior
 
-        told = device.declaration(campaign_id, prior, level)
+        found = device.declaration(campaign_id, prior, level)
         terms = device.terms(campaign_id, spoken())
         names = dict(zip(terms.values, terms.shown, strict=True))
         remaining = device.budget.remaining
         return cls(
-            tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in told.values),
-            None if told.holds else prior or even_prior(device, campaign_id),
-            told.holds,
-            told.level,
-            told.own_level,
-            told.worst_case,
-            device.consented(campaign_id) or told.worst_case <= remaining,
+            tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in found.values),
+            None if found.holds else prior or even_prior(device, campaign_id),
+            found.holds,
+            found.level,
+            found.own_level,
+            found.worst_case,
+            device.consented(campaign_id) or found.worst_case <= remaining,
         )
 
 
@@ -101,9 +102,9 @@ class TypedShares:
     Attributes:
         total: percent.
         free: answers without a share.
-        each: percent that each of these gets; 0 where nothing is left or all have one.
-        wrong: why it cannot be stated: "number" (not a share), "much" (more than 100, or nothing left for the others),
-            "little" (all have one, and they are less than 100); "" where it can be.
+        each: percent for each of these; 0 if nothing is left or all answers have a share.
+        wrong: the fault: "number" (not a share), "much" (more than 100, or nothing left for the others), "little" (all
+            answers have a share, and the sum is below 100); "" for none.
     """
 
     total: Fraction
@@ -113,7 +114,7 @@ class TypedShares:
 
 
 def shares_of(typed: Mapping[str, str]) -> TypedShares:
-    """Add up what was typed, by label; blank for an answer that was left out."""
+    """Add up the typed shares, by label; blank for an answer without a share."""
     try:
         hundredths = [_hundredths(text) for text in typed.values() if text.strip()]
     except ValueError:
@@ -126,10 +127,10 @@ def shares_of(typed: Mapping[str, str]) -> TypedShares:
 
 
 def weights_of(typed: Mapping[str, str]) -> dict[str, int]:
-    """The weights that typed shares declare, by label.
+    """Return the weights that typed shares declare, by label.
 
     Raises:
-        ValueError: they cannot be stated, see ``shares_of``.
+        ValueError: the shares are not valid, see ``shares_of``.
     """
     if shares_of(typed).wrong:
         raise ValueError("the shares are above zero and add up to a hundred percent")

@@ -1,9 +1,9 @@
-"""What all reports to the same question reveal together, as a screen shows it.
+"""The joint exposure by all reports to the same question, as a screen shows it.
 
-Each study bounds what its own reports reveal, and several studies may ask the same person. The bound that holds for
-the person is the sum; the screen says so where there is no bound.
+Each study bounds the exposure by its own reports, and several studies may ask the same person. The bound for the person
+is the sum; the screen also says if there is no bound.
 
-How it is computed: edge_sdk.disclosure.exposure.
+The computation: edge_sdk.disclosure.exposure.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ NANONATS = 10**9
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was drawn in one campaign.
+    """The outputs drawn in one campaign.
 
     Attributes:
-        times: how many different outputs.
+        times: number of different outputs.
         level: upper bound on the level between any two answers, nats; None if there is no bound.
     """
 
@@ -33,10 +33,10 @@ class Drawn:
 
 @dataclass(frozen=True)
 class ExposureSummary:
-    """What the reports of all joined campaigns about the same values reveal together.
+    """The joint exposure by the reports of all joined campaigns about the same values.
 
     Attributes:
-        title: of the campaign that was asked about.
+        title: of the campaign in question.
         drawn: by campaign.
         questions: for a form, (question, level in nats) for each question: the bound between two answers to it if all
             other answers are equal; None if there is no bound. Empty if the campaign is not a form.
@@ -54,7 +54,7 @@ class ExposureSummary:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
-        """The exposure of the values of a joined campaign."""
+        """Return the exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(one.title, one.drawn, _nats(one.nanonats)) for one in exposure.campaigns)
         level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, spoken())

@@ -1,6 +1,6 @@
 """The outbox as screens show it: waiting reports, and the result of an attempt to send them.
 
-Only what the study acknowledged is sent.
+An envelope counts as sent only if the study acknowledged it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class WaitingReports:
 
     Attributes:
         title: of the campaign.
-        addresses: of its study; empty where nobody said.
-        addressable: whether the person may say where, because the campaign's author did not.
-        envelopes, size: how many, and their bytes.
-        kinds: (what, how many, bytes) of these: of enrolments, and of reports.
-        again: no attempt before this time; None where one may be made now.
-        refused: whether the study can never take these bytes.
-        foreign: whether the study does not have this campaign; it may import it later.
+        addresses: of its study; empty if unknown.
+        addressable: True if the person may enter an address, because the campaign names none.
+        envelopes, size: their number, and their bytes.
+        kinds: (kind, number, bytes) of the enrolments and of the reports among them.
+        again: time of the next attempt; None if an attempt is possible now.
+        refused: True if the study can never take these bytes.
+        foreign: True if the study does not have this campaign; it may import it later.
     """
 
     campaign_id: bytes
@@ -54,7 +54,7 @@ class OutboxContent:
 
     @classmethod
     def of(cls, device: Device, now: float) -> OutboxContent:
-        """What waits at a time in UTC seconds."""
+        """Return the waiting envelopes at a time in UTC seconds."""
         from edge_sdk.disclosure.envelopes import outgoing
         from edge_sdk.transport.waiting import waiting
 
@@ -87,14 +87,14 @@ def _kinds(waits: Sequence[Outgoing]) -> tuple[tuple[str, int, int], ...]:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What one attempt to send did.
+    """The result of one attempt to send.
 
     Attributes:
-        sent: envelopes that the study acknowledged.
-        left: envelopes that still wait.
-        again: when there is something to send again; None where nothing waits for a moment.
-        refused: whether the study can never take some of them.
-        reason: why something is still here, in the SDK's words; empty where all was sent.
+        sent: number of envelopes that the study acknowledged.
+        left: number of envelopes that still wait.
+        again: time of the next attempt; None if no envelope waits for one.
+        refused: True if the study can never take some of them.
+        reason: the reason why envelopes still wait, in the SDK's words; empty if all were sent.
     """
 
     sent: int

@@ -1,7 +1,6 @@
-"""A campaign as screens show it: in a list, by its terms, by its question, and by the classes it has.
+"""A campaign as screens show it: in a list, its terms, its question, and its classes.
 
-Where a campaign stands follows from its dates, the consent and the answers given, and decides which screen it
-leads to.
+The state of a campaign follows from its dates, the consent and the answers given, and decides the screen to open.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ if TYPE_CHECKING:  # loaded with the first campaign
 NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
 
 LEVELS = (0.5, 1.0, 2.0)
-"""Nats: how much such a choice may tell, from least to most."""
+"""Levels of such a choice in nats, increasing: how much it may reveal."""
 
 
 @dataclass(frozen=True)
 class QuestionNames:
-    """How one question of a form and its answers are written for the person.
+    """One question of a form and its answers, in the person's language.
 
     Attributes:
         text: the question.
-        kind: as ``edge_sdk.presentation.AnswerChoices`` has it.
-        names: what the study calls its values in the person's language, by its own labels.
+        kind: as in ``edge_sdk.presentation.AnswerChoices``.
+        names: the names of the values in the person's language, by label.
         unit: what its numbers count; "" where it does not say.
     """
 
@@ -49,10 +48,10 @@ class StudyCard:
     """A joined campaign in a list.
 
     Attributes:
-        state: "new" (nobody agreed), "upcoming", "open" (an answer is wanted), "answered" (in this period) or "over".
-        following: when the next period begins; None after the last.
-        left: answers that this period still takes.
-        early: whether its author closed it before its time; ``closes`` is then when.
+        state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over".
+        following: begin of the next period; None after the last.
+        left: number of answers that are still possible in this period.
+        early: True if its author closed it early, at ``closes``.
         questions: those of a form, in order, by name; empty where one thing is asked.
         names: what the study calls its values in the person's language, by its own labels; empty where it does not say.
         unit: what the numbers of its only question count; "" where it does not say.
@@ -73,7 +72,7 @@ class StudyCard:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
-        """A joined campaign, as it stands at a time in UTC seconds."""
+        """Return a joined campaign at a time in UTC seconds."""
         from edge_sdk.presentation import label_translations, left, unit_of
 
         terms = device.terms(campaign_id, spoken())
@@ -106,7 +105,7 @@ class StudyCard:
 
 
 def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]:
-    """The questions of a joined form in the person's language, by name."""
+    """Return the questions of a joined form in the person's language, by name."""
     from edge_sdk.presentation import questions
 
     return {
@@ -136,12 +135,12 @@ class Overview:
 
 @dataclass(frozen=True)
 class Strength:
-    """How strictly a class or a statement can be chosen by what only the phone knows.
+    """One level at which the phone can choose a class or a statement from the person's earlier answers.
 
     Attributes:
-        level: nats that the choice may tell, charged at once.
-        share: how likely the nearest one comes out.
-        worst_case: nats of the choice and of all answers together, at worst.
+        level: nats that the choice may reveal, charged at once.
+        share: the probability that the nearest candidate is chosen.
+        worst_case: maximum cost of the choice and all answers together, in nats.
     """
 
     level: float
@@ -151,11 +150,11 @@ class Strength:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How a person's class or statement can be chosen for them.
+    """The choice of a person's class or statement by the phone.
 
     Attributes:
-        known: how many answers of theirs about the same the phone goes by.
-        strengths: those that the budget has room for, the least telling first.
+        known: number of the person's earlier answers to the same question that the phone uses.
+        strengths: those within the budget, the lowest level first.
     """
 
     known: int = field(repr=False)
@@ -163,23 +162,23 @@ class Fitting:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
-        """How it can be chosen in a joined campaign; None where there is nothing that it could be chosen from."""
+        """Return the possible choices in a joined campaign; None if there is nothing to choose."""
         from edge_sdk.presentation import fits_classes
 
         terms, remaining = device.terms(campaign_id), device.budget.remaining
         if terms.declares_prior:
-            told = device.declaration(campaign_id)
-            if told.holds:
+            declared = device.declaration(campaign_id)
+            if declared.holds:
                 return None
-            others, worst = told.candidates - 1, told.chosen_worst_case
+            others, worst = declared.candidates - 1, declared.chosen_worst_case
         elif fits_classes(device, campaign_id):
             others, worst = len(terms.classes) - 1, terms.worst_case
         else:
             return None
-        alike = [told.campaign_id for told in device.exposure(campaign_id).campaigns]
+        alike = [one.campaign_id for one in device.exposure(campaign_id).campaigns]
         known = sum(sum(device.prior(one).values()) for one in alike)
         strengths = (
-            # As Device.choose_class and Device.choose_prior say it: e^level / (e^level + C - 1).
+            # As in Device.choose_class and Device.choose_prior: e^level / (e^level + C - 1).
             Strength(level, 1 / (1 + others * math.exp(-level)), level + worst)
             for level in LEVELS
         )
@@ -188,20 +187,20 @@ class Fitting:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The terms: who asks what, why, how long, and what it may cost.
+    """The terms of a campaign: organisation, question, purpose, schedule and maximum cost.
 
     Attributes:
         card: the campaign in a list.
-        terms: what the device computed from the signed campaign.
-        questions: what can be answered: all questions of a form, else one.
-        preview: what one answer would tell; of the answer the audit found most exposed.
-        answers: how many may be given in all.
+        terms: computed by the device from the signed campaign.
+        questions: all questions of a form, else the only one.
+        preview: of one report, for the answer that the audit found most exposed.
+        answers: maximum number of answers.
         author: the fingerprint of the key that signed it.
-        trusted: whether the person lets in all campaigns of that author.
-        gauge: the budget before agreeing.
-        fits: whether the worst case fits under the lifetime cap.
-        fitting: how the phone can choose the person's class or statement; None where it cannot.
-        statement: what is or would be stated of how likely each answer is; None where nothing is.
+        trusted: True if the person accepts all campaigns of that author.
+        gauge: the budget before consent.
+        fits: True if the worst case fits under the lifetime cap.
+        fitting: the choice of a class or statement by the phone; None if it cannot choose.
+        statement: the public statement on how likely each answer is; None if the campaign asks for none.
     """
 
     card: StudyCard
@@ -218,7 +217,7 @@ class Agreement:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> Agreement:
-        """The terms of a joined campaign."""
+        """Return the terms of a joined campaign."""
         from edge_sdk.presentation import fingerprint_of, questions
 
         terms, gauge = device.terms(campaign_id, spoken()), BudgetContent.of(device)
@@ -240,13 +239,13 @@ class Agreement:
 
 @dataclass(frozen=True)
 class QuestionContent:
-    """What the person is asked, question by question.
+    """The questions for the person.
 
     Attributes:
-        purpose: of the campaign; "" where it does not say.
-        asked: the questions that this device is asked, each with what it can be answered with; of a form those of its
-            view, else one.
-        member_of: the class that the person agreed as, in their language; None where there is none.
+        purpose: of the campaign; "" if not given.
+        asked: the questions that this device is asked, each with its possible answers: those of the device's view of a
+            form, else the only one.
+        member_of: the person's class, in their language; None for none.
     """
 
     card: StudyCard
@@ -256,7 +255,7 @@ class QuestionContent:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> QuestionContent:
-        """The questions of a joined campaign, of which those of a form are known once the person agreed."""
+        """Return the questions of a joined campaign; those of a form are known after consent."""
         from edge_sdk.presentation import questions
 
         terms, whole = device.terms(campaign_id, spoken()), questions(device, campaign_id, spoken())

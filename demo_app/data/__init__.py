@@ -1,1 +1,1 @@
-"""What the app draws and does not compute, with the scripts that made it."""
+"""Precomputed pictures of the app, with the scripts that made them."""

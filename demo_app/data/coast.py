@@ -1,11 +1,11 @@
 """Write coast.bin from a TopoJSON file of Natural Earth's countries and land.
 
-What is drawn at a quarter of a screen needs no more than hundredths of a degree.
+Hundredths of a degree are fine enough for the small map of the app.
 
     npm pack world-atlas@2.0.2 && tar xzf world-atlas-2.0.2.tgz
     python -m demo_app.data.coast package/countries-110m.json
 
-What the file holds: widgets.coast.
+The format of the file: widgets.coast.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Line = list[tuple[int, int]]
 
 
 def arcs(topology: dict[str, Any]) -> list[Line]:
-    """The arcs of a topology, in hundredths of a degree.
+    """Return the arcs of a topology, in hundredths of a degree.
 
     Source: The TopoJSON Format Specification 1.0, section 2.1.2: quantised, each point as its difference from the last.
     """
@@ -43,7 +43,7 @@ def arcs(topology: dict[str, Any]) -> list[Line]:
 
 
 def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
-    """The polygons of an object: rings of indexes of arcs."""
+    """Return the polygons of an object: rings of indexes of arcs."""
     found: list[list[list[int]]] = []
     for geometry in topology["objects"][name]["geometries"]:
         found += geometry["arcs"] if geometry["type"] == "MultiPolygon" else [geometry["arcs"]]
@@ -51,7 +51,7 @@ def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
 
 
 def land(topology: dict[str, Any]) -> list[Line]:
-    """The rings of the land.
+    """Return the rings of the land.
 
     Source: The TopoJSON Format Specification 1.0, section 2.1.4: a negative index is its complement's arc, reversed.
     """
@@ -66,7 +66,7 @@ def land(topology: dict[str, Any]) -> list[Line]:
 
 
 def borders(topology: dict[str, Any]) -> list[Line]:
-    """The arcs that two countries share."""
+    """Return the arcs that two countries share."""
     indexes = [i for polygon in polygons(topology, "countries") for ring in polygon for i in ring]
     shared = {i for i in indexes if i >= 0} & {~i for i in indexes if i < 0}
     lines = arcs(topology)
@@ -74,7 +74,7 @@ def borders(topology: dict[str, Any]) -> list[Line]:
 
 
 def cut(ring: Line) -> list[Line]:
-    """The parts of a ring on the map from 180 degrees west to 180 east.
+    """Return the parts of a ring on the map from 180 degrees west to 180 degrees east.
 
     On the globe a ring may cross the 180th meridian, or go round the pole; here it is laid out flat and then cut.
     """
@@ -96,7 +96,7 @@ def cut(ring: Line) -> list[Line]:
 
 
 def _one_side(ring: Line, edge: int, side: int) -> Line:
-    """The part of a closed ring to the right (1) or the left (-1) of a meridian.
+    """Return the part of a closed ring to the right (1) or the left (-1) of a meridian.
 
     Source: Sutherland and Hodgman 1974, for one edge.
     """
@@ -110,7 +110,7 @@ def _one_side(ring: Line, edge: int, side: int) -> Line:
 
 
 def triangles(rings: list[Line]) -> list[int]:
-    """The land as triangles: the places of their corners among all points of the rings, three each."""
+    """Return the land as triangles: three indexes of points of the rings each."""
     from kivy.graphics.tesselator import TYPE_POLYGONS, WINDING_ODD, Tesselator
 
     cutter = Tesselator()
@@ -120,13 +120,13 @@ def triangles(rings: list[Line]) -> list[int]:
     places: dict[tuple[int, int], int] = {}
     for place, point in enumerate(point for ring in rings for point in ring):
         places.setdefault(point, place)
-    # The rings cross nowhere, so there is no corner that is none of their points.
+    # The rings do not cross, so every corner of a triangle is a point of a ring.
     found = [pair for corners in cutter.vertices for pair in zip(corners[::2], corners[1::2], strict=True)]
     return [places[round(x), round(y)] for x, y in found]
 
 
 def packed(rings: list[Line], between: list[Line]) -> bytes:
-    """The file's bytes."""
+    """Return the bytes of the file."""
     corners = triangles(rings)
     lines = rings + between
     points = [point for line in lines for point in line]

@@ -22,14 +22,14 @@ FILLED = {(0, 0), (2, 0), (1, 1), (0, 2), (1, 2), (2, 1)}
 
 
 def ink(x: float, y: float) -> bool:
-    """Whether a place, as shares of the side, is drawn light on the ground."""
+    """Return whether a place, as shares of the side, is drawn light on the ground."""
     column, row = min(max(round((x - 0.5) / 0.21) + 1, 0), 2), min(max(round((y - 0.5) / 0.21) + 1, 0), 2)
     away = hypot(x - 0.5 - (column - 1) * 0.21, y - 0.5 - (row - 1) * 0.21)
     return away < 0.075 if (column, row) in FILLED else 0.05 < away < 0.075
 
 
 def pixel(column: int, row: int) -> bytes:
-    """Red, green and blue."""
+    """Return red, green and blue of a pixel."""
     places = [(place + 0.5) / SAMPLES for place in range(SAMPLES)]
     light = sum(ink((column + dx) / SIDE, (row + dy) / SIDE) for dx in places for dy in places) / SAMPLES**2
     ground, drawn = rgba(LIGHT.accent), rgba(LIGHT.accent_ink)
@@ -37,7 +37,7 @@ def pixel(column: int, row: int) -> bytes:
 
 
 def png() -> bytes:
-    """The file's bytes."""
+    """Return the bytes of the file."""
     lines = b"".join(b"\0" + b"".join(pixel(column, row) for column in range(SIDE)) for row in range(SIDE))
     head = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     return (

@@ -1,22 +1,22 @@
-"""The screens, one module each: widgets filled with what the model returned.
+"""The screens, one module each: widgets filled with the content from the model.
 
-    studies    the joined campaigns, the budget in a line, what waits          first
-    add        the study's address, what it offers, a campaign's file
-    authors    whose campaigns are let in
-    terms      who asks what, why, how long, what is promised and what it costs
-    consent    what agreeing means, and the person's class or statement where the study asks for one
-    declaration  how likely each answer is for the person, typed
-    selection  which questions of a form this phone is asked, and why not the others
-    question   the questions, one a page, and the widget that suits the domain of each
-    leaving    what will leave this phone: the chances before, the bytes after
-    delivered  what became of an attempt to send
-    history    what was answered, whether it was counted, the ledger; forgetting
-    exposure   what all reports about the same question reveal together
-    outbox     what waits, and sending it
+    studies    the first screen: joined campaigns, the budget in a line, the number of waiting messages
+    add        a link, the study's address and its campaigns, a campaign's file
+    authors    the authors whose campaigns are accepted
+    terms      organisation, question, purpose, schedule, promise and cost of a campaign
+    consent    the consequences of consent, and the person's class or statement if the campaign asks for one
+    declaration  the typed statement on how likely each answer is for the person
+    selection  the questions of a form that this phone is asked, and the reason for the choice
+    question   the questions, one a page, with the widget for the domain of each
+    leaving    the messages for an answer: the probabilities before, the bytes after
+    delivered  the result of an attempt to send
+    history    the answers given, their counting by the study, the ledger; forgetting
+    exposure   the joint exposure by all reports about the same question
+    outbox     the waiting messages, and sending them
     budget     the gauge, and caps to lower
     settings   language, look, address, and forgetting everything
-    device     what the store can and cannot promise
+    device     the guarantees and limits of the store
     trouble    a store that was restored, copied or damaged
 
-A screen asks the app to have something done and receives the result; it never touches the device itself.
+A screen gives a task to the app and receives the result; it never touches the device itself.
 """

@@ -1,7 +1,7 @@
 """Adding a study: from a link, from its address, or from a campaign's file.
 
-A list that comes over the network is only ever a list; what the person is asked to agree to is what was
-signed by the author whom their link names, or by somebody they trust.
+A list from the network is only a list. The person agrees only to terms that are signed by the author in their link or
+by an author they trust.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AddView(PageView):
-    """Where a study comes from."""
+    """The screen for adding a study."""
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:
         super().__init__(app, **properties)
@@ -42,7 +42,7 @@ class AddView(PageView):
         self.fill(self._parts())
 
     def come_back(self) -> None:
-        """What the study was found to ask stays: whoever went to name a key need not ask again."""
+        """Keep the list of campaigns, so that a person who added a key need not ask the study again."""
         if not self._found.children:
             self.come()
 

@@ -1,6 +1,6 @@
 """Authors whose campaigns are accepted.
 
-A key is trusted because the person was handed it by somebody they trust, never because it came with a study.
+A person should trust a key because they received it from somebody they trust, never because it came with a study.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The budget: what was spent, what is set aside, what remains; and caps that can be lowered.
+"""The budget: the spent, the reserved and the remaining part; and caps that can be lowered.
 
-A cap is only ever lowered, so whoever has the phone for a minute cannot loosen what its owner decided.
+A cap can only be lowered, so a person who has the phone for a minute cannot weaken the owner's decision.
 """
 
 from __future__ import annotations

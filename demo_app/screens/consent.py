@@ -1,8 +1,8 @@
-"""Consent: what agreeing means, and the person's class or statement where the campaign asks for one.
+"""Consent: its consequences, and the person's class or statement if the campaign asks for one.
 
-Agreeing is one deliberate touch after the few sentences that bind the person. A class is named openly, or
-chosen by the phone, which costs; either is picked by one touch, and what it costs stands on it. A statement of how
-likely each answer is stands here with what it lets others believe; it is typed elsewhere.
+Consent is one deliberate touch after a few binding sentences. The person names a class openly, or lets the phone choose
+it, which has a cost; each button shows its cost. This screen shows a statement on how likely each answer is, with the
+beliefs that it allows; the person types it on another screen.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from demo_app.widgets.dialogs import tell
 
 
 class ConsentView(PageView):
-    """What the person agrees to."""
+    """The screen of consent."""
 
     def come(self, agreement: Agreement) -> None:
         terms = agreement.terms
@@ -62,7 +62,7 @@ class ConsentView(PageView):
         return self._level is not None or agreement.statement is None or agreement.statement.fits
 
     def _statement(self, statement: Statement) -> Iterator[Widget]:
-        """Return a card with the public statement, what others can believe after it, and a button to change it."""
+        """Return a card with the public statement, the beliefs that it allows, and a button to change it."""
         public = words(say("consent.prior_public"), name="prior")
         yield card(words(say("consent.prior_title"), "title"), public, tone="tint")
         title = say("consent.prior_held" if statement.holds else "consent.prior_now")
@@ -84,7 +84,7 @@ class ConsentView(PageView):
         return card(words(say("consent.class"), "title"), words(say("consent.class_how"), colour="muted"), self._named)
 
     def _fitting(self, fitting: Fitting) -> Widget:
-        """Return a card that lets the device choose by earlier answers, or says why it cannot."""
+        """Return a card that lets the device choose by earlier answers, or gives the reason why it cannot."""
         prior = self._agreement.statement is not None
         title = words(say("consent.fit_prior" if prior else "consent.fit"), "title")
         if not (fitting.known and fitting.strengths):
@@ -96,7 +96,7 @@ class ConsentView(PageView):
         ]
 
         levels: list[float | None] = [one.level for one in fitting.strengths]
-        if prior:  # without a choice by the phone, what stands above is stated
+        if prior:  # without a choice by the phone, the statement above is used
             names, levels = [say("consent.fit_none"), *names], [None, *levels]
 
         def choose(place: int) -> None:

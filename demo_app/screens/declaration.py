@@ -1,6 +1,6 @@
-"""The declaration: how likely each answer is for the person, as they state it publicly.
+"""The declaration: the person's public statement on how likely each answer is for them.
 
-Nothing is stated here: what was typed goes back to the page where the person agrees, with what it tells and costs.
+Nothing is stated here: the typed shares go back to the consent screen, which shows their exposure and cost.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from demo_app.texts import above, say, written
 from demo_app.widgets.field import Field
 
 STRICTER = (2, 4)
-"""Parts of the study's level that a person can take for their own."""
+"""Personal levels to choose from, as parts of the study's level."""
 
 
 class DeclarationView(PageView):
@@ -39,7 +39,7 @@ class DeclarationView(PageView):
         self.fill(self._parts())
 
     def come_back(self, agreement: Agreement) -> None:
-        """Keep what was typed."""
+        """Keep the typed shares."""
         if agreement is not self._agreement:
             self.come(agreement)
 
@@ -57,7 +57,7 @@ class DeclarationView(PageView):
         yield action("back", say("declaration.back"), self.app.back, "plain")
 
     def _levels(self) -> list[str]:
-        """How strictly the answers can be protected, the study's way first."""
+        """Return the levels of protection to choose from, the study's level first."""
         level = self._agreement.terms.level
         more = (say("declaration.strict_own", level=above(level / part)) for part in STRICTER)
         return [say("declaration.strict_study", level=above(level)), *more]
@@ -83,7 +83,7 @@ class DeclarationView(PageView):
 
 
 def sum_text(shares: TypedShares) -> str:
-    """Return a sentence on the sum of the typed shares and on what the empty answers get."""
+    """Return a sentence on the sum of the typed shares and on the share of the empty answers."""
     if shares.wrong:
         return say(f"declaration.{shares.wrong}", total=_percent(shares))
     if not shares.free:

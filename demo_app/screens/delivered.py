@@ -1,6 +1,7 @@
 """The result of an attempt to send.
 
-Only what the study acknowledged is called sent; everything else waits, and when it is tried again is said.
+A message counts as sent only if the study acknowledged it. For all others the screen shows the time of the next
+attempt.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The device: where its secret is kept, and what its store can and cannot promise.
+"""The device: the place of its secret, and the guarantees and limits of its store.
 
-The SDK's own findings, as they are; they are for whoever is asked for help, so they are not translated.
+It shows the findings of the SDK unchanged. They are for people who are asked for help, so they are not translated.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from demo_app.texts import number, say
 
 
 class DeviceView(PageView):
-    """What the device found about itself."""
+    """The screen of technical information."""
 
     place = "settings"
 

@@ -1,6 +1,6 @@
-"""Exposure: what all reports to the same question reveal together.
+"""Exposure: the joint exposure by all reports to the same question.
 
-One number bounds it, however often and by whomever the person was asked; below it are the studies that it adds up.
+One number bounds it over all studies and all reports; below it are the studies in the sum.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The history: what was answered, whether it was counted, and every row of the ledger; forgetting a campaign.
+"""The history: the answers given, their counting by the study, and every row of the ledger; forgetting a campaign.
 
-It is the person's own memory, kept on this device and shown to nobody else.
+The history stays on this device; nobody else sees it.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from demo_app.widgets.boxes import Card, Rule
 from demo_app.widgets.dialogs import ask
 
 MOST_ROWS = 60
-"""Rows of the ledger that are shown; how many more there are is said."""
+"""Maximum number of displayed rows of the ledger; the screen shows the number of the others."""
 
 ROWS_A_CARD = 10
 
 MOST_VALUES = 8
-"""Values of one campaign that are shown, the latest first."""
+"""Maximum number of displayed values of one campaign, the latest first."""
 
 
 class HistoryView(PageView):

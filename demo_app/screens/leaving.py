@@ -1,7 +1,7 @@
-"""What will be sent: the probabilities before a report is made, its bytes afterwards.
+"""The messages for an answer: the probabilities before a report is made, its bytes afterwards.
 
-Nothing is drawn or charged before the person has seen what it could tell; nothing leaves before they have
-seen the bytes that will.
+Nothing is drawn or charged before the person has seen what the report could reveal. Nothing leaves before the person
+has seen its bytes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:  # loaded with the first campaign
     from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
 
 WIDE_ROWS = 560
-"""dp: from this width on, 16 bytes stand in a row."""
+"""dp: from this width on, a row shows 16 bytes."""
 
 MOST_SHOWN = 8
-"""Envelopes that are shown byte by byte; of more, it is said how many there are."""
+"""Maximum number of envelopes shown byte by byte; the screen shows the number of the others."""
 
 PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature", "form")
 """The parts of an envelope, in the order in which they are shown."""
@@ -96,7 +96,7 @@ class LeavingView(PageView):
             words(say("leaving.bytes", count=leaving.total), "title", name="total"),
             words(say("leaving.bytes_how"), "small", "muted"),
         )
-        # The new report first, whatever order they leave in.
+        # The new report first, independently of the order of sending.
         envelopes = sorted(leaving.envelopes, key=lambda one: one.data != leaving.report)
         for place, one in enumerate(envelopes[:MOST_SHOWN]):
             for part in self._envelope(leaving, place, one):
@@ -152,12 +152,12 @@ class LeavingView(PageView):
         self.app.do(lambda model: model.answer(campaign_id, value), self._made)
 
     def _made(self, leaving: Leaving) -> None:
-        # The way back leads past the question: it was answered.
+        # The way back skips the question, because it is answered.
         self.app.go("leaving", leaving, fresh=True)
 
 
 def says(kind: str, said: OutputMeaning, card: StudyCard) -> str:
-    """What a report says in words: the answers that it fits, or how many these are."""
+    """Return the meaning of a report in words: the answers that it fits, or their number."""
     if not said.fits:
         return say("says.none")
     if not said.labels:
@@ -167,6 +167,6 @@ def says(kind: str, said: OutputMeaning, card: StudyCard) -> str:
 
 
 def _named(kind: str, label: str, card: StudyCard) -> str:
-    """One answer; to several questions, all of it in brackets."""
+    """Return one answer as text; an answer to several questions in brackets."""
     named = [answer for _, answer in answered(kind, label, card)]
     return named[0] if len(named) == 1 else f"({', '.join(named)})"

@@ -1,4 +1,4 @@
-"""Locked: nothing is shown before the person has unlocked their phone once more."""
+"""The lock screen: the app shows nothing until the person has unlocked the phone again."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The outbox: the reports that wait, and how to send them.
 
-The same bytes wait until the study says that it has them; nothing that waits is ever dropped.
+The same bytes wait until the study acknowledges them; the app never drops a waiting report.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OutboxView(PageView):
         return made
 
     def _standing(self, upload: WaitingReports) -> Iterator[Widget]:
-        """The number of waiting reports, their destination, and why they have not been sent."""
+        """Return the number of waiting reports, their destination, and the reason why they wait."""
         yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
         for kind, count, size in upload.kinds:
             yield words(say(f"outbox.{kind}", count=count, size=size), "small", "muted", name=f"waits:{kind}")

@@ -1,7 +1,7 @@
-"""The questions, one a page, and the widget that suits what can be answered: a list, a number, a day, a map, or a set.
+"""The questions, one a page, each with the widget for its domain: a list, a number, a day, a map, or a set.
 
-A form has as many pages as questions are asked of this phone, whatever is answered. The answers stay on this screen and
-the next as text, as the device parses it; they are kept nowhere else.
+A form has one page for each question that this phone is asked, for all answers. The answers stay on this screen and the
+next as text that the device parses; they are kept nowhere else.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:  # loaded with the first campaign
     from edge_sdk.presentation import AnswerChoices
 
 SHORT = 40
-"""Letters: a longer question stands in smaller ones, and leaves more room for the answer."""
+"""Number of characters from which a question is shown in a smaller size, to leave room for the answer."""
 
 
 class QuestionView(ScreenView):
     """One question of a campaign, at a time.
 
     Attributes:
-        filled: whether all of it is there.
+        filled: True once all widgets of the page exist.
     """
 
     filled = BooleanProperty(True)
@@ -60,7 +60,7 @@ class QuestionView(ScreenView):
         self._above.height = min(sum(text.height for text in self._above.children), self._box.height * 0.3)
 
     def come_back(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """Keep what was chosen."""
+        """Keep the chosen answers."""
         known = self._content
         if known is None or known.card.campaign_id != campaign_id or (content is not None and content is not known):
             self.come(campaign_id, content, place)
@@ -68,8 +68,8 @@ class QuestionView(ScreenView):
             self._page(known, place)
 
     def come(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """To a page of what was looked up already, where what was chosen stays chosen; without it, to the first of a
-        new one."""
+        """Show a page of content that is already loaded, with its chosen answers; without content, load it and show the
+        first page."""
         self._more.cancel()
         self._box.clear_widgets()
         if content is None:
@@ -88,7 +88,7 @@ class QuestionView(ScreenView):
         self._page(content, 0)
 
     def _page(self, content: QuestionContent, place: int) -> None:
-        """Show a question; its widget is made when it is first come to."""
+        """Show a question; its widget is made at the first visit."""
         self._place = place
         asked = content.asked
         key = "question.next" if place + 1 == len(asked) else "question.on"
@@ -109,7 +109,7 @@ class QuestionView(ScreenView):
         self._more()
 
     def _continue(self, *_: object) -> None:
-        """The widget and the buttons, a frame after the question."""
+        """Add the widget and the buttons, one frame after the question."""
         if self._content is not None:
             place, question = self._place, self._content.asked[self._place]
             if place not in self._widgets:
@@ -135,7 +135,7 @@ class QuestionView(ScreenView):
             return made
         if question.low:
             return self._day(question) if question.kind == "date" else self._number(question)
-        # The width it will have: a long list measures its texts once.
+        # The final width, so that a long list measures its texts only once.
         width = self._box.width - self._box.padding[0] - self._box.padding[2]
         if question.kind == "items":
             several = ItemSet(name="items", values=question.shown, width=width)
@@ -176,7 +176,7 @@ class QuestionView(ScreenView):
         self._next.disabled = not named
 
     def _on(self, content: QuestionContent, skip: bool) -> None:
-        """Open the next question, or what would be sent."""
+        """Open the next question or, after the last one, the messages."""
         campaign_id, place = content.card.campaign_id, self._place
         (self._skipped.add if skip else self._skipped.discard)(place)
         if place + 1 < len(content.asked):
@@ -186,7 +186,7 @@ class QuestionView(ScreenView):
         self.app.do(lambda model: model.leaving(campaign_id, value), lambda leaving: self.app.go("leaving", leaving))
 
     def _text(self, content: QuestionContent) -> str:
-        """The answers, as the device parses them."""
+        """Return the answers as text that the device parses."""
         if not content.card.questions:
             return self._values[0]
         return form_text(

@@ -1,6 +1,6 @@
-"""A form: which of its questions this phone is asked, and why not the others.
+"""A form: the questions that this phone is asked, and the reason for the choice.
 
-It is shown after consent alone: whoever refused because of the questions would tell something by that.
+It is shown only after consent, because a refusal because of the questions would reveal something.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from demo_app.widgets.boxes import Rule
 
 
 class SelectionView(PageView):
-    """What is asked, before the first question."""
+    """The screen with the selected questions, before the first one."""
 
     def come(self, campaign_id: bytes) -> None:
         self._content: QuestionContent | None = None
         self.app.do(lambda model: model.asked(campaign_id), self.show)
 
     def come_back(self, campaign_id: bytes) -> None:
-        """What was chosen on the pages of the questions stays chosen."""
+        """Keep the answers chosen on the pages of the questions."""
         if self._content is None or self._content.card.campaign_id != campaign_id:
             self.come(campaign_id)
 

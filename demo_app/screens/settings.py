@@ -1,6 +1,6 @@
-"""Settings: the language, light or dark, whom to trust, and forgetting everything.
+"""Settings: the language, light or dark, the trusted authors, and forgetting everything.
 
-Every choice holds at once, and forgetting everything is one touch and one question away.
+Every choice takes effect at once. Forgetting everything needs one touch and one confirmation.
 """
 
 from __future__ import annotations

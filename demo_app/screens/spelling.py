@@ -1,6 +1,6 @@
-"""Spelling: an answer's text as a person reads it in their language.
+"""Spelling: the text of an answer in the person's language.
 
-The device's own text of an answer is exact and the same everywhere; here it is only ever shown.
+The device's text of an answer is exact and the same in every language; this module only displays it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from demo_app.content.study import StudyCard
 from demo_app.texts import date_of, say, written
 
 ITEMS_BETWEEN = ";"
-"""Between the items of a set, as the device reads them."""
+"""Separates the items of a set in the device's text."""
 
 QUESTIONS_BETWEEN, EQUALS, SKIPPED = "; ", "=", "skipped"
 """Between the answers to a form, between a question's name and its answer, and the answer of whoever leaves one out."""
 
 
 def form_text(answers: Mapping[str, str]) -> str:
-    """The answers to the questions of a form, by name, as the device reads them."""
+    """Return the device's text of the answers to a form, given by name."""
     return QUESTIONS_BETWEEN.join(f"{name}{EQUALS}{answer}" for name, answer in answers.items())
 
 
 def answered(kind: str, value: str, card: StudyCard) -> tuple[tuple[str, str], ...]:
-    """(question, answer), as a person reads them: those of a form, else one with an empty question.
+    """Return (question, answer) pairs in the person's language: those of a form, else one with an empty question.
 
     Args:
-        kind: of the answers, as ``edge_sdk.presentation.kept_kind`` has it.
+        kind: of the answers, from ``edge_sdk.presentation.kept_kind``.
         value: the text of an answer; the answer of a set of nothing is empty.
         card: of the study.
     """
@@ -43,10 +43,10 @@ def answered(kind: str, value: str, card: StudyCard) -> tuple[tuple[str, str], .
 
 
 def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
-    """The text of an answer to one question of a kind; empty for a set of nothing.
+    """Return the text of an answer to one question of a kind; empty for an empty set.
 
     Args:
-        names: what the study calls its values in the person's language, where it says.
+        names: the names of values in the person's language, by label, if translated.
     """
     if kind == "grid":
         latitude, longitude = value.split(",")

@@ -1,6 +1,6 @@
-"""The first screen: the studies that are joined, what is left of the budget, and what waits to be sent.
+"""The first screen: the joined studies, the remaining budget, and the number of waiting messages.
 
-What wants something of the person stands first.
+Studies that ask for an answer come first.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class StudiesView(PageView):
 
 
 def answering(one: StudyCard) -> str:
-    """The screen on which answering begins."""
+    """Return the name of the screen on which answering begins."""
     return "selection" if one.questions else "question"
 
 
 def state(one: StudyCard) -> str:
-    """Where a campaign stands, in words."""
+    """Return the state of a campaign in words."""
     if one.state == NEW:
         return say("state.new")
     if one.state == OPEN:

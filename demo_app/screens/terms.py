@@ -1,6 +1,6 @@
-"""The terms: who asks what, why and how long, what is promised, what a report could reveal, and what it costs.
+"""The terms: organisation, question, purpose, schedule, promise, exposure by a report, and cost.
 
-Everything that the person decides by stands on one page, in the order in which people ask for it.
+Everything relevant for the person's decision is on one page, in the order in which people ask for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 QUESTIONS_A_CARD = 6
 
 MOST_NAMED, FEW_NAMED = 24, 8
-"""Possible answers that the terms name, and of each question of a form; the question has them all."""
+"""Maximum number of possible answers that the terms list for a question; the question's page lists all."""
 
 
 class TermsView(PageView):
@@ -158,7 +158,7 @@ class TermsView(PageView):
 
 
 def stated(statement: Statement) -> Iterator[Widget]:
-    """A public statement of how likely each answer is, and what it lets others believe."""
+    """Return a card with a public statement on how likely each answer is, and the beliefs that it allows."""
     values = statement.values
     if statement.own:
         yield words(say("consent.prior_level", level=above(statement.level)), name="stated level")
@@ -177,19 +177,19 @@ def stated(statement: Statement) -> Iterator[Widget]:
 
 
 def percent(share: Fraction, rounded: Callable[[Fraction], int]) -> str:
-    """A share in percent with one decimal, as the language writes it."""
+    """Return a share in percent with one decimal, as the language writes it."""
     return written(f"{rounded(1000 * share) / 10:g}")
 
 
 def some(values: Sequence[str], most: int) -> str:
-    """The first of the possible answers, at most so many, and how many more there are."""
+    """Return the first ``most`` of the possible answers, and the number of the others, as text."""
     named = ", ".join(values[:most])
     more = len(values) - most
     return named if more <= 0 else say("terms.more", values=named, count=more)
 
 
 def _form(agreement: Agreement) -> Iterator[Widget]:
-    """All questions of a form; which of them this device is asked, once the person agreed."""
+    """Return all questions of a form and, after consent, those that this device is asked."""
     names = agreement.terms.asked_names
     for start in range(0, len(agreement.questions), QUESTIONS_A_CARD):
         yield card(
@@ -226,7 +226,7 @@ def answers_of(one: AnswerChoices, most: int = FEW_NAMED) -> str:
 
 
 def _about(terms: Terms) -> Iterator[Widget]:
-    """Where reports go, whom to ask, how long things are kept, and that nothing that was sent can be withdrawn."""
+    """Return the destination of reports, the contact, the retention, and the note that a sent report is final."""
     yield words(say("terms.about"), "title")
     hosts = ", ".join(terms.hosts)
     yield words(say("terms.hosts", hosts=hosts) if hosts else say("terms.nowhere"), name="hosts")

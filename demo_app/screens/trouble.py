@@ -1,6 +1,6 @@
-"""Trouble: the store cannot be used as it is, and the person decides whether to continue with it.
+"""Trouble: the store is unusable in its state, and the person decides whether to continue with it.
 
-Going on is never silent: what was set aside then counts as spent, and all studies are forgotten.
+Continuing is never silent: reserved budget then counts as spent, and all studies are forgotten.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from demo_app.widgets.look import look
 
 
 class TroubleView(PageView):
-    """What is wrong with the store."""
+    """The screen of an unusable store."""
 
     @property
     def title(self) -> str:
-        """Stands on the card already."""
+        """Empty, because the card already has the title."""
         return say("trouble.title")
 
     def come(self, notice: Notice) -> None:

@@ -1,8 +1,8 @@
-"""A view: one screen's content, its title, and what to do when it is come to.
+"""A view: the content of one screen, its title, and its actions at a visit.
 
-A view is emptied and filled anew with what the model says now, so it never shows what was true before.
+At each visit a view is emptied and filled with fresh content from the model, so it never shows old content.
 
-Which views there are, and the way back: app.
+The list of views, and the navigation: app.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from demo_app.app import HalftruthApp
 
 FRAME_SECONDS = 0.008
-"""How long a page makes widgets before it lets a frame be drawn."""
+"""Seconds for which a page makes widgets before it lets a frame be drawn."""
 
 
 class ScreenView(Screen):
     """One screen.
 
     Attributes:
-        app: what has things done.
-        place: the destination in the bar that it belongs to.
+        app: runs the tasks of the screen.
+        place: its destination in the bar.
     """
 
     place = "studies"
@@ -50,19 +50,19 @@ class ScreenView(Screen):
         return say(f"{self.name}.title")
 
     def come(self, *arguments: Any) -> None:
-        """The person comes here, with what the view is about; has it looked up and shown."""
+        """Load and show the content; called with the subject of the view when the person opens it."""
         raise NotImplementedError
 
     def come_back(self, *arguments: Any) -> None:
-        """The person comes back here from further on."""
+        """Show the content again; called when the person comes back from a later screen."""
         self.come(*arguments)
 
 
 class PageView(ScreenView):
-    """A view that is one page which scrolls.
+    """A view that is one scrolling page.
 
     Attributes:
-        filled: whether all of it is there.
+        filled: True once all widgets of the page exist.
     """
 
     filled = BooleanProperty(True)
@@ -75,13 +75,13 @@ class PageView(ScreenView):
         self._more = Clock.create_trigger(self._continue, 0)
 
     def fill(self, widgets: Iterable[Widget | None]) -> None:
-        """Show these, from the top; None is left out. What is far down is made some frames later."""
+        """Show these widgets from the top; None is left out. Widgets far down are made some frames later."""
         self._more.cancel()
         self.page.clear_widgets()
         self.page.scroll_y = 1
         self._coming = iter(widgets)
         self.filled = False
-        self._more()  # a frame of its own: coming here was work enough for this one
+        self._more()  # in the next frame: opening the view already filled this one
 
     def _continue(self, *_: object) -> None:
         until = time.perf_counter() + FRAME_SECONDS
@@ -95,7 +95,7 @@ class PageView(ScreenView):
 
 
 def card(*children: Widget | None, tone: str = "card", name: str = "") -> Card:
-    """A card with these in it; None is left out."""
+    """Return a card with these widgets; None is left out."""
     made = Card(tone=tone, name=name)
     for child in children:
         if child is not None:
@@ -104,29 +104,29 @@ def card(*children: Widget | None, tone: str = "card", name: str = "") -> Card:
 
 
 def words(text: str, role: str = "body", colour: str = "text", name: str = "") -> Words:
-    """A text."""
+    """Return a text."""
     return Words(text=text, role=role, colour=colour, name=name)
 
 
 def action(name: str, text: str, do: Callable[[], object], kind: str = "filled", disabled: bool = False) -> Action:
-    """A button that does something."""
+    """Return a button that runs ``do``."""
     made = Action(name=name, text=text, kind=kind, disabled=disabled)
     made.bind(on_release=lambda _: do())
     return made
 
 
 def entry(name: str, title: str, below: str, do: Callable[[], object], tone: str = "card") -> Entry:
-    """A card that leads on."""
+    """Return a card that opens another screen."""
     made = Entry(name=name, title=title, below=below, tone=tone)
     made.bind(on_release=lambda _: do())
     return made
 
 
 class Choice(Column):
-    """A few texts, one of which is chosen; all are there at once, unlike in a list that is as long as it likes.
+    """A few texts, one of which is chosen; all are visible at once, unlike those of a long list.
 
     Attributes:
-        chosen: the place of the chosen one; -1 for none.
+        chosen: the position of the chosen text; -1 for none.
     """
 
     chosen = NumericProperty(-1)
@@ -148,7 +148,7 @@ class Choice(Column):
         option.height = max(dp(56), high + dp(28))
 
     def press(self, place: int) -> None:
-        """Choose the pressed one."""
+        """Choose the pressed text."""
         self.chosen = place
         self._do(place)
 

@@ -1,5 +1,5 @@
-"""What the app asks of the system it runs on: links, light or dark, the room that bars take, screen lock, calendar.
+"""The app's use of the system: links, light or dark, the margins of bars, screen lock, calendar.
 
-Each module asks Android through pyjnius where the app runs on a phone, and does what a desktop has elsewhere. Written
-for Android's documented methods and tested with objects in memory that have the same ones; no phone has run it here.
+On a phone each module calls Android through pyjnius; elsewhere it uses the desktop's means. The modules use Android's
+documented methods and are tested with objects in memory that have the same methods; they have not run on a phone yet.
 """

@@ -1,4 +1,4 @@
-"""Android's own objects, where the app runs on a phone."""
+"""Android's objects, if the app runs on a phone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def java(name: str) -> Any:
-    """Return a class of Android's, such as ``android.content.Intent``; None where there is no Android."""
+    """Return a class of Android, such as ``android.content.Intent``; None on other systems."""
     try:
         jnius = importlib.import_module("jnius")
     except ImportError:
@@ -16,6 +16,6 @@ def java(name: str) -> Any:
 
 
 def activity() -> Any:
-    """Return the activity that shows this app; None where there is no Android."""
+    """Return the activity that shows this app; None on other systems."""
     starter = java("org.kivy.android.PythonActivity")
     return None if starter is None else starter.mActivity

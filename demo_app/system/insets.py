@@ -1,7 +1,7 @@
-"""The room at the edges of a phone's screen that bars and cameras take.
+"""The margins of a phone's screen that bars and cameras cover.
 
-From Android 15 on, an app for its API draws behind the bars whether it wants to or not, and must keep its own content
-clear of them: https://developer.android.com/about/versions/15/behavior-changes-15#edge-to-edge.
+From Android 15 on, every app for its API draws behind the bars and must keep its content clear of them:
+https://developer.android.com/about/versions/15/behavior-changes-15#edge-to-edge.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The system's screen lock, which may also lock this app: the PIN, pattern, face or finger that unlocks the phone.
 
-The app learns whether the person unlocked it, and nothing else. The lock keeps others from looking; what is stored is
-not encrypted by it.
+The app learns only whether the person unlocked it. The lock keeps others from looking; it does not encrypt the store.
 """
 
 from __future__ import annotations
@@ -13,25 +12,26 @@ from typing import Any
 from demo_app.system.android import activity, java
 
 REQUEST = 0x6875
-"""The request code by which Android's answer is recognised."""
+"""The request code that identifies Android's answer."""
 
 
 def has_lock() -> bool:
-    """Whether the app runs on a phone whose screen is locked by a secret."""
+    """Return whether the app runs on a phone with a secret screen lock."""
     keeper = _keeper()
     return keeper is not None and bool(keeper.isDeviceSecure())
 
 
 def unlock(title: str, done: Callable[[bool], object]) -> None:
-    """Have the system ask the person for what unlocks their phone.
+    """Let the system ask the person to unlock the phone.
 
     Args:
-        title: what it is for, as the person reads it.
-        done: is given whether they unlocked it, perhaps in a thread of Android's own; at once where there is no lock.
+        title: the reason, shown to the person.
+        done: called with True if the person unlocked the phone, possibly in a thread of Android; at once if the phone
+            has no lock.
     """
     keeper = _keeper()
     asking = None if keeper is None else keeper.createConfirmDeviceCredentialIntent(title, "")
-    if asking is None:  # the person has removed their lock since
+    if asking is None:  # the person has removed the lock in the meantime
         done(True)
         return
     shown, answers = activity(), importlib.import_module("android.activity")

@@ -1,4 +1,4 @@
-"""Whether the system is dark: a phone's night mode, or what a desktop says of itself."""
+"""The system's choice of light or dark: a phone's night mode, or the setting of a desktop."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from demo_app.system.android import activity, java
 
 
 def is_dark() -> bool:
-    """Whether the person has set their system to dark; not where the system does not say."""
+    """Return whether the person has set the system to dark; False if the system does not say."""
     shown = activity()
     if shown is None:
         import darkdetect  # a desktop's: it asks macOS, Windows, or GNOME

@@ -1,8 +1,8 @@
-"""The link that another program opened the app with: on Android an intent; elsewhere there is none.
+"""The link with which another program opened the app: an intent on Android; no link on other systems.
 
-The filters that name this app to the system: intent_filters.xml.
+The filters that register the app for links: intent_filters.xml.
 
-What is done with a link: app.
+The use of a link: app.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from demo_app.system.android import activity
 
 
 def watch(opened: Callable[[str], object]) -> None:
-    """Hand over the link that the app was opened with, and each that comes while it runs.
+    """Pass on the link that the app was opened with, and each link that arrives while it runs.
 
     Args:
-        opened: is given each link, as it was written; in a thread of Android's own for those that come later.
+        opened: called with the text of each link; in a thread of Android for those that arrive later.
     """
     shown = activity()
     if shown is None:

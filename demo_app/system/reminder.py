@@ -1,7 +1,8 @@
-"""A reminder in the person's own calendar that a study asks again.
+"""A reminder in the person's calendar that a study asks again.
 
-On a phone the calendar opens with the entry filled in, and the person keeps it or not; elsewhere the entry is a file
-that calendars open (RFC 5545). A calendar may be shared or copied to a server, so the entry names the app and no study.
+On a phone the calendar opens with the entry filled in, and the person decides whether to keep it. Elsewhere the entry
+is a file that calendars open (RFC 5545). A calendar may be shared or copied to a server, so the entry names the app and
+no study.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from pathlib import Path
 from demo_app.system.android import activity, java
 
 MINUTES = 15
-"""How long the entry is."""
+"""Duration of the entry in seconds."""
 
 
 def remind(title: str, when: int, folder: Path) -> Path | None:
-    """Hand a reminder to the calendar.
+    """Pass a reminder to the calendar.
 
     Args:
-        title: of the entry, which whoever sees the calendar reads.
+        title: of the entry; everyone who sees the calendar can read it.
         when: UTC seconds.
-        folder: for the file, where there is no phone.
+        folder: for the file, on other systems than a phone.
     Returns:
-        The file; None where the phone's calendar was opened.
+        The file; None if the phone's calendar was opened.
     Raises:
         OSError: the file cannot be written; or the phone has no calendar.
     """
@@ -46,7 +47,7 @@ def remind(title: str, when: int, folder: Path) -> Path | None:
 
 
 def entry(title: str, when: int) -> str:
-    """The entry of a calendar as RFC 5545 writes it, with an alarm at its beginning."""
+    """Return the calendar entry in the format of RFC 5545, with an alarm at its beginning."""
     words = title.replace("\\", "\\\\").replace(";", "\\;").replace(",", "\\,")
     begins, ends = (_moment(seconds) for seconds in (when, when + 60 * MINUTES))
     lines = (

@@ -1,10 +1,10 @@
-"""The texts: every word the app shows, by key, in the language the person reads.
+"""The texts: every word of the app, by key, in the language of the person.
 
-A key names a place ("consent.agree"); what it says is in one TOML file for each language, sorted by screen: what a
-page in a browser says as well in edge_sdk/texts, the rest here. A key that is missing, or a placeholder without its
+A key names a place ("consent.agree"). Each language has a TOML file, sorted by screen: edge_sdk/texts holds the texts
+that the app shares with the page in a browser, this package the others. A missing key, or a placeholder without a
 value, is an error, never an empty label.
 
-Numbers and days are written as the language writes them. What is said when is the screens' business.
+Numbers and days are written in the style of the language. The screens choose the texts.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _spoken: dict[str, Any] = {}
 
 
 def speak(language: str) -> None:
-    """Read the texts of a language; every later ``say`` is in it.
+    """Load the texts of a language, which every later ``say`` uses.
 
     Args:
-        language: one of ``LANGUAGES``, or a locale that begins with one, such as "de_AT.UTF-8"; for any other, the
-            texts are English.
+        language: one of ``LANGUAGES``, or a locale that begins with one, such as "de_AT.UTF-8"; any other value means
+            English.
     """
     import tomllib
     from pathlib import Path
@@ -40,20 +40,20 @@ def speak(language: str) -> None:
 
 
 def spaced(code: str) -> str:
-    """A key's fingerprint in groups of four, to be compared by eye."""
+    """Return a key's fingerprint in groups of four, for comparison by eye."""
     return " ".join(code[at : at + 4] for at in range(0, len(code), 4))
 
 
 def spoken() -> str:
-    """The language that is spoken now."""
+    """Return the current language."""
     return str(_words()["language"])
 
 
 def say(key: str, /, **values: object) -> str:
-    """The text of a key, with the values of its placeholders.
+    """Return the text of a key, with the values of its placeholders.
 
-    Where the text differs for one and for several, it is chosen by the value of ``count``. Whole numbers and decimal
-    fractions among the values are written as ``number`` does.
+    If the text has a singular and a plural, the value of ``count`` chooses. Whole numbers and decimal fractions among
+    the values are written by ``number``.
 
     Raises:
         KeyError: no such key, or no value for one of its placeholders.
@@ -72,7 +72,7 @@ def say(key: str, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number as the language writes it, with that many significant digits at most; whole numbers in full."""
+    """Return a number in the style of the language, at most ``digits`` significant digits; whole numbers in full."""
     marks = _words()["number"]
     if isinstance(value, int) or (value.is_integer() and abs(value) < 10**15):
         whole = f"{int(value):,}" if abs(value) >= 10**4 else str(int(value))
@@ -84,28 +84,28 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def above(nats: float) -> str:
-    """Nats that are spent, reserved or may be revealed, as ``number`` writes them, rounded up.
+    """Return nats that are spent, reserved or possibly revealed, in the style of ``number``, rounded up.
 
     Args:
-        nats: a whole number of nanonats, which a float this small tells exactly.
+        nats: a whole number of nanonats; a float of this size represents it exactly.
     """
     return _decimal(-_thousandths(-round(nats * NANONATS)))
 
 
 def below(nats: float) -> str:
-    """Nats that are left, as ``number`` writes them, rounded down."""
+    """Return remaining nats in the style of ``number``, rounded down."""
     return _decimal(_thousandths(round(nats * NANONATS)))
 
 
 def _thousandths(nanonats: int) -> int:
-    """Thousandths of a nat, rounded down to three significant digits, or to whole nats where these have more."""
+    """Return thousandths of a nat, rounded down to three significant digits, or to whole nats above 999."""
     whole = abs(nanonats) // NANONATS
     unit = 10 ** min(3, len(str(whole))) if whole else 1
     return nanonats // (unit * NANONATS // 1000) * unit
 
 
 def _decimal(thousandths: int) -> str:
-    """A number of thousandths as the language writes it."""
+    """Return a number of thousandths in the style of the language."""
     marks = _words()["number"]
     whole, rest = divmod(abs(thousandths), 1000)
     text = (f"{whole:,}" if whole >= 10**4 else str(whole)).replace(",", str(marks["group"]))
@@ -115,10 +115,10 @@ def _decimal(thousandths: int) -> str:
 
 
 def times(nats: float) -> str:
-    """e^nats as a person reads it, of few digits and rounded up.
+    """Return e^nats with few digits, rounded up.
 
     Args:
-        nats: a whole number of nanonats, which a float this small tells exactly.
+        nats: a whole number of nanonats; a float of this size represents it exactly.
     """
     from edge_sdk.budget.policy import factor
 
@@ -127,12 +127,12 @@ def times(nats: float) -> str:
 
 
 def written(decimal: str) -> str:
-    """A decimal fraction, as digits with a point, as the language writes it."""
+    """Return a decimal fraction, given as digits with a point, in the style of the language."""
     return decimal.replace(".", str(_words()["number"]["point"])).replace("-", "\N{MINUS SIGN}")
 
 
 def day(seconds: int) -> str:
-    """A day as the language writes it, of UTC seconds, in the person's time zone."""
+    """Return the day of UTC seconds in the person's time zone, in the style of the language."""
     import time
 
     moment = time.localtime(seconds)
@@ -141,10 +141,10 @@ def day(seconds: int) -> str:
 
 
 def date_of(text: str) -> str:
-    """A day that is written YYYY-MM-DD, as the language writes it.
+    """Return a day, given as YYYY-MM-DD, in the style of the language.
 
     Raises:
-        ValueError: another form, or no day of the calendar.
+        ValueError: another form, or not a day of the calendar.
     """
     import time
 
@@ -156,7 +156,7 @@ def date_of(text: str) -> str:
 
 
 def clock(seconds: int) -> str:
-    """A time of day, of UTC seconds, in the person's time zone: 17:05."""
+    """Return the time of day of UTC seconds in the person's time zone: 17:05."""
     import time
 
     return time.strftime("%H:%M", time.localtime(seconds))

@@ -1,8 +1,8 @@
-"""The widgets: what the screens are built of, plain Kivy in the app's own look.
+"""The widgets of the screens: plain Kivy in the app's look.
 
-A widget takes plain data and tells of what the person did by an event; none knows the SDK, a campaign or a
-screen. Everything to touch is at least 48 dp, can be reached with Tab and pressed with Enter or the space bar, and has
-a ``name`` by which tests find it. Import a module and its classes may be used in kv by name.
+A widget takes plain data and reports an action of the person by an event; no widget knows the SDK, a campaign or a
+screen. Every control is at least 48 dp wide and high, can be reached with Tab and pressed with Enter or the space bar,
+and has a ``name`` by which tests find it. After the import of a module, kv can use its classes by name.
 
     look       look                  the colours worn now; look.wear(theme.DARK); in kv: look.accent, look.space
     words      Words                 a text that wraps: text, role (display headline title body small), colour
@@ -10,9 +10,9 @@ a ``name`` by which tests find it. Import a module and its classes may be used i
     boxes      Page                  scrolls; its children stand in one column, READABLE wide at most
                Card                  a rounded box, children below each other; tone (card tint alert_tint good_tint)
                Row, Gap, Rule        side by side; a distance; a thin line
-               Loading               a bar that moves while something is awaited
+               Loading               a bar that moves while a task runs
     actions    Action                a button: text, kind (filled outlined plain alert), on_release, name, disabled
-               Symbol                a button of one drawn sign: sign, says (what it does, in words), on_release
+               Symbol                a button of one drawn sign: sign, says (its action in words), on_release
                Toggle                on or off, with its text: text, active, on_active
                Entry                 a card that is touched, with a title, a line below and a mark: on_release
     bars       TopBar                title, back (whether to show the arrow), on_back
@@ -26,6 +26,6 @@ a ``name`` by which tests find it. Import a module and its classes may be used i
                                      on_number(text)
     dayfield   DayField              low, high, counts; text (the day typed, "" until named), on_day(text)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
-    gauge      Gauge                 spent, reserved, cap in nats: one bar, and what it says in words
+    gauge      Gauge                 spent, reserved, cap in nats: one bar, and the same in words
     chances    Chances               truth, wrong (0 .. 1): of 100 people each; Belief: before, after, as bars
 """

@@ -1,9 +1,9 @@
-"""Buttons, switches and cards that are pressed.
+"""Buttons, switches and cards that can be pressed.
 
-Whatever can be touched can also be reached with Tab and pressed with Enter or the space bar, is at least 48
-dp either way, and shows by more than its colour that it is pressed, chosen or has the focus.
+Every control can also be reached with Tab and pressed with Enter or the space bar, is at least 48 dp wide and high, and
+shows by more than its colour that it is pressed, chosen or focused.
 
-What a sign looks like: signs.
+The drawing of a sign: signs.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ class Pressed(FocusBehavior, ButtonBehavior):
         return bool(super().keyboard_on_key_down(window, keycode, text, modifiers))
 
     def on_touch_down(self, touch: object) -> bool:
-        """A touch presses and takes no focus: the ring is for those who go by keys, and on a phone a focus would bring
-        the keyboard up."""
+        """Press without taking the focus: the focus ring is for people who use keys, and on a phone a focus would open
+        the keyboard."""
         return bool(super(FocusBehavior, self).on_touch_down(touch))
 
 
@@ -165,8 +165,8 @@ class Action(Pressed, Label):
     """A button with a text.
 
     Attributes:
-        kind: filled (the one thing to do here), outlined, plain or alert (it cannot be undone).
-        name: by which tests find it.
+        kind: filled (the main action of the screen), outlined, plain or alert (it cannot be undone).
+        name: for tests.
     """
 
     kind = OptionProperty("filled", options=["filled", "outlined", "plain", "alert"])
@@ -188,7 +188,7 @@ class Sign(Widget):
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
-        # Once a frame, however often its position is set while a page is laid out.
+        # Once a frame, even if the layout sets the position several times.
         redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "sign", "ink"):
             self.fbind(followed, redraw)
@@ -206,9 +206,9 @@ class Symbol(Pressed, AnchorLayout):
 
     Attributes:
         sign: one of ``signs.SIGNS``.
-        says: what it does, in words; shown nowhere yet, read by tests and, where there is one, by a screen reader.
+        says: its action in words; not displayed, but read by tests and by a screen reader, if there is one.
         tone: text or accent.
-        raised: whether it stands on something of its own, such as on a map.
+        raised: True if it has a background of its own, such as on a map.
     """
 
     sign = OptionProperty("back", options=SIGNS)
@@ -229,8 +229,8 @@ class Toggle(Pressed, BoxLayout):
     """A switch with the text of its setting.
 
     Attributes:
-        text: what is on or off.
-        active: whether it is on.
+        text: the name of the setting.
+        active: True if it is on.
     """
 
     text = StringProperty("")
@@ -245,7 +245,7 @@ class Entry(Pressed, Card):
     """A card that opens another screen when touched.
 
     Attributes:
-        title: what it leads to.
+        title: of the screen that it opens.
         below: a line below.
     """
 

@@ -1,7 +1,7 @@
 """Bars: the title of the current screen, and the destinations.
 
-The same destinations stand below on a phone and at the side of a wide window; the current one is marked by
-its ground, its weight and its colour, not by colour alone.
+The same destinations stand below on a phone and at the side of a wide window. The background, the weight and the colour
+mark the current one, not the colour alone.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class TopBar(BoxLayout):
 
     Attributes:
         title: of the screen.
-        back: whether there is a way back.
+        back: True to show the arrow.
     Events:
         on_back: the arrow was pressed.
     """
@@ -112,7 +112,7 @@ class TopBar(BoxLayout):
     __events__ = ("on_back",)
 
     def on_back(self, *_: object) -> None:
-        """The arrow was pressed. Kivy calls this, and only this, when ``back`` changes too: nothing is done here."""
+        """Do nothing: Kivy calls this when the arrow is pressed, but also when ``back`` changes."""
 
 
 class Destination(Pressed, BoxLayout):
@@ -130,7 +130,7 @@ class Destination(Pressed, BoxLayout):
         self._fit()
 
     def _fit(self, *_: object) -> None:
-        """Keep the name on one line at any text size: people find a destination by its position."""
+        """Keep the name on one line at any text size, because people find a destination by its position."""
         size = min(look.letters("small"), dp(20))
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()
@@ -143,10 +143,10 @@ class Destinations(BoxLayout):
 
     Attributes:
         places: (name, text, sign) of each.
-        chosen: the name of the one where one is.
-        upright: whether they stand at the side.
+        chosen: the name of the current one.
+        upright: True if they stand at the side.
     Events:
-        on_choice: (name) of the one that was pressed.
+        on_choice: (name) a destination was pressed.
     """
 
     places = ListProperty()

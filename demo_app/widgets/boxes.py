@@ -1,7 +1,7 @@
 """Boxes: pages, cards, rows and the distances between them.
 
-A box is as high as what is in it, and a page scrolls; so a large text or a small window costs scrolling,
-never a letter.
+A box is as high as its content, and a page scrolls. So with large text or in a small window a person scrolls more, and
+no letter is cut off.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ Builder.load_string("""
 
 
 class Column(BoxLayout):
-    """Children below each other, as high as they are together."""
+    """Children below each other; its height is the sum of theirs."""
 
 
 class Page(ScrollView):
@@ -116,14 +116,14 @@ class Page(ScrollView):
             self.column.padding = [side, dp(16), side, dp(32)]
 
     def add_widget(self, widget: Widget, *arguments: object, **named: object) -> None:
-        """Children go into the column."""
+        """Add a widget to the column."""
         if self.column is None or widget is self.column:
             super().add_widget(widget, *arguments, **named)
         else:
             self.column.add_widget(widget, *arguments, **named)
 
     def clear_widgets(self, children: list[Widget] | None = None) -> None:
-        """Take the column's children out."""
+        """Remove widgets from the column."""
         if self.column is not None:
             self.column.clear_widgets(children)
 
@@ -155,7 +155,7 @@ class Loading(Widget):
     """A bar that moves while a task runs; it keeps its height when no task runs.
 
     Attributes:
-        active: whether something is awaited.
+        active: True while a task runs.
     """
 
     active = BooleanProperty(False)

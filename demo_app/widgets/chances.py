@@ -1,10 +1,10 @@
-"""Pictures of chance: how many reports of 100 people fit an answer; and what could be believed before and after.
+"""Pictures of probabilities: the number of 100 reports that fit an answer; and the belief before and after a report.
 
-People count people better than they read probabilities, so a chance is 100 dots, those of the reports that fit filled
-and the others hollow, with the counts in words. How many fit a true answer says nothing without how many fit a wrong
-one, so both are shown. A belief is a bar with its number beside it.
+People understand counts of people better than probabilities. So a probability is 100 dots, filled for the reports that
+fit and hollow for the others, with the counts in words. The count for a true answer means nothing without the count for
+a wrong one, so the widget shows both. A belief is a bar with its number beside it.
 
-Which chance it is, is computed on the device: ``Device.preview``.
+The device computes the probabilities: ``Device.preview``.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class Dots(Widget):
     """Dots in a square, the first ones filled.
 
     Attributes:
-        filled: how many are.
-        across: how many there are in a row, and rows.
+        filled: number of filled dots.
+        across: number of dots in a row, and of rows.
     """
 
     filled = NumericProperty(0)
@@ -127,7 +127,7 @@ class Dots(Widget):
         with self.canvas:
             self._full = Color(), Mesh(mode="triangles")
             self._hollow = Color(), Mesh(mode="triangles")
-        # Once a frame, however often its position is set while a page is laid out.
+        # Once a frame, even if the layout sets the position several times.
         self._redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "filled", "across"):
             self.fbind(followed, self._redraw)
@@ -139,7 +139,7 @@ class Dots(Widget):
 
     def _draw(self, *_: object) -> None:
         across = int(self.across)
-        # Whole pixels, so that each dot looks like the others.
+        # Whole pixels, so that all dots look the same.
         side = max(1, int(min(self.width, self.height) / across))
         radius = side * 0.36
         left = round(self.x + (min(self.width, self.height) - side * across) / 2)
@@ -164,9 +164,9 @@ class Dots(Widget):
 
 @lru_cache(maxsize=8)
 def _dot(side: int, inner: float, outer: float) -> Texture:
-    """A white ring in a square, opaque between two radii; a disc, where the inner one is 0. Pixels.
+    """Return a picture of a white ring, opaque between two radii in pixels; a disc if the inner radius is 0.
 
-    One picture for a hundred dots: each drawn by itself, they cost the screen more than all the rest of the page.
+    A hundred dots share one picture, because drawing each of them would take longer than the rest of the page.
     """
     made = Texture.create(size=(side, side), colorfmt="rgba")
 
@@ -189,12 +189,12 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
 
 
 class Chances(BoxLayout):
-    """Of 100 people who answer as this one, and of 100 who do not: how many reports fit the answer.
+    """The number of reports that fit the answer, of 100 people who give this answer and of 100 who give another.
 
     Attributes:
-        truth: the probability that a report fits the answer where it is true; its text is rounded up.
-        wrong: the least probability that it fits where another is; its text is rounded down.
-        filled, hidden: the dots of each.
+        truth: the probability that a report fits the answer if it is the true one; its text is rounded up.
+        wrong: the least probability that a report fits the answer if another one is true; its text is rounded down.
+        filled, hidden: the filled dots of each.
     """
 
     truth = ObjectProperty(Fraction(0))
@@ -223,7 +223,7 @@ class Portion(BoxLayout):
 
     Attributes:
         share: of the bar; its text is rounded up.
-        strong: whether it is the one that matters.
+        strong: True for the more important bar.
     """
 
     label = StringProperty("")

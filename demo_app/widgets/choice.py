@@ -1,9 +1,9 @@
 """Lists to choose from: one of many, or any of many.
 
-Only the rows that can be seen exist, so 500 values scroll as smoothly as five; above ``SEARCHED`` of them
-there is a field that narrows them. A row is as high as its text, and marked by a shape, not by colour alone.
+Only visible rows exist, so 500 values scroll as smoothly as five. A list of more than ``SEARCHED`` values has a search
+field. A row is as high as its text, and marked by a shape, not by colour alone.
 
-What the values mean, and what becomes of the choice, is not known here.
+The list does not know the meaning of the values or the use of the choice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SEARCHED = 12
 """Lists longer than this have a search field."""
 
 FIRST = 3
-"""Rows that a new list begins with: a row costs as much as the rest of the screen."""
+"""Number of rows of a new list; few, because a row takes as long as the rest of the screen."""
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look
@@ -145,11 +145,11 @@ class Option(Pressed, RecycleDataViewBehavior, BoxLayout):
 
 
 class Options(RecycleView):
-    """The rows that can be seen."""
+    """The visible rows."""
 
 
 class OptionList(BoxLayout):
-    """Rows with a search field; what is chosen is kept as indexes of ``values``.
+    """Rows with a search field; the choice is kept as indexes of ``values``.
 
     Attributes:
         values: the texts.
@@ -185,7 +185,7 @@ class OptionList(BoxLayout):
         self.ids.options.scroll_y = 1
 
     def refresh(self, wanted: str | None = None) -> None:
-        """Show the rows as they are now; of a new list the first ones, and all of them some frames later."""
+        """Show the rows again; of a new list only the first ones, and all of them some frames later."""
         typed = self._search.text if self._search else ""
         parts = (typed if wanted is None else wanted).casefold().split()
         found = [
@@ -215,7 +215,7 @@ class OptionList(BoxLayout):
         return say("choice.none") if self.values and not shown else ""
 
     def _measure(self, *_: object) -> None:
-        """The height of each row, from its text and the width there is."""
+        """Compute the height of each row from its text and the available width."""
         if len(self.values) > SEARCHED and self._search is None:
             self._search = Field(name=f"{self.name}:search" if self.name else "search", hint=say("choice.search"))
             self._search.bind(text=lambda _, typed: self.narrow(typed))
@@ -264,7 +264,7 @@ class ItemSet(OptionList):
     Attributes:
         chosen: the indexes of the chosen values, increasing.
     Events:
-        on_set: (indexes) the person chose or left one.
+        on_set: (indexes) the person selected or deselected a value.
     """
 
     chosen = ListProperty()

@@ -1,15 +1,15 @@
 """The coasts of the world, and the borders of its countries, for drawing below a map.
 
-The 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version 4.1.0 as packed in
-the npm package world-atlas 2.0.2) are kept in hundredths of a degree and already cut into triangles, as numbers that
-are read without a loop, so a map costs no frame. ``data.coast`` writes the file from the TopoJSON of that package.
+The file has the 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version 4.1.0 as packed
+in the npm package world-atlas 2.0.2), in hundredths of a degree and cut into triangles. The numbers are read without a
+loop, so a map delays no frame. ``data.coast`` writes the file from the TopoJSON of that package.
 
     deflated, all of 16 bits, the low byte first:
     the number of outlines of the land, of borders, and of corners of triangles; then the number of points of each
     outline and of each border; then east of 180 degrees west, and then north of the south pole, hundredths of a degree,
     of each of their points; then the corners: places among the outlines' points, three for a triangle
 
-How they are drawn: gridmap. The borders are there to find one's way; they say nothing about whose land it is.
+The drawing: gridmap. The borders are for orientation only; they make no claim about territory.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Coast:
-    """The points of all lines, and what they are of.
+    """The points of all lines, and the lines and triangles between them.
 
     Attributes:
-        longitudes, latitudes: degrees, of each point.
-        outlines: of the land, closed: each the places of its points.
+        longitudes, latitudes: of each point, in degrees.
+        outlines: of the land, closed: the indexes of the points of each.
         borders: between countries, likewise.
-        corners: of the triangles that cover the land, as places of points; three each.
+        corners: of the triangles that cover the land: three indexes of points each.
     """
 
     longitudes: tuple[float, ...]
@@ -39,7 +39,7 @@ class Coast:
 
 @cache
 def coast() -> Coast:
-    """What the file holds."""
+    """Return the content of the file."""
     import sys
     import zlib
     from array import array

@@ -1,6 +1,6 @@
 """A field for a day, typed as 2026-12-01; a list of hundreds of days would be too long to read.
 
-Nothing is answered until a day of the calendar between the ends stands there.
+The field has no answer until its text is a day of the calendar within the limits.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class DayField(BoxLayout):
 
     Attributes:
         low, high: the first and the last, as YYYY-MM-DD.
-        counts: a function from a day to the one that it counts as, "" where that is itself; it raises ValueError for a
-            day that is refused.
+        counts: a function from a day to the day that it counts as, "" if it is the same; it raises ValueError for a day
+            that is refused.
         text: the day as YYYY-MM-DD; "" before a day is typed, and while the typed text is not a day.
-        error: what is wrong with what was typed.
+        error: the fault of the typed text.
     Events:
-        on_day: (text) the person named another day, or none.
+        on_day: (text) the person typed another day, or none.
     """
 
     low = StringProperty("")

@@ -1,6 +1,6 @@
 """Dialogs: a question in front of everything, and a notice that disappears by itself.
 
-A question names what will happen on its buttons, and going back is always the harmless answer.
+The buttons of a question name its consequences, and going back is always the harmless answer.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ def ask(
     """Ask the person before a task runs.
 
     Args:
-        agree: the button that does it, in the words of what it does.
-        refuse: the other; "Cancel" where nothing is given.
-        grave: whether it cannot be undone.
+        agree: the text of the button that runs the task, which names the action.
+        refuse: the text of the other button; by default "Cancel".
+        grave: True if the action cannot be undone.
     """
     question = AskDialog(
         on_agree, title=title, body=body, agree=agree, refuse=refuse or say("dialog.cancel"), grave=grave

@@ -1,6 +1,6 @@
 """A text field with its label above and an error below.
 
-The label stays, whatever is typed, and an error is said in words under it, not by a red border alone.
+The label stays visible above the typed text. An error is shown in words, not only by a red border.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ class Field(BoxLayout):
     """A text field of one line.
 
     Attributes:
-        label: what is asked for.
-        text: what is typed.
-        hint: an example, shown while nothing is.
-        error: what is wrong with it, in words; "" where nothing is.
-        number: whether a phone shows its digits.
-        focused: whether what is typed goes here.
+        label: names the requested text.
+        text: the typed text.
+        hint: an example, shown while the text is empty.
+        error: the fault of the text, in words; "" for none.
+        number: True if a phone shows a keyboard of digits.
+        focused: True if the field has the focus.
     Events:
         on_enter: Called when Enter is pressed.
     """

@@ -1,9 +1,9 @@
-"""The budget gauge: what was spent, what is set aside, what remains, of a cap.
+"""The budget gauge: the spent, the reserved and the remaining part of a cap.
 
-One bar whose parts differ by pattern and place as well as by colour, and the same in words below, each
-line with the pattern it speaks of.
+It is one bar, whose parts differ by pattern and place as well as by colour, and below it a line of words for each
+pattern.
 
-What a nat is, in plain words, is the texts'.
+The explanation of a nat in plain words: texts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Builder.load_string("""
 
 
 class Bar(Widget):
-    """A rounded bar: full for what is spent, striped for what is set aside, empty for the rest.
+    """A rounded bar: full for the spent part, striped for the reserved part, empty for the rest.
 
     Attributes:
         spent, reserved: shares of the bar.
@@ -109,13 +109,13 @@ class Bar(Widget):
             Line(rounded_rectangle=(self.x, self.y, self.width, self.height, corner), width=dp(0.8))
 
     def _stripe(self, start: float, length: float) -> None:
-        """Slanted stripes within a part of the bar."""
+        """Draw slanted stripes within a part of the bar."""
         x = start
         while x < start + length:
             slant = min(self.height, start + length - x)
             Line(points=[x, self.y, x + slant, self.y + slant], width=dp(1.2))
             x += dp(7)
-        # Those that begin at the left edge, above the bottom.
+        # The stripes that begin at the left edge, above the bottom.
         y = self.y + dp(7)
         while y < self.y + self.height and length > 0:
             reach = min(self.y + self.height - y, length)

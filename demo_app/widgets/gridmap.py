@@ -1,10 +1,10 @@
 """A map on which a cell of a grid is chosen.
 
-The grid is the campaign's own, in whole microdegrees, so the cell that is drawn is the cell that is answered;
-the coast below is there to find one's way, and nothing is fetched to draw it. Degrees are drawn alike east and north
-but for one factor, the cosine of the grid's middle latitude.
+The grid is that of the campaign, in whole microdegrees, so the drawn cell is the answered cell. The coast below is for
+orientation, and drawing it needs no network. A degree east is drawn narrower than a degree north by one factor, the
+cosine of the grid's middle latitude.
 
-The cell is chosen by a touch, or moved by the arrow keys. What a cell says about a person is not judged here.
+A touch chooses a cell, and the arrow keys move it.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = ["GridMap", "Surface", "actions", "field"]
 
 MICRO = 10**6
 SLACK = 10
-"""dp: a finger that moved less has touched, not dragged."""
+"""dp: a finger that moved less is a touch, not a drag."""
 LARGEST_CELL = 200
-"""dp: how large one cell can be made."""
+"""dp: maximum size of one cell."""
 MESHED = 9
-"""dp: from this size on all cells are drawn."""
+"""dp: from this size on, all cells are drawn."""
 POSITION = re.compile(r"(-?\d{1,3}(?:[.,]\d{0,9})?)(?:\s*;\s*|\s*,\s+|\s+|,(?=-?\d+\.))(-?\d{1,3}(?:[.,]\d{0,9})?)")
 """Two decimal numbers, with a comma or a point, and a comma, a semicolon or a blank between them."""
 
@@ -97,7 +97,7 @@ Builder.load_string("""
 
 
 class Surface(FocusBehavior, StencilView):
-    """The map itself: drawn, and touched. Longitudes and latitudes in degrees."""
+    """The map itself, with its drawing and its touches. Longitudes and latitudes are in degrees."""
 
     owner = ObjectProperty(None)
     name = StringProperty("")
@@ -128,7 +128,7 @@ class Surface(FocusBehavior, StencilView):
 
     @property
     def stretch(self) -> float:
-        """How much narrower a degree of longitude is drawn than one of latitude."""
+        """The width of a degree of longitude over the height of a degree of latitude, as drawn."""
         owner = self.owner
         return max(0.05, math.cos(math.radians((owner.south + owner.north) / 2 / MICRO))) if owner else 1.0
 
@@ -157,7 +157,7 @@ class Surface(FocusBehavior, StencilView):
         return 0.92 * float(min(self.width / wide, self.height / high))
 
     def show_all(self, *_: object) -> None:
-        """The whole grid, in the middle."""
+        """Show the whole grid, in the middle."""
         owner = self.owner
         if owner is None or self.width < 2 or self.height < 2 or owner.east <= owner.west:
             return
@@ -187,7 +187,7 @@ class Surface(FocusBehavior, StencilView):
         self._draw()
 
     def show_cell(self) -> None:
-        """Bring the chosen cell into view where it is outside."""
+        """Bring the chosen cell into view if it is outside."""
         south, north, west, east = self.owner.bounds()
         x, y = self.where(west, south)
         right, top = self.where(east, north)
@@ -215,7 +215,7 @@ class Surface(FocusBehavior, StencilView):
 
     def _draw(self) -> None:
         if not self._land.children:
-            # In a frame of its own: the question is there first.
+            # In a later frame, so that the question appears first.
             self._landing()
         self._shift.xy = self.where(0.0, 0.0)
         self._zoom.xyz = (self.scale * self.stretch, self.scale, 1.0)
@@ -339,7 +339,7 @@ class GridMap(BoxLayout):
         south, north, west, east, step: of the grid, whole microdegrees.
         chosen: (row, column) of the chosen cell, from the south west; None until one is.
         caption: the chosen position, in words.
-        error: what is wrong with a position that was typed.
+        error: the fault of a typed position.
     Events:
         on_cell: (row, column) the person chose a cell.
     """
@@ -373,18 +373,18 @@ class GridMap(BoxLayout):
         return int(-(-(self.east - self.west) // self.step))
 
     def on_cell(self, row: int, column: int) -> None:
-        """The person chose a cell."""
+        """Called when the person chooses a cell."""
 
     def choose(self, longitude: float, latitude: float) -> None:
-        """Choose the cell of a position in degrees; outside of the grid nothing is chosen."""
+        """Choose the cell of a position in degrees; do nothing outside the grid."""
         north, east = round(latitude * MICRO), round(longitude * MICRO)
         if self.south <= north <= self.north and self.west <= east <= self.east:
-            # As the grid itself has it: its northern and eastern edge belong to the last cells.
+            # As in the domain, the northern and eastern edges belong to the last cells.
             row, column = (north - self.south) // self.step, (east - self.west) // self.step
             self._take(int(min(row, self.rows - 1)), int(min(column, self.columns - 1)))
 
     def type(self, typed: str) -> None:
-        """Something was typed: a position as "latitude, longitude", where it is one."""
+        """Read the typed text, and choose the cell if the text is a position, "latitude, longitude"."""
         self.error = ""
         found = POSITION.fullmatch(typed.strip().replace("\N{MINUS SIGN}", "-"))
         if found is None:
@@ -397,7 +397,7 @@ class GridMap(BoxLayout):
             self.error = say("map.outside")
 
     def step_by(self, rows: int, columns: int) -> None:
-        """Move the chosen cell; where there is none, choose the one in the middle of the view."""
+        """Move the chosen cell; if none is chosen, choose the one in the middle of the view."""
         if self.chosen is None:
             self.choose(self.ids.surface.longitude, self.ids.surface.latitude)
         else:
@@ -405,7 +405,7 @@ class GridMap(BoxLayout):
             self._take(min(max(row + rows, 0), self.rows - 1), min(max(column + columns, 0), self.columns - 1))
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """South, north, west and east of the chosen cell, in degrees."""
+        """Return south, north, west and east of the chosen cell, in degrees."""
         row, column = self.chosen
         south, west = self.south + row * self.step, self.west + column * self.step
         return south / MICRO, (south + self.step) / MICRO, west / MICRO, (west + self.step) / MICRO
@@ -447,5 +447,5 @@ def _degrees(microdegrees: float) -> str:
 
 
 def _strokes(lines: Iterable[range]) -> list[int]:
-    """The places of both ends of every stretch of lines."""
+    """Return the indexes of both ends of every segment of lines."""
     return [end for line in lines for stretch in pairwise(line) for end in stretch]

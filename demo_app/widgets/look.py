@@ -1,10 +1,10 @@
 """The current palette, as properties that kv rules and canvases follow.
 
-``look.accent`` in a kv rule is bound like any property, so wearing another palette redraws all at once.
+``look.accent`` in a kv rule is bound like any property, so a change of the palette redraws everything at once.
 
     #:import look demo_app.widgets.look.look
 
-Which colours there are: theme.
+The colours: theme.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Look(EventDispatcher):
         """Switch every widget to another palette."""
         for role in theme.roles():
             setattr(self, role, theme.rgba(getattr(palette, role)))
-        self.dark = palette is theme.DARK  # the last, for those who draw by hand
+        self.dark = palette is theme.DARK  # the last one, for widgets that draw themselves
 
     def colour(self, role: str) -> tuple[float, float, float, float]:
         """Return the colour of a role."""

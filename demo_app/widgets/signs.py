@@ -13,7 +13,7 @@ Stroke = tuple[float, ...]
 
 
 def _arc(x: float, y: float, radius: float, start: float = 0.0, end: float = 360.0) -> Stroke:
-    """A part of a circle as one stroke; degrees counted clockwise from the top."""
+    """Return a part of a circle as one stroke; degrees count clockwise from the top."""
     steps = 24
     points: list[float] = []
     for step in range(steps + 1):
@@ -46,7 +46,7 @@ SIGNS = list(_STROKES)
 
 
 def draw(sign: str, x: float, y: float, side: float, colour: tuple[float, ...]) -> None:
-    """Draw a sign into the canvas that is open, in the square at (x, y), pixels."""
+    """Draw a sign into the open canvas, in the square at (x, y) in pixels."""
     scale = side / 24
     Color(*colour)
     for stroke in _STROKES[sign]:

@@ -1,10 +1,10 @@
 """A number: dragged along a track, or typed.
 
-The typed text is the answer, exactly as it stands; the track only writes it, in round steps, which are steps of the
-campaign where it has any. Nothing is answered until the person has touched one of the two.
+The typed text is the answer, exactly as typed. The track writes it in round steps, which are steps of the campaign if
+it has any. There is no answer until the person has used one of the two.
 
-Where the device rounds to the nearest step, or takes the end for what lies outside, the number that counts is said
-below. Where it rounds with chance nothing is said: what is asked is their number.
+If the device rounds to the nearest step, or moves a number outside to the nearer end, the widget shows the number that
+counts. If the device rounds at random, it shows nothing: the question asks for the person's own number.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Track(FocusBehavior, Slider):
     """The track and its cursor.
 
     Attributes:
-        named: whether a number was named at all.
+        named: True once a number was chosen.
     Events:
         on_moved: the person moved the cursor.
     """
@@ -118,10 +118,10 @@ class Track(FocusBehavior, Slider):
     __events__ = ("on_moved",)
 
     def on_moved(self) -> None:
-        """The person moved the cursor."""
+        """Called when the person moves the cursor."""
 
     def on_touch_down(self, touch: object) -> bool:
-        # No focus from a touch: on a phone it would bring the keyboard up.
+        # No focus from a touch: on a phone it would open the keyboard.
         took = bool(super(FocusBehavior, self).on_touch_down(touch))
         if took and not self.disabled:
             self.dispatch("on_moved")
@@ -154,14 +154,14 @@ class NumberSlider(BoxLayout):
 
     Attributes:
         low, high: the least and the largest, as numbers.
-        places: decimal places that the track writes at most.
+        places: maximum number of decimal places that the track writes.
         step: the distance between two numbers that count as different, from ``low`` on; 0 if every number is allowed.
-        counts: a function from a typed number to the one that it counts as, "" where that is itself; None where
-            nothing outside the ends counts and nothing is said. It raises ValueError for a number that is refused.
+        counts: a function from a typed number to the number that it counts as, "" if it is the same; it raises
+            ValueError for a number that is refused. None if numbers outside are refused and all others count as typed.
         unit: after the number, such as "h"; may be empty.
-        text: the number as a decimal fraction with a point, as typed or dragged; "" until one is named, and while what
-            is typed is none.
-        error: what is wrong with what was typed.
+        text: the number as a decimal fraction with a point, as typed or dragged; "" before a number is chosen, and
+            while the typed text is not a number.
+        error: the fault of the typed text.
     Events:
         on_number: (text) the person named another number, or none.
     """
@@ -187,7 +187,7 @@ class NumberSlider(BoxLayout):
         self._prepare()
 
     def write(self, number: float) -> str:
-        """A number with its unit, as the language writes it."""
+        """Return a number with its unit, in the style of the language."""
         return self._with_unit(self._rounded(number))
 
     def bare(self, number: float) -> str:
@@ -233,10 +233,10 @@ class NumberSlider(BoxLayout):
         self.ids.track.value = min(max(float(number), self.low), self.high)
 
     def _counted(self, text: str, number: Decimal) -> str:
-        """The number that another one counts as; "" where that is itself.
+        """Return the number that a typed one counts as; "" if it is the same.
 
         Raises:
-            ValueError: it is refused.
+            ValueError: the number is refused.
         """
         if self.counts is not None:
             return str(self.counts(text))
@@ -255,7 +255,7 @@ class NumberSlider(BoxLayout):
 
     def _prepare(self, *_: object) -> None:
         span = self.high - self.low
-        # A hundredth of the way, rounded to 1, 2 or 5 in front of zeros; no finer than the decimal places there are.
+        # A hundredth of the range, rounded to 1, 2 or 5 times a power of ten; no finer than the decimal places.
         step = 10.0 ** math.floor(math.log10(span / 100)) if span > 0 else 1.0
         step *= next(factor for factor in (1, 2, 5, 10) if step * factor >= span / 100 * 0.999)
         step = max(step, 10.0**-self.places)

@@ -1,6 +1,6 @@
 """Texts, wrapped to the available width, in the size that the person set in the system.
 
-A text is as high as its lines need, so nothing is ever cut; what stands around it grows with it.
+A text is as high as its lines, so nothing is cut off; its surroundings grow with it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Words(Label):
     Attributes:
         role: its size: display, headline, title, body or small.
         colour: by role: text, muted, accent, alert, good, accent_ink or alert_ink.
-        name: by which tests find it.
+        name: for tests.
     """
 
     role = OptionProperty("body", options=list(TEXT_SIZES))
