@@ -1,12 +1,12 @@
-"""Simulated people: for each one, what a device does, from a key of its own to a signed report.
+"""Simulated people: each has a device with its own key, which sends signed reports.
 
-Nothing is simulated but the people. Keys are derived, answers indexed, dice thrown, reports sealed and
-enrolments signed by the same functions of ``protocol`` that a device calls, in the same order; only consent, ledger
-and store are left out, which bound a person's spending over time and leave no trace in a report. A test holds that a
-device with the same dice sends the same bytes.
+Only the people are simulated. Keys are derived, answers indexed, outputs drawn, reports sealed and enrolments signed by
+the functions of ``protocol`` that a device calls, in the same order. Consent, ledger and store are left out: they bound
+a person's spending over time and leave no trace in a report. A test checks that a device with the same randomness sends
+the same bytes.
 
-A seed replaces the operating system's randomness, keys included. That is for experiments: whoever knows the seed
-knows every answer.
+A seed replaces the operating system's randomness, also for keys. It is for experiments: whoever knows the seed knows
+every answer.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from protocol.report import Enrolment, Report
 from protocol.views import view_of
 
 MOST_PEOPLE = 10**8
-"""Devices that are simulated at once, at most: each is 8 bytes of memory before it has answered."""
+"""Maximum number of simulated devices: each takes 8 bytes of memory before it answers."""
 CHUNK = 2_000
-"""People a process works through before it hands over their bytes."""
+"""People that a process simulates before it returns their bytes."""
 CHUNKS_EACH = 3
 """Minimum number of chunks per process: with fewer, one process is faster, since loading another takes time."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a simulated population holds.
+    """The true answers of a simulated population, by group of people with the same answer.
 
     Attributes:
-        answers: answers, of the campaign's domain, one for each group of people.
-        counts: how many people hold each.
-        places: the class of each group, in a campaign of classes; if empty, each person's is drawn evenly.
-        priors: what the people of each group declare, in a campaign for people's own priors; if empty, everybody
-            declares what the whole population holds.
-        levels: of the people of each group, nanonats, which they declare with their priors; 0 for the campaign's, and
-            if empty, of everybody.
-        chances: of each group, in proportion, how often somebody who draws anew comes into it; if empty, as often as
-            ``counts`` says.
+        answers: of each group, in the campaign's domain.
+        counts: number of people in each group.
+        places: index of each group's class, in a campaign with classes; if empty, each person's class is drawn
+            uniformly.
+        priors: declared prior of each group, in a campaign with declared priors; if empty, everybody declares the
+            distribution of the whole population.
+        levels: declared level of each group in nanonats, 0 for the campaign's; if empty, everybody has the campaign's.
+        chances: relative probability that a person who draws a new answer comes into each group; if empty, in
+            proportion to ``counts``.
     """
 
     answers: tuple[Answer, ...]
@@ -67,35 +67,35 @@ class Truth:
 
     @property
     def people(self) -> int:
-        """How many there are."""
+        """Number of people."""
         return sum(self.counts)
 
     def within(self, place: int) -> Truth:
-        """The truth of the people of the class at ``place``; of everybody, where no classes are stated.
+        """Return the truth of the people of one class, or of everybody if no classes are stated.
 
         Args:
-            place: a class, by its position in the campaign.
+            place: index of the class in the campaign.
         Returns:
             The truth of these people.
         Raises:
-            SheetError: nobody is of that class.
+            SheetError: the class has no people.
         """
         if not self.places:
             return self
         groups = [group for group, of in enumerate(self.places) if of == place]
         if not sum(self.counts[group] for group in groups):
-            raise SheetError("the truth counts nobody of that class")
+            raise SheetError("the file of true counts has no people of this class")
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
 
     def shares(self, domain: Domain) -> NDArray[np.float64]:
-        """The distribution over the domain's inputs.
+        """Return the distribution over the domain's inputs.
 
-        A number that devices round at random counts for the two inputs around it, by its distance from each.
+        A number that devices round randomly counts for the two inputs around it, in proportion to its closeness.
 
         Args:
             domain: of the campaign.
         Returns:
-            (k,) fractions that sum to 1; of items, (k,) shares of people who hold each.
+            (k,) shares that sum to 1; for items, (k,) shares of the people who hold each item.
         """
         if isinstance(domain, Items):
             return self._holders(domain)
@@ -110,31 +110,31 @@ class Truth:
         return shares / self.people
 
     def among_answered(self, form: Form, names: Sequence[str]) -> NDArray[np.float64]:
-        """The distribution of the answers to some questions of a form among the people who answer all of them.
+        """Return the distribution of the answers to questions of a form, among the people who answer all of them.
 
         Args:
-            names: of one question or two.
+            names: of one or two questions.
         Returns:
-            (a,), or (a * b,) row by row: fractions that sum to 1.
+            (a,), or (a * b,) row by row: shares that sum to 1.
         Raises:
-            SheetError: nobody answers them.
+            SheetError: nobody answers these questions.
         """
         domains = [form.questions[form.places[name]].domain for name in names]
         found, people = np.zeros([domain.size for domain in domains]), 0
         for answer, count in zip(self.answers, self.counts, strict=True):
             if not isinstance(answer, Mapping):
-                raise ValueError("people of a form answer with a mapping")
-            said = [each for name in names if (each := answer[name]) is not None]
-            if count and len(said) == len(names):
-                one = [Truth((each,), (1,)).shares(domain) for each, domain in zip(said, domains, strict=True)]
+                raise ValueError("the answer to a form must be a mapping from question names to answers")
+            given = [each for name in names if (each := answer[name]) is not None]
+            if count and len(given) == len(names):
+                one = [Truth((each,), (1,)).shares(domain) for each, domain in zip(given, domains, strict=True)]
                 found += count * reduce(np.multiply.outer, one)
                 people += count
         if not people:
-            raise SheetError(f"the truth counts nobody who answers {' and '.join(names)}")
+            raise SheetError(f"the file of true counts has no people who answer {' and '.join(names)}")
         return found.ravel() / people
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:
-        """(m,) the share of people who hold each item."""
+        """Return the (m,) shares of people who hold each item."""
         holders = np.zeros(domain.count)
         for answer, count in zip(self.answers, self.counts, strict=True):
             members = [x for x in domain.members(answer) if x < domain.count]
@@ -143,26 +143,27 @@ class Truth:
 
 
 def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most: int | None = None) -> Truth:
-    """The truth of a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
+    """Read true counts from a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
 
-    Of a form, the header names its questions, with classes perhaps also ``class``, and each row is a person, or as many
-    as a last column ``count`` says.
+    For a form, the header has the questions' names, and ``class`` if the file has classes. Each row is one person, or
+    the number of people in a last column ``count``.
 
     Args:
-        classes: the names of the campaign's classes.
-        most: people, if that is limited.
+        domain: of the campaign.
+        classes: names of the campaign's classes.
+        most: maximum number of people; None for no limit.
     Returns:
-        The number of people by value, and by class if the file has classes.
+        The number of people by answer, and by class if the file has classes.
     Raises:
-        SheetError: the header, a value outside the domain, a class the campaign does not have, or a count that is not a
-            whole number.
+        SheetError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole number, or
+            no people or too many.
     """
     if isinstance(domain, Form):
         return _require_people(path, _people(path, domain, classes), most)
     answers, counts, places = [], [], []
     for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
-            raise SheetError(f"{where}: a count is a whole number of people")
+            raise SheetError(f"{where}: the count must be a whole number of people, 0 or more")
         answers.append(answer)
         counts.append(count.numerator)
         if place is not None:
@@ -171,7 +172,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
 
 
 def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
-    """The truth of a CSV file of people who fill in a form: equal rows are one group."""
+    """Read a CSV file of people who answer a form; equal rows are one group."""
     found: dict[tuple[str, ...], int] = {}
     answers: list[Answer] = []
     counts: list[int] = []
@@ -188,21 +189,21 @@ def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
 
 def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
     if not truth.people:
-        raise SheetError(f"{path.name} counts nobody")
+        raise SheetError(f"{path.name} counts nobody: at least one count must be above 0")
     if most is not None and truth.people > most:
-        raise SheetError(f"{path.name} counts more than {most:,} people, for each of whom a device would be simulated")
+        raise SheetError(f"{path.name} has more than {most:,} people: give smaller counts, each person is simulated")
     return truth
 
 
 @dataclass(frozen=True)
 class Person:
-    """What one simulated person holds and answers as.
+    """One simulated person.
 
     Attributes:
-        answers: of the campaign's domain, one for each period they answer in.
-        place: of their class; 0 in a campaign without classes.
-        prior: what they declare, in a campaign for people's own priors.
-        level: of their own, nanonats; 0 for the campaign's.
+        answers: in the campaign's domain, one for each period.
+        place: index of the person's class; 0 in a campaign without classes.
+        prior: the declared prior, in a campaign with declared priors.
+        level: the declared level in nanonats; 0 for the campaign's.
     """
 
     answers: tuple[Answer, ...]
@@ -213,12 +214,12 @@ class Person:
 
 @dataclass(frozen=True)
 class SimulatedUpload:
-    """What some devices sent: envelopes, one after another.
+    """The envelopes that some devices sent.
 
     Attributes:
-        reports: the batch. For a campaign that takes any key, a device's reports follow its enrolment.
+        reports: the batch. In a campaign with open enrolment, each device's reports follow its enrolment.
         enrolments: the enrolments alone, one for each device.
-        people: how many devices.
+        people: number of devices.
     """
 
     reports: bytes
@@ -234,18 +235,18 @@ def population(
     seed: int | None = None,
     processes: int = 1,
 ) -> Iterator[SimulatedUpload]:
-    """Let every person of ``truth`` answer once; people come in random order.
+    """Simulate one answer of every person of ``truth``, in random order.
 
     Args:
-        terms, campaign_id: the campaign they answer.
-        truth: what they hold.
-        period: the period they answer in.
-        seed: for experiments; None takes the operating system's randomness. With transcripts, the people of a seed
-            answered in all periods before, and other people never did.
-        processes: how many work at once; the result of a seed does not depend on it. A script that asks for more than
-            one begins its work under ``if __name__ == "__main__"``, because each process imports the script.
+        terms, campaign_id: the campaign.
+        truth: the true answers.
+        period: the period of the answers.
+        seed: for experiments; None uses the operating system's randomness. With transcripts, people with a seed
+            answered in all earlier periods, and people without one in none.
+        processes: number of processes; the result of a seed does not depend on it. A script that asks for several must
+            begin its work under ``if __name__ == "__main__"``, because each process imports the script.
     Returns:
-        What the devices sent, some devices at a time.
+        The uploads, each of some devices.
     """
     return simulate(terms, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
 
@@ -260,28 +261,26 @@ def simulate(
     seed: int | None = None,
     processes: int = 1,
 ) -> Iterator[SimulatedUpload]:
-    """Let every person of ``truth`` answer in each of ``periods``, always with the same device.
+    """Simulate an answer of every person of ``truth`` in each of ``periods``, always with the same device.
 
-    From one period to the next a person keeps their answer with probability 1 - ``change``, and else draws a new one
-    from the truth (of their class, if the truth states classes), perhaps the same. So each period has the same expected
-    shares. Like a real device, a simulated one draws once for each value and repeats that output whenever the value is
-    the same.
+    From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw a new
+    one from the truth (of their class, if the truth states classes), which may be the same. So each period has the same
+    expected shares. Like a real device, a simulated one draws once for each value and repeats that output whenever the
+    value is the same.
 
     Args:
-        periods: consecutive, one at least.
-        change: 0 to 1.
-        terms: as in ``population``.
-        campaign_id: as in ``population``.
-        truth: as in ``population``.
-        seed: as in ``population``.
-        processes: as in ``population``.
+        terms, campaign_id, truth, seed, processes: see ``population``.
+        periods: at least one, consecutive.
+        change: probability of drawing a new answer, 0 to 1.
     Returns:
-        What the devices sent, some devices at a time; ``reports`` of each go to ``ingest``.
+        The uploads, each of some devices; their ``reports`` can be ingested.
     Raises:
-        ValueError: no period, periods that are not consecutive, or a change beyond 0 to 1.
+        ValueError: no period, periods that are not consecutive, or a ``change`` outside 0 to 1.
     """
-    if not periods or periods.step != 1 or not 0 <= change <= 1:
-        raise ValueError("devices answer in one or more consecutive periods, and its change is from 0 to 1")
+    if not periods or periods.step != 1:
+        raise ValueError(f"periods {periods}: expected one or more consecutive periods")
+    if not 0 <= change <= 1:
+        raise ValueError(f"change is {change}: expected a probability from 0 to 1")
     order = shuffled(truth, seed)
     places, declared = classes_of(terms, truth, order, seed), _declared(terms, truth)
     held = histories(truth, declared, order, len(periods), change, seed)
@@ -303,17 +302,17 @@ def simulate(
 
 
 def shuffled(truth: Truth, seed: int | None) -> NDArray[np.int64]:
-    """(people,) which group of the truth each person is of, in the order in which they come; random without a seed."""
+    """Return the (people,) group of each person, in the order in which they answer; random without a seed."""
     order = np.repeat(np.arange(len(truth.answers)), truth.counts)
     np.random.default_rng(seed).shuffle(order)
     return order
 
 
 def classes_of(terms: Campaign, truth: Truth, order: NDArray[np.int64], seed: int | None) -> list[int]:
-    """(people,) the class of each person; 0 in a campaign without classes.
+    """Return the (people,) class of each person; 0 in a campaign without classes.
 
     Args:
-        order: (people,) the group of each person, as ``shuffled`` returned it.
+        order: (people,) the group of each person; see ``shuffled``.
     """
     if not terms.classes:
         return [0] * len(order)
@@ -332,9 +331,9 @@ def histories(
     change: float,
     seed: int | None,
 ) -> NDArray[np.int64]:
-    """(people, periods) the group whose answer each person holds in each period.
+    """Return the (people, periods) group whose answer each person holds in each period.
 
-    A person stays among the groups of their class and declared prior, which hold for the life of a device.
+    A person stays among the groups of their class and declared prior, which a device never changes.
     """
     held = np.repeat(order[:, np.newaxis], periods, axis=1)
     generator = np.random.default_rng(None if seed is None else [seed, periods, 1])
@@ -354,7 +353,7 @@ def histories(
 
 
 def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """The prior and the level that the people of each group declare; empty where the campaign asks for nothing."""
+    """Return the declared prior and level of each group; empty if the campaign asks for none."""
     if not isinstance(terms.notion, OwnPrior):
         return ()
     levels = truth.levels or (0,) * len(truth.answers)
@@ -372,21 +371,21 @@ def _answer_all(
     reports, enrolments = bytearray(), bytearray()
     for number, person in enumerate(people, first):
         draw = dice(seed, number)
-        told, enrolment = _answer(terms, campaign_id, person, periods, draw, repeats=seed is not None)
+        sealed, enrolment = _answer(terms, campaign_id, person, periods, draw, repeats=seed is not None)
         enrolments += enrolment
         if terms.enrolment == "open":
             reports += enrolment
-        reports += told
+        reports += sealed
     return SimulatedUpload(bytes(reports), bytes(enrolments), len(people))
 
 
 def _answer(
     terms: Campaign, campaign_id: bytes, person: Person, periods: range, draw: Callable[[int], bytes], *, repeats: bool
 ) -> tuple[bytes, bytes]:
-    """One device: its reports and its enrolment. Randomness is drawn before the answer is looked at.
+    """Return the reports and the enrolment of one device; its keys are drawn before the answer is read.
 
     Args:
-        repeats: with transcripts, whether it answered in all periods before, by the same dice.
+        repeats: with transcripts, whether the device answered in all earlier periods, with the same randomness.
     """
     key = SigningKey.for_campaign(draw(SECRET_BYTES), campaign_id)
     view = view_of(campaign_id, key.public, terms.view_ends)
@@ -395,10 +394,10 @@ def _answer(
     if terms.transcript:
         before = range(0 if repeats else periods.start, periods.start)
         inputs = [inputs[0]] * len(before) + inputs
-        told = _told(terms.transcript, inputs, range(before.start, periods.stop), draw)
-        outputs, slots = told[len(before) :], list(range(len(before), len(told)))
+        chain = _transcript(terms.transcript, inputs, range(before.start, periods.stop), draw)
+        outputs, slots = chain[len(before) :], list(range(len(before), len(chain)))
     else:
-        outputs, slots = _remembered(terms, person, view, inputs, draw), [0] * len(periods)
+        outputs, slots = _memoized(terms, person, view, inputs, draw), [0] * len(periods)
     reports = b"".join(
         Report.of(campaign_id, terms, period, slot, [output], view).seal(key)
         for period, slot, output in zip(periods, slots, outputs, strict=True)
@@ -406,33 +405,35 @@ def _answer(
     return reports, Enrolment(campaign_id, key.public, person.prior, person.level).seal(key)
 
 
-def _remembered(
+def _memoized(
     terms: Campaign, person: Person, view: int, inputs: Sequence[int], draw: Callable[[int], bytes]
 ) -> list[int]:
-    """The outputs of one device: drawn once for each value of its view, and repeated when that comes again."""
+    """Return the outputs of one device: drawn once for each value of its view, then repeated."""
     channel = terms.views[view].channel
     if isinstance(terms.notion, OwnPrior) and person.prior is not None:
         channel = terms.notion.channel_of(person.prior, channel, person.level)
-    asked = [terms.input_of(x, person.place, view) for x in inputs]
+    inputs = [terms.input_of(x, person.place, view) for x in inputs]
     memo: dict[int, int] = {}
-    for z in asked:
-        rand = draw(channel.rand_bytes)  # before the value is looked at, needed or not
+    for z in inputs:
+        rand = draw(channel.rand_bytes)  # always drawn, before the value is read
         if z not in memo:
             memo[z] = channel.sample(z, rand)
-    return [memo[z] for z in asked]
+    return [memo[z] for z in inputs]
 
 
-def _told(notion: TranscriptPrior, inputs: Sequence[int], periods: range, draw: Callable[[int], bytes]) -> list[int]:
-    """The outputs of one device with transcripts, in each of ``periods``."""
-    told: list[tuple[int, int]] = []
+def _transcript(
+    notion: TranscriptPrior, inputs: Sequence[int], periods: range, draw: Callable[[int], bytes]
+) -> list[int]:
+    """Return the outputs of one device with transcripts, in each of ``periods``."""
+    reported: list[tuple[int, int]] = []
     for x, period in zip(inputs, periods, strict=True):
-        channel = notion.channel_of(notion.prior_after(told, period))
-        told.append((period, channel.sample(x, draw(channel.rand_bytes))))
-    return [y for _, y in told]
+        channel = notion.channel_of(notion.prior_after(reported, period))
+        reported.append((period, channel.sample(x, draw(channel.rand_bytes))))
+    return [y for _, y in reported]
 
 
 def dice(seed: int | None, number: int) -> Callable[[int], bytes]:
-    """Where person ``number`` gets random bytes: the operating system, or a stream of the seed."""
+    """Return the source of random bytes of person ``number``: the operating system, or a stream of the seed."""
     if seed is None:
         return os.urandom
     drawn = 0

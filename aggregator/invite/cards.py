@@ -1,6 +1,6 @@
-"""Cards with single-use codes, eight on an A4 page to be cut apart: a QR code of the link, and its purpose.
+"""Cards with single-use codes, eight on an A4 page to be cut apart.
 
-What a code is: aggregator.receive.codes. What a link is: protocol.link.
+Single-use codes: aggregator.receive.codes. Links: protocol.link.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protocol.texts import best
 
 COLUMNS, ROWS = 2, 4
 EDGE, SIDE = 6.0, 44.0
-"""Millimetres around what stands on a card, and the side of its QR code."""
+"""Margin of a card and side of its QR code, in millimetres."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,21 @@ class CardTexts:
         """Return the words in one language.
 
         Args:
-            language: of the reader, such as "de"; None for the one that the campaign was written in.
+            language: of the reader, such as "de"; None for the campaign's own language.
         """
         terms = signed.terms
-        said = terms.texts(language)
-        wording = WORDINGS[best(language or said.language, list(WORDINGS)) or "en"]
-        head = wording.asks.format(organisation=said.organisation) if said.organisation else ""
-        return cls(head, said.title, wording.card.format(closes=wording.date(terms.closes - 1)))
+        texts = terms.texts(language)
+        wording = WORDINGS[best(language or texts.language, list(WORDINGS)) or "en"]
+        head = wording.asks.format(organisation=texts.organisation) if texts.organisation else ""
+        return cls(head, texts.title, wording.card.format(closes=wording.date(terms.closes - 1)))
 
 
 def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Callable[[int], None]) -> bytes:
     """Return the cards as the bytes of a PDF file; the same cards give the same bytes.
 
     Args:
-        links: of each card, with the code as it is printed.
-        progress: called with how many cards were drawn since the last call.
+        links: link and printed code of each card.
+        progress: called with the number of cards drawn since the last call.
     """
     file = io.BytesIO()
     each = COLUMNS * ROWS

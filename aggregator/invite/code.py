@@ -1,7 +1,4 @@
-"""A QR code: its modules, and how a terminal shows them.
-
-Source: ISO/IEC 18004, as the package segno implements it.
-"""
+"""QR codes (ISO/IEC 18004, by the package segno), and their text form for a terminal."""
 
 from __future__ import annotations
 
@@ -13,18 +10,18 @@ Modules = tuple[tuple[bool, ...], ...]
 
 
 def modules_of(text: str) -> Modules:
-    """The QR code of a text, without its quiet zone.
+    """Return the QR code of a text, without its quiet zone.
 
-    15% of the code may be damaged or dirty (level M), and more where that makes it no larger.
+    It can be read if up to 15% are damaged (level M), or more where this does not make it larger.
     """
-    import segno  # so that the other commands do without
+    import segno  # only this command needs it
 
     code = segno.make_qr(text, error="m", boost_error=True)
     return tuple(tuple(bool(module) for module in row) for row in code.matrix)
 
 
 def runs(modules: Modules) -> list[tuple[int, int, int]]:
-    """The dark runs of a code: row, first column, and length of each."""
+    """Return the dark runs of a code: row, first column and length of each."""
     found = []
     for row, line in enumerate(modules):
         column = 0
@@ -37,7 +34,7 @@ def runs(modules: Modules) -> list[tuple[int, int, int]]:
 
 
 def as_text(modules: Modules) -> str:
-    """A code in half blocks, two rows in a line, with its quiet zone; dark modules are drawn."""
+    """Return a code with its quiet zone in half-block characters, two rows in a line; dark modules are drawn."""
     size = len(modules) + 2 * QUIET
     dark = {(row + QUIET, first + QUIET + at) for row, first, length in runs(modules) for at in range(length)}
     blocks = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}

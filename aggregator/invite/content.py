@@ -1,6 +1,6 @@
 """The content of a poster: the campaign's texts and its promise, in one language.
 
-Where it stands: layout.
+Positions on the page: layout.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from protocol.notions import Promise
 from protocol.texts import best
 
 LISTED = 5
-"""Questions of a form that a poster shows, at most."""
+"""Maximum number of a form's questions on a poster."""
 
 
 @dataclass(frozen=True)
 class PosterContent:
-    """The texts of a poster, in the order in which they are read; an empty one is left out.
+    """The texts of a poster in reading order; empty ones are left out.
 
     Attributes:
-        language: of the fixed texts, and of the campaign's where it has them.
-        head: who asks.
+        language: of the fixed texts, and of the campaign's if it has them.
+        head: the organisation that asks.
         title, question, purpose: of the campaign.
-        part, steps: how somebody takes part.
+        part, steps: heading and steps of taking part.
         when: the first and the last day.
         link: as text.
-        promised, promise: the heading, and the sentences that an app shows, too.
-        foot: whom to ask, how long things are kept, the legal notice, and the author's key.
+        promised, promise: heading of the promise, and its sentences, which an app shows too.
+        foot: contact, retention, legal notice and the author's key.
     """
 
     language: str
@@ -61,22 +61,22 @@ class PosterContent:
         """Return the texts of a campaign's poster.
 
         Args:
-            language: of the reader, such as "de" or "de_AT"; None for the one that the campaign was written in. What
-                the campaign lacks in it is in its own; the fixed texts are in English where they are not in it.
-            closes: from when on the author closes it before its time, UTC seconds; None where they do not.
+            language: of the reader, such as "de" or "de_AT"; None for the campaign's own language. Texts that the
+                campaign lacks in it are in the campaign's own; fixed texts that do not exist in it are in English.
+            closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
         """
         terms = signed.terms
-        said, domain = terms.texts(language), terms.domain_in(language)
-        asked = tuple(one.text for one in domain.questions) if isinstance(domain, Form) else ()
-        spoken = best(language or said.language, list(WORDINGS)) or "en"
-        wording = WORDINGS[spoken]
+        texts, domain = terms.texts(language), terms.domain_in(language)
+        questions = tuple(one.text for one in domain.questions) if isinstance(domain, Form) else ()
+        fixed = best(language or texts.language, list(WORDINGS)) or "en"
+        wording = WORDINGS[fixed]
         steps = wording.steps if terms.enrolment == "open" else (wording.enrolled, *wording.steps[1:])
-        more = ("…",) if len(asked) > LISTED else ()
-        form = (wording.form.format(count=len(asked)), *asked[:LISTED], *more)
+        more = ("…",) if len(questions) > LISTED else ()
+        form = (wording.form.format(count=len(questions)), *questions[:LISTED], *more)
         foot = (
-            ("contact", wording.contact, said.contact),
-            ("retention", wording.kept, said.retention),
-            ("notice", wording.notice, said.notice),
+            ("contact", wording.contact, texts.contact),
+            ("retention", wording.kept, texts.retention),
+            ("notice", wording.notice, texts.notice),
             ("key", wording.key, link.fingerprint_text),
         )
         days = {
@@ -84,16 +84,16 @@ class PosterContent:
             "closes": wording.date((terms.closes if closes is None else closes) - 1),
         }
         return cls(
-            language=spoken,
-            head=wording.asks.format(organisation=said.organisation) if said.organisation else "",
-            title=said.title,
-            question="\n".join(form) if asked else said.question,
-            purpose=wording.why.format(purpose=said.purpose) if said.purpose else "",
+            language=fixed,
+            head=wording.asks.format(organisation=texts.organisation) if texts.organisation else "",
+            title=texts.title,
+            question="\n".join(form) if questions else texts.question,
+            purpose=wording.why.format(purpose=texts.purpose) if texts.purpose else "",
             part=wording.part,
             steps=steps,
             when=wording.when.format(**days),
             link=str(link),
             promised=wording.promise,
-            promise=Promise.of(terms.notion, terms.certificate).text(spoken),
+            promise=Promise.of(terms.notion, terms.certificate).text(fixed),
             foot=tuple(text.format(**{name: words}) for name, text, words in foot if words),
         )

@@ -1,6 +1,6 @@
 """The link of a campaign: the study's address, and the fingerprint of the author's key.
 
-What a link is: protocol.link. How it is printed: poster.
+Links: protocol.link. Printing: poster.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from protocol.link import Link
 
 
 class NoInvitation(HalftruthError):
-    """A campaign without a valid invitation link, or an unusable address."""
+    """The campaign cannot have an invitation link: it is over, or has no such address."""
 
 
 def invite(signed: SignedCampaign, now: int, address: str | None = None, closes: int | None = None) -> Link:
@@ -22,21 +22,23 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
     Args:
         signed: the campaign, verified.
         now: UTC seconds.
-        address: of the study. None takes the first that the campaign names; a campaign that names some leads to these
-            and to no other.
-        closes: since when the author closed it before its time, UTC seconds; None where they did not.
+        address: of the study; None for the first address that the campaign names. If the campaign names addresses,
+            it must be one of them.
+        closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
     Raises:
-        NoInvitation: the campaign is over, names no address and ``address`` is None, or names others.
-        CampaignError: ``address`` is one that no device sends to.
+        NoInvitation: the campaign is over, has no address and ``address`` is None, or has other addresses.
+        CampaignError: devices do not send to ``address``.
     """
     terms = signed.terms
     if now >= (terms.closes if closes is None else closes):
-        raise NoInvitation(f"{terms.title!r} is over: nobody can answer it any more")
+        raise NoInvitation(f"{terms.title!r} is over: devices can no longer answer it")
     if address is not None:
         address = address.rstrip("/")
         require_address(address)
         if terms.addresses and address not in terms.addresses:
-            raise NoInvitation(f"the campaign's author signed where reports go: {' or '.join(terms.addresses)}")
+            raise NoInvitation(
+                f"{address} is not an address of the signed campaign: expected {' or '.join(terms.addresses)}"
+            )
     elif not terms.addresses:
-        raise NoInvitation("the campaign names no address of its study: name it with --address https://HOST")
+        raise NoInvitation("the campaign names no address of its study: give it with --address https://HOST")
     return Link(address or terms.addresses[0], signed.id, keys.fingerprint(signed.author))

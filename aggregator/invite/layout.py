@@ -1,9 +1,9 @@
 """The layout of a poster: lines, boxes and the code, in millimetres from the top left of an A4 page.
 
-Texts are as long as an author wrote them, so the page is laid out at falling sizes until it fits; room that is left is
-spread between its parts.
+Texts may have any length, so the page is laid out at decreasing sizes until it fits. The remaining room is divided
+between its sections.
 
-How it is drawn: poster. Sizes of letters are in points, as printers have them.
+Drawing: poster. Sizes of letters are in points (1/72 inch).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POINT = 25.4 / 72
 """Millimetres."""
 SCALES = tuple(size / 100 for size in range(130, 44, -5))
 LEAST_GAP, MOST_GAP = 5.5, 11.0
-"""Millimetres between two parts at scale 1, and what is added at most."""
+"""Least millimetres between two sections at scale 1, and the most that is added."""
 
 PAPER, INK, MUTED, ACCENT, TINT = "#ffffff", "#1b2420", "#55625d", "#0b6b58", "#e6f1ed"
 
@@ -37,7 +37,7 @@ class TextsTooLong(HalftruthError):
 
 @dataclass(frozen=True)
 class LetterStyle:
-    """How letters look: size in points, weight, colour, equally wide or not, and the distance of lines in sizes."""
+    """The style of letters: size in points, weight, colour, monospaced or not, and line distance in sizes."""
 
     size: float
     weight: str = "normal"
@@ -64,13 +64,18 @@ class LetterStyle:
 
 @cache
 def _advance(letter: str, weight: str, mono: bool) -> float:
-    """The width of a letter, in sizes."""
+    """Return the width of a letter, in sizes."""
     return float(text_to_path.get_text_width_height_descent(letter, LetterStyle(1.0, weight, mono=mono).font, False)[0])
 
 
 @dataclass(frozen=True)
 class DrawnLine:
-    """One line of text; ``y`` is its base line, and ``centred`` says that ``x`` is its middle."""
+    """One line of text.
+
+    Attributes:
+        x, y: left end (or the middle if ``centred``) and baseline.
+        leads: the link that a click follows; empty for none.
+    """
 
     x: float
     y: float
@@ -82,7 +87,7 @@ class DrawnLine:
 
 @dataclass(frozen=True)
 class DrawnBox:
-    """A filled box, with round corners of this radius."""
+    """A filled box with round corners of a radius."""
 
     x: float
     y: float
@@ -94,7 +99,7 @@ class DrawnBox:
 
 @dataclass(frozen=True)
 class PosterPage:
-    """A page's parts; ``code`` is the square of the QR code without its quiet zone: left, top, side."""
+    """The contents of a page; ``code`` is the square of the QR code without its quiet zone: left, top, side."""
 
     lines: tuple[DrawnLine, ...]
     boxes: tuple[DrawnBox, ...]
@@ -103,7 +108,7 @@ class PosterPage:
 
 @dataclass(frozen=True)
 class _Section:
-    """A part of the page at its own top: what stands in it, and its height."""
+    """A section of the page, with positions relative to its top, and its height."""
 
     high: float
     lines: tuple[DrawnLine, ...] = ()
@@ -125,8 +130,8 @@ def page_of(content: PosterContent) -> PosterPage:
         if gap >= LEAST_GAP * scale:
             return _together(head, parts, foot, min(gap, LEAST_GAP * scale + MOST_GAP))
     raise TextsTooLong(
-        "the campaign's texts do not fit on one page: put a part of the question or purpose on a page of your own, and "
-        "print the link without --out"
+        "the campaign's texts do not fit on one page: make your own poster with the link, which is printed without "
+        "--out"
     )
 
 
@@ -162,7 +167,7 @@ def _parts(content: PosterContent, scale: float) -> Iterator[_Section]:
 
 
 def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
-    """Texts below each other, each with its style and the room below it."""
+    """Place texts below each other, each with its style and the room below it."""
     lines: list[DrawnLine] = []
     high = 0.0
     for text, style, below in texts:
@@ -174,7 +179,7 @@ def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
 
 
 def _code(content: PosterContent, scale: float) -> _Section:
-    """The code, the steps beside it, and the link below."""
+    """Place the code, the steps beside it, and the link below."""
     side = min(94.0, 88.0 * max(scale, 0.7))
     quiet = QUIET * side / len(modules_of(content.link))
     above = max(0.0, quiet - LEAST_GAP * scale)
@@ -217,7 +222,7 @@ def _foot(content: PosterContent, scale: float) -> _Section:
 def block(
     text: str, style: LetterStyle, x: float, wide: float, top: float, leads: str = ""
 ) -> tuple[tuple[DrawnLine, ...], float]:
-    """Return the lines of a text that begins at ``top``, and where it ends."""
+    """Return the lines of a text that begins at ``top``, and its lower end."""
     lines = []
     y = top
     for words in _wrapped(text, style, wide):
@@ -227,7 +232,7 @@ def block(
 
 
 def _wrapped(text: str, style: LetterStyle, wide: float) -> Iterator[str]:
-    """The text in lines that are not wider than ``wide``; a word that is longer is broken."""
+    """Yield the lines of a text, at most ``wide`` millimetres wide; a longer word is broken."""
     for paragraph in text.split("\n"):
         line = ""
         for word in paragraph.split():
@@ -246,7 +251,7 @@ def _wrapped(text: str, style: LetterStyle, wide: float) -> Iterator[str]:
 
 
 def _fitting(word: str, style: LetterStyle, wide: float) -> int:
-    """How many characters of a word fit into a line; after a / or # where that breaks it no earlier than half way."""
+    """Return the number of characters of a word that fit; break after / or # if that is not before the middle."""
     fits = next(length for length in range(len(word), 0, -1) if length == 1 or style.width(word[:length]) <= wide)
     sign = max(word.rfind(sign, 0, fits) for sign in "/#") + 1
     return sign if 2 * sign >= fits else fits

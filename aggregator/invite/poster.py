@@ -1,8 +1,8 @@
 """A poster as a file: one drawing, saved as SVG, PDF, PNG, or HTML with the SVG in it.
 
-SVG and PDF are made of lines and letters' outlines, so they are sharp at any size; no file loads anything.
+SVG and PDF consist of lines and outlines of letters, so they are sharp at any size. No file loads other files.
 
-What stands on it: content. Where: layout.
+Texts: content. Positions: layout.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def draw_poster(content: PosterContent, form: str) -> bytes:
     if form != "html":
         return _saved(figure, form, title)
     drawn = _saved(figure, "svg", title).decode("utf-8")
-    # Markup of our own: what an author wrote is outlines in it, or escaped by matplotlib.
+    # Safe markup: the author's texts are outlines in it, or escaped by matplotlib.
     picture = Html(drawn[drawn.index("<svg") :])
     words = "\n".join(content.texts)
     body = (tag("div", picture, role="img", aria_label=words), tag("style", Html(_CSS)))
@@ -62,7 +62,7 @@ def draw_poster(content: PosterContent, form: str) -> bytes:
 
 
 def undrawn(content: PosterContent) -> list[str]:
-    """The letters that a poster cannot show: those that its font lacks, and those that are written from the right."""
+    """Return the letters that a poster cannot show: those missing in its font, and those written from right to left."""
     known = get_font(findfont(LetterStyle(10).font)).get_charmap()
     letters = sorted({letter for text in content.texts for letter in text if not letter.isspace()})
     return [
@@ -80,7 +80,7 @@ def _figure(page: PosterPage, link: str) -> Figure:
 
 
 def blank_page() -> tuple[Figure, Axes]:
-    """An A4 page whose axes are in millimetres from its top left."""
+    """Return an A4 page with axes in millimetres from its top left."""
     figure = Figure(figsize=(WIDE / INCH, HIGH / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, WIDE)
@@ -113,7 +113,7 @@ def _shape(box: DrawnBox) -> Patch:
 
 
 def outline(link: str, left: float, top: float, side: float) -> Path:
-    """The dark runs of a link's code as one path, so that nothing shows between neighbours."""
+    """Return the dark runs of a link's QR code as one path, so that no gaps show between neighbours."""
     modules = modules_of(link)
     unit = side / len(modules)
     corners, codes = [], []
@@ -129,6 +129,6 @@ def _saved(figure: Figure, form: str, title: str) -> bytes:
     file = io.BytesIO()
     settings = {"svg.fonttype": "path", "svg.hashsalt": "halftruth", "pdf.fonttype": 42, "text.hinting": "none"}
     with rc_context(settings), warnings.catch_warnings():  # type: ignore[arg-type]
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is drawn instead of a missing letter
         figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata={"Title": title, **undated})
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""What a poster says beside the campaign's own texts and its promise, in English and German: en.toml, de.toml.
+"""The fixed texts of a poster, in English and German: en.toml, de.toml.
 
 The promise's sentences: protocol.notions.sentences.
 """
@@ -17,18 +17,18 @@ class Wording:
     """The fixed texts of a poster in one language; a name in braces is filled in.
 
     Attributes:
-        asks: above the question, with the organisation.
-        why: before the purpose.
-        part: over the steps.
-        steps: how it works.
-        enrolled: in place of the first step, where devices are registered beforehand.
+        asks: head of the page, with the organisation.
+        why: the purpose.
+        part: heading of the steps.
+        steps: of taking part.
+        enrolled: replaces the first step if the campaign registers devices beforehand.
         when: the first and the last day.
-        promise: over the promise.
-        contact, kept, notice, key: before what the campaign says, and the fingerprint.
-        form: of a form, how much of it each device is asked.
-        card: what a card with a single-use code says below the code; two sentences.
-        months: of the year, in order.
-        day: a date.
+        promise: heading of the promise.
+        contact, kept, notice, key: the foot's lines for contact, retention, legal notice and the author's key.
+        form: the number of questions of a form, and how many of them each device is asked.
+        card: text of a card below its single-use code.
+        months: names in order.
+        day: format of a date.
     """
 
     asks: str

@@ -1,1 +1,1 @@
-"""The page on which people answer: one HTML document with the browser's device in it."""
+"""The page on which people answer: one HTML document that contains the device for browsers."""

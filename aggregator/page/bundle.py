@@ -1,16 +1,16 @@
 """Links JavaScript modules into one classic script, so that a page is one file and its script has one hash.
 
-The modules stand one after another, each after those it imports from, in one function. Comments, blank space and
-functions that nothing calls are left out, and names are shortened; nothing else is changed, and the same modules give
-the same script on every machine. The linker knows few forms and refuses every other:
+The modules follow one another in one function, each after the modules from which it imports. Comments, blank space and
+uncalled functions are left out, and names are shortened. Nothing else is changed, and the same modules give the same
+script on every machine. The linker accepts only these forms:
 
     import { a, b as c } from "./x.js";          export function f() {}   (also async, generators)
     import * as x from "./x.js";                 export class C {}
                                                  export const a = 1;
                                                  export { a, b as c };
 
-An imported name must be exported, modules do not import one another in a circle, and what is exported is never assigned
-again: then one name does for what a module gives and another takes.
+An imported name must be exported, imports must not form a circle, and an exported name must not be assigned again. So
+an exported name and its imports can share one name.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class _Module:
     """A module with its imports and exports.
 
     Attributes:
-        imports: of each statement the module it names, and pairs of a name there and here; ("*", here) for all of it.
-        exports: names here by names elsewhere.
+        imports: of each statement the module, and pairs of the name there and the name here; ("*", here) for all.
+        exports: names in this module by the names under which they are exported.
     """
 
     imports: list[tuple[Path, list[tuple[str, str]]]] = field(default_factory=list)
     exports: dict[str, str] = field(default_factory=dict)
     body: list[Token] = field(default_factory=list)
 
-    def taken(self) -> Iterator[tuple[tuple[Path, str], str]]:
-        """What it imports, as the module that has it and the name there, and its name here."""
+    def imported(self) -> Iterator[tuple[tuple[Path, str], str]]:
+        """Yield each import: its module and name there, and its name here."""
         for path, names in self.imports:
             yield from (((path, there), here) for there, here in names)
 
@@ -53,9 +53,9 @@ def bundle(entry: Path) -> str:
     Args:
         entry: its file; the exports of this module are dropped.
     Returns:
-        a script that a page may hold inside of ``<script>``.
+        A script that can stand inside ``<script>``.
     Raises:
-        BundleError: a form of import or export that is not known here, or what a script in a page cannot hold.
+        BundleError: an unknown form of import or export, or text that a script in a page cannot contain.
         OSError: a module cannot be read.
     """
     found: dict[Path, _Module] = {}
@@ -63,12 +63,12 @@ def bundle(entry: Path) -> str:
     script = f'(function(){{"use strict";{";".join(_joined(found))}}})();\n'
     ends = _ENDS_SCRIPT.search(script)
     if ends is not None:
-        raise BundleError(f"a script in a page cannot hold {ends[0]!r}: write it in two parts")
+        raise BundleError(f"a script in a page cannot contain {ends[0]!r}: write it in two parts")
     return script
 
 
 def _collect(path: Path, found: dict[Path, _Module], open_now: list[Path]) -> None:
-    """Read a module after those that it imports."""
+    """Read a module after the modules that it imports."""
     if path in open_now:
         circle = " -> ".join(one.name for one in [*open_now[open_now.index(path) :], path])
         raise BundleError(f"modules import one another in a circle: {circle}")
@@ -84,7 +84,7 @@ def _collect(path: Path, found: dict[Path, _Module], open_now: list[Path]) -> No
 
 
 def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
-    """The modules as parts of one script."""
+    """Yield the parts of the script, one module after another."""
     names = {path: ModuleNames(module.body) for path, module in found.items()}
     _require_apart(names)
 
@@ -97,8 +97,8 @@ def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
     uses: Counter[tuple[Path, str]] = Counter()
     for path, module in found.items():
         uses.update({(path, name): names[path].uses[name] for name in names[path].whole})
-        uses.update({declared(of): names[path].uses[here] for of, here in module.taken()})
-        kept |= names[path].kept([here for _, here in module.taken()])
+        uses.update({declared(of): names[path].uses[here] for of, here in module.imported()})
+        kept |= names[path].kept([here for _, here in module.imported()])
     for path in found:
         once = {name for name in names[path].whole if uses[path, name] == 1 and (path, "*") not in uses}
         names[path] = names[path].without(once)
@@ -107,7 +107,7 @@ def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
     news = dict(zip(order, fresh(string.ascii_uppercase, kept), strict=False))
     for path, module in found.items():
         new = {name: news[path, name] for name in names[path].whole}
-        new |= {here: news.get(declared(of), declared(of)[1]) for of, here in module.taken()}
+        new |= {here: news.get(declared(of), declared(of)[1]) for of, here in module.imported()}
         yield written(names[path].shortened(new, kept))
         if (path, "*") in news:
             given = (f"{there}:{news.get((path, here), here)}" for there, here in module.exports.items())
@@ -115,7 +115,7 @@ def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
 
 
 def _require_apart(names: Mapping[Path, ModuleNames]) -> None:
-    """Refuse two classes of one name, which stays as it is."""
+    """Refuse two classes with one name: names of classes are not shortened."""
     seen: dict[str, Path] = {}
     for path, module in names.items():
         for name in module.classes:
@@ -132,7 +132,7 @@ def _read(path: Path) -> _Module:
 
 
 class _Statements:
-    """Takes the imports and exports of one module off its other tokens."""
+    """Separates the imports and exports of a module from its other tokens."""
 
     def __init__(self, path: Path, found: Sequence[Token]) -> None:
         self.path = path
@@ -157,14 +157,14 @@ class _Statements:
         if token.kind != "word" or self._text(-1) == ".":
             return
         if token.text in ("import", "export") and token.depth:
-            raise self._unknown(f"{token.text} stands at the top of a module only")
+            raise self._unknown(f"{token.text} is allowed only at the top level of a module")
         if token.text == "await" and not token.depth:
-            raise self._unknown("a module does not wait at its top")
+            raise self._unknown("await is not allowed at the top level of a module")
 
     def _import(self) -> tuple[Path, list[tuple[str, str]]]:
         self.place += 1
         if self._text() in ("(", "."):
-            raise self._unknown("import stands at the top of a module only")
+            raise self._unknown("import is allowed only at the top level of a module")
         if self._text() == "*":
             self._take("*")
             self._take("as")
@@ -174,7 +174,7 @@ class _Statements:
         self._take("from")
         written_path = self._text()[1:-1] if self.tokens[self.place].kind == "text" else ""
         if not written_path.startswith(("./", "../")) or "\\" in written_path:
-            raise self._unknown('a module is named by a relative path, as "./x.js"')
+            raise self._unknown('expected the relative path of a module, such as "./x.js"')
         self.place += 1
         self._take(";")
         return (self.path.parent / written_path).resolve(), names
@@ -193,7 +193,7 @@ class _Statements:
         known = declares == "function" or (declares in ("const", "class") and not is_async)
         name = self.tokens[self.place + after] if self.place + after < len(self.tokens) else None
         if not known or name is None or name.kind != "word":
-            raise self._unknown("export function, class, const or { names }, each with its name")
+            raise self._unknown("expected export function, class or const with a name, or export { names }")
         if declares == "const":
             self._require_single()
         made.exports[name.text] = name.text
@@ -205,10 +205,10 @@ class _Statements:
                 return
             if token.depth == 0 and token.text == ",":
                 break
-        raise self._unknown("export const declares one name, and ends with ;")
+        raise self._unknown("expected export const with one name, and ; at the end")
 
     def _names(self) -> list[tuple[str, str]]:
-        """Pairs of names in braces: the second is the first where there is no ``as``."""
+        """Return pairs of names in braces; both are the same without ``as``."""
         self._take("{")
         names = []
         while self._text() != "}":
@@ -226,13 +226,13 @@ class _Statements:
     def _name(self) -> str:
         token = self.tokens[self.place] if self.place < len(self.tokens) else None
         if token is None or token.kind != "word" or token.text == "default":
-            raise self._unknown("a name is expected, and default is none")
+            raise self._unknown("expected a name other than default")
         self.place += 1
         return token.text
 
     def _take(self, text: str) -> None:
         if self._text() != text:
-            raise self._unknown(f"{text} is expected")
+            raise self._unknown(f"expected {text}")
         self.place += 1
 
     def _text(self, ahead: int = 0) -> str:
@@ -244,4 +244,4 @@ class _Statements:
 
     def _unknown(self, why: str) -> BundleError:
         line = self.tokens[min(self.place, len(self.tokens) - 1)].line
-        return BundleError(f"line {line}: this import or export is not known here: {why}")
+        return BundleError(f"line {line}: unknown form of import or export: {why}")

@@ -1,10 +1,10 @@
 """The HTML document of a campaign's page: data, script, style, and the content security policy.
 
-The document is one file and runs one script, the linked modules of edge_sdk/web. Its policy names that script and the
-style by their hashes, allows no other and no markup made from text, and lets the page talk to the study only. What an
-author wrote stands in a block of JSON that no text can end.
+The document is one file and runs one script, the linked modules of edge_sdk/web. Its policy contains the hashes of this
+script and of the style. It allows no other script, no markup made from text, and connections to the study only. The
+author's texts are in a block of JSON that no text can end.
 
-The script: bundle. Who serves the document: receive. As a file: the command page.
+The script: bundle. Serving the document: aggregator.receive. As a file: alone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,10 @@ _NO_SCRIPT = (
     ),
 )
 _NOT_YET = (
-    ("en", "If this text stays, the page does not run: it did not arrive whole, or JavaScript is off. Load it again."),
+    (
+        "en",
+        "If this text stays, the page does not run: it did not load completely, or JavaScript is off. Load it again.",
+    ),
     (
         "de",
         "Wenn dieser Text bleibt, läuft die Seite nicht: Sie kam nicht heil an, oder JavaScript ist aus. Laden Sie sie "
@@ -42,9 +45,9 @@ _NOT_YET = (
 )
 _NOBODY = "'none'"
 _STYLE_BLANK = re.compile(r"""("[^"]*"|'[^']*')|/\*.*?\*/|\s*([{};,])\s*|\s*(?=\n)""", re.DOTALL)
-"""Texts of a style, which stay, and what may go: comments, and blank space around signs and at ends of lines."""
+"""Quoted texts in a style, which are kept; comments, and blank space around signs and at line ends, which are not."""
 _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
-"""What could end a script element, or a line of a script."""
+"""Characters that could end a script element, or a line of a script."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class PageCode:
 
     @classmethod
     def read(cls, entry: Path, style: Path) -> PageCode:
-        """Link a script's modules, and leave the comments and the blank space of a style out.
+        """Bundle a script's modules, and remove the comments and blank space of a style.
 
         Raises:
             BundleError
@@ -64,49 +67,49 @@ class PageCode:
         """
         bare = _STYLE_BLANK.sub(lambda found: found[1] or found[2] or "", style.read_text(encoding="utf-8")).strip()
         if "</" in bare:
-            raise BundleError("a style in a page cannot hold '</'")
+            raise BundleError("a style in a page cannot contain '</'")
         return cls(bundle(entry), bare)
 
     @property
     def script_source(self) -> str:
-        """The script as a content security policy names it."""
+        """The source of the script in a content security policy."""
         return _hash(self.script)
 
     @property
     def style_source(self) -> str:
-        """The style as a content security policy names it."""
+        """The source of the style in a content security policy."""
         return _hash(self.style)
 
 
 @cache
 def page_code() -> PageCode:
-    """The script and the style of the browser's device, as they are installed."""
+    """Return the installed script and style of the browser's device."""
     sources = Path(str(resources.files("edge_sdk"))) / "web" / "page"
     return PageCode.read(sources / "main.js", sources / "page.css")
 
 
 def policy(terms: Campaign, code: PageCode, *, served: bool) -> str:
-    """The content security policy of a campaign's page, as a document may carry it itself.
+    """Return the content security policy of a campaign's page, in the form that a document can contain.
 
     Args:
-        served: whether the study answers where the document comes from; else the page talks to the addresses that the
-            author signed, and to nobody where there are none.
+        served: whether the study itself serves the document; else the page connects only to the signed addresses, if
+            any.
     """
-    asked = [*(["'self'"] if served else []), *(f"{address}/v1/" for address in terms.addresses)]
+    connections = [*(["'self'"] if served else []), *(f"{address}/v1/" for address in terms.addresses)]
     return (
         f"default-src 'none'; script-src {code.script_source}; style-src {code.style_source}; img-src data:; "
-        f"connect-src {' '.join(asked) or _NOBODY}; base-uri 'none'; form-action 'none'; "
+        f"connect-src {' '.join(connections) or _NOBODY}; base-uri 'none'; form-action 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
 
 def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", served: bool) -> str:
-    """The document of a campaign.
+    """Return the document of a campaign.
 
     Args:
-        closing: the signed notice that closes the campaign early; b"" where there is none.
-        served: whether the study answers where the document comes from, and sends the policy with it; else the policy
-            is a part of the document.
+        closing: the signed notice that closes the campaign early, or b"".
+        served: whether the study itself serves the document and sends the policy as a header; else the document
+            contains the policy.
     """
     data = {
         "campaign": base64.b64encode(signed.data).decode("ascii"),
@@ -131,10 +134,10 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
 
 
 def html_document(title: str, body: Html, style: str, *first: Html) -> str:
-    """A document of a page.
+    """Return a complete HTML document.
 
     Args:
-        first: what its head begins with.
+        first: first elements of its head.
     """
     head = tag(
         "head",
@@ -151,15 +154,15 @@ def html_document(title: str, body: Html, style: str, *first: Html) -> str:
 
 
 def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
-    """Texts by their languages."""
+    """Return a paragraph for each text, marked with its language."""
     return (tag("p", text, lang=language) for language, text in texts)
 
 
 def _json(data: object) -> str:
-    """JSON that stands in a script element and means the same there."""
+    """Return JSON that can stand in a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_IN_JSON)
 
 
 def _hash(text: str) -> str:
-    """A text as a content security policy names it."""
+    """Return the hash of a text as a source of a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"

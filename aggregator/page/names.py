@@ -1,11 +1,10 @@
 """Shortens the names that modules declare, so that a page is small and its modules can share one scope.
 
-A name of a whole module gets one other name wherever it stands in the bundle, and a name of a function gets one
-wherever it stands in that function; no two get the same. The former begin with a capital letter and the latter do
-not: so no name hides another that it did not hide before. Names of properties stay, and so do those of classes, by
-which errors are told apart, and all that no module declares.
+A name at the top level of a module gets one new name in the whole bundle; a name inside a function gets one in that
+function. No two are the same. The former begin with a capital letter and the latter do not, so no name hides another
+that it did not hide before. Names of properties, of classes (which distinguish errors) and of globals stay.
 
-Where a name is declared, and where a word names a property, is read from the tokens: see ``_roles`` and ``_Declared``.
+Declarations and names of properties are recognized from the tokens: see ``_roles`` and ``_Declared``.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ KEYWORDS = frozenset((
     "package", "private", "protected", "public", "return", "set", "static", "super", "switch", "target", "this",
     "throw", "true", "try", "typeof", "undefined", "var", "void", "while", "with", "yield",
 ))  # fmt: skip
-"""Words that are no names, or only somewhere; a name among them is not shortened."""
+"""Words that are not names everywhere; they are not shortened."""
 _BEFORE_OBJECT = frozenset((
     "return", "throw", "typeof", "in", "of", "instanceof", "new", "await", "yield", "case", "const", "let", "var",
     "default", "void", "delete",
@@ -39,10 +38,10 @@ class ModuleNames:
     """The names in a module.
 
     Attributes:
-        body: its tokens, without imports and the word ``export``.
-        uses: how often each name stands in it.
-        whole: names that it declares for all of itself.
-        classes: names of its classes, which stay.
+        body: tokens of the module, without imports and the word ``export``.
+        uses: number of occurrences of each name.
+        whole: names declared at the top level.
+        classes: names of classes, which stay.
     """
 
     body: Sequence[Token]
@@ -64,11 +63,11 @@ class ModuleNames:
         self.classes = [name.text for role, word, name in pairs if role == "class" and not word.depth]
 
     def kept(self, imported: Collection[str]) -> set[str]:
-        """Names in it that it does not declare: what every browser has, and what cannot be told from it."""
+        """Return the names that the module neither declares nor imports, such as those of browser functions."""
         return (self.uses.keys() - self.whole - set(imported)).difference(*self._local.values())
 
     def without(self, functions: Collection[str]) -> ModuleNames:
-        """The module without some of its functions, which nothing calls."""
+        """Return the module without some functions, which nothing calls."""
         begins = {part: place for place, part in reversed(list(enumerate(self._parts)))}
         dropped = set()
         for part, place in begins.items():
@@ -79,11 +78,11 @@ class ModuleNames:
         return ModuleNames([token for token, part in zip(self.body, self._parts, strict=True) if part not in dropped])
 
     def shortened(self, new: Mapping[str, str], kept: Collection[str]) -> list[Token]:
-        """Return its tokens with short names.
+        """Return the tokens with short names.
 
         Args:
-            new: of the names that it declares or imports for all of itself.
-            kept: names that no short one may be.
+            new: new names of top-level and imported names.
+            kept: names that must not be used as short names.
         """
         news = {
             part: dict(
@@ -102,7 +101,7 @@ class ModuleNames:
 
 
 def fresh(first: str, kept: Collection[str]) -> Iterator[str]:
-    """Names that begin with a letter of ``first``: of one letter, then of two, and so on."""
+    """Yield names that begin with a letter of ``first``: of one letter, then of two, and so on."""
     for length in count():
         for name in map("".join, product(first, *[string.ascii_letters] * length)):
             if name not in kept and name not in KEYWORDS:
@@ -110,9 +109,9 @@ def fresh(first: str, kept: Collection[str]) -> Iterator[str]:
 
 
 def _parts(body: Sequence[Token], roles: Sequence[str]) -> Iterator[int]:
-    """Of each token the number of its part: a statement of the module, or a member of a class of the module.
+    """Yield the number of each token's part: a statement of the module, or a member of a class.
 
-    A name that is declared inside of one part is used in that part only.
+    A name declared inside a part is used in that part only.
     """
     part, in_class = 0, False
     for token, role in zip(body, roles, strict=True):
@@ -145,7 +144,7 @@ class _Bracket:
 
 
 def _roles(body: Sequence[Token]) -> Iterator[str]:
-    """Of each token "name", "shorthand" (a name and a property in one), "class" (that keyword), or ""."""
+    """Yield the role of each token: "name", "shorthand" (name and property in one), "class" (the keyword), or ""."""
     opened = [_Bracket("block")]
     for place, token in enumerate(body):
         before = body[place - 1] if place else None
@@ -172,7 +171,7 @@ def _role(token: Token, before: Token | None, after: str, inside: _Bracket) -> s
 
 
 def _follow(token: Token, before: Token | None, opened: list[_Bracket]) -> None:
-    """Open and close brackets, and see where the next word stands."""
+    """Update the open brackets after a sign or a part of a template."""
     inside, text = opened[-1], token.text
     if token.kind == "template":
         if text[0] == "}":
@@ -200,7 +199,7 @@ def _follow(token: Token, before: Token | None, opened: list[_Bracket]) -> None:
 
 
 def _kind_of(before: Token | None, inside: _Bracket) -> str:
-    """What a brace opens."""
+    """Return the kind of bracket that a brace opens."""
     if inside.class_begun:
         return "class"
     if before is None or before.text in (";", "{", "}", ")", "=>") or (inside.kind == "class" and not inside.in_value):
@@ -211,7 +210,7 @@ def _kind_of(before: Token | None, inside: _Bracket) -> str:
 
 
 class _Declared:
-    """Finds the names that a module declares: its variables, functions and parameters, in whatever scope."""
+    """Finds the names that a module declares: variables, functions and parameters, in any scope."""
 
     def __init__(self, body: Sequence[Token], roles: Sequence[str]) -> None:
         self.body = body
@@ -235,7 +234,7 @@ class _Declared:
                 yield place, begun
 
     def places(self) -> Iterator[tuple[int, bool]]:
-        """Where names are declared, and whether each is one of the whole module."""
+        """Yield the places of declared names, and whether each is at the top level."""
         for place, token in enumerate(self.body):
             if token.kind == "word" and not self._is_property(place):
                 if token.text in ("const", "let", "var"):
@@ -255,12 +254,12 @@ class _Declared:
         return place > 0 and self.body[place - 1].text == "."
 
     def _is_head(self, place: int) -> bool:
-        """Whether a parenthesis belongs to a statement, and not to a function or a catch."""
+        """Return whether a parenthesis belongs to a statement, and not to a function or a catch."""
         before = self.body[place - 1]
         return place > 0 and (before.text in _HEADS and not self._is_property(place - 1))
 
     def _variables(self, place: int) -> Iterator[int]:
-        """The names of a declaration, of which the first begins at a place."""
+        """Yield the names of a declaration whose first pattern begins at a place."""
         while True:
             names, place = self._pattern(place)
             yield from names
@@ -270,7 +269,7 @@ class _Declared:
             place += 1
 
     def _patterns(self, opening: int) -> Iterator[int]:
-        """The names in a list of patterns, perhaps with values: parameters, or what brackets take apart."""
+        """Yield the names in a list of patterns, which may have default values."""
         place, ends = opening + 1, self.pairs[opening]
         while place < ends:
             if self._text(place) == ",":
@@ -281,7 +280,7 @@ class _Declared:
             place = self._after_value(place)
 
     def _pattern(self, place: int) -> tuple[list[int], int]:
-        """The names of one pattern, and the place after it."""
+        """Return the names of one pattern, and the place after it."""
         text = self._text(place)
         if text == "...":
             return self._pattern(place + 1)
@@ -309,7 +308,7 @@ class _Declared:
             place = self._after_value(place)
 
     def _after_value(self, place: int) -> int:
-        """The place after the value that ``=`` gives a pattern, if one does."""
+        """Return the place after the value that ``=`` gives a pattern, if any."""
         if self._text(place) != "=":
             return place
         place += 1

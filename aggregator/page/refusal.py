@@ -1,4 +1,4 @@
-"""The error page for a link that leads to no page now, in both languages."""
+"""The error page for a link that leads to no page now, in English and German."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _GONE = (
     (
         "en",
         "No study here",
-        "This link leads to no study of this server. Copy the whole link, or ask who gave it to you.",
+        "This link leads to no study on this server. Copy the whole link, or ask the person who gave it to you.",
     ),
     (
         "de",
@@ -22,7 +22,7 @@ _LATER = (
     (
         "en",
         "Not now",
-        "The study has too many visitors, or it stands still for a moment. Load this page again in a minute.",
+        "The study has too many visitors, or is briefly not available. Load this page again in a minute.",
     ),
     (
         "de",
@@ -33,10 +33,10 @@ _LATER = (
 
 
 def refusal(status: int, code: PageCode) -> tuple[str, str]:
-    """The document for an HTTP status, and its content security policy. It runs nothing."""
-    said = _GONE if status in (404, 405) else _LATER
-    parts = [tag("section", tag("h1", head), tag("p", text), lang=language) for language, head, text in said]
-    made = html_document(said[0][1], tag("body", tag("main", *parts, id="page")), code.style)
+    """Return the document for an HTTP status, and its content security policy. It runs no script."""
+    texts = _GONE if status in (404, 405) else _LATER
+    parts = [tag("section", tag("h1", head), tag("p", text), lang=language) for language, head, text in texts]
+    made = html_document(texts[0][1], tag("body", tag("main", *parts, id="page")), code.style)
     return (
         made,
         f"default-src 'none'; style-src {code.style_source}; img-src data:; base-uri 'none'; form-action 'none'",

@@ -1,11 +1,11 @@
 """Splits a JavaScript module into its tokens, and writes tokens without comments and blank space.
 
-Only what a linker needs is told apart: words, numbers, texts, regular expressions, brackets and other signs. A slash
-divides after a word that is no keyword, a number, a text or a closing bracket, and begins a regular expression after
-anything else. So a statement that begins with a regular expression after ``if (...)`` or a block is read wrongly: write
-it another way.
+It distinguishes only what a linker needs: words, numbers, texts, regular expressions, brackets and other signs. A slash
+means division after a word that is no keyword, a number, a text or a closing bracket; otherwise it begins a regular
+expression. So a statement that begins with a regular expression after ``if (...)`` or a block is misread and must be
+written in another way.
 
-What is made of tokens: bundle.
+Linking tokens: bundle.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Token(NamedTuple):
 
     Attributes:
         kind: "word", "number", "text", "regex", "template" (a part of one) or "sign".
-        text: as it is written.
-        apart: what stands before it: "" for nothing, " " for blank space or a comment, "\\n" where a line ends.
-        depth: how many brackets are open around it; an opening and its closing bracket have the same depth.
-        line: from 1.
+        text: as written.
+        apart: the separation from the token before: "", " " for blank space or a comment, "\\n" for a line end.
+        depth: number of open brackets around it; an opening and its closing bracket have the same depth.
+        line: number of the line, from 1.
     """
 
     kind: str
@@ -61,10 +61,10 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> Iterator[Token]:
-    """The tokens of a module, without its comments.
+    """Yield the tokens of a module, without its comments.
 
     Raises:
-        BundleError: a character that begins nothing known here, a text that does not end, or unpaired brackets.
+        BundleError: an unexpected character, a text that does not end, or unpaired brackets.
     """
     place, line, apart = 0, 1, ""
     opened: list[str] = []
@@ -80,7 +80,7 @@ def tokens(source: str) -> Iterator[Token]:
         if text in _CLOSES or (kind == "template" and text[0] == "}"):
             expected = "`" if kind == "template" else _CLOSES[text]
             if not opened or opened.pop() != expected:
-                raise BundleError(f"line {begins}: {text[0]} closes no bracket that is open")
+                raise BundleError(f"line {begins}: {text[0]} closes no open bracket")
         before = Token(kind, text, apart, len(opened), begins)
         apart = ""
         yield before
@@ -89,11 +89,11 @@ def tokens(source: str) -> Iterator[Token]:
         elif kind == "template" and text.endswith("${"):
             opened.append("`")
     if opened:
-        raise BundleError(f"the module ends inside of {opened[-1]}")
+        raise BundleError(f"the module ends before {opened[-1]} is closed")
 
 
 def _next(source: str, place: int, line: int, before: Token | None, opened: list[str]) -> tuple[str, str]:
-    """Kind and text of what stands at a place."""
+    """Return the kind and text of the token at a place."""
     if source[place] == "`" or (source[place] == "}" and opened and opened[-1] == "`"):
         found = _TEMPLATE.match(source, place + 1)
         if found is None:
@@ -106,12 +106,12 @@ def _next(source: str, place: int, line: int, before: Token | None, opened: list
         return "regex", found[0]
     found = _TOKEN.match(source, place)
     if found is None:
-        raise BundleError(f"line {line}: {source[place]!r} begins nothing that is known here")
+        raise BundleError(f"line {line}: unexpected character {source[place]!r}")
     return str(found.lastgroup), found[0]
 
 
 def _begins_value(before: Token | None) -> bool:
-    """Whether a value is expected after a token, so that a slash there does not divide."""
+    """Return whether a value is expected after a token, so that a slash there is no division."""
     if before is None:
         return True
     if before.kind == "template":
@@ -122,7 +122,7 @@ def _begins_value(before: Token | None) -> bool:
 
 
 def written(found: Iterable[Token]) -> str:
-    """Tokens as a script that means the same. A line ends where it may decide where a statement ends."""
+    """Return tokens as a script with the same meaning; line ends stay where they may end a statement."""
     parts: list[str] = []
     before: Token | None = None
     for token in found:
@@ -134,7 +134,7 @@ def written(found: Iterable[Token]) -> str:
 
 
 def _between(before: Token, token: Token) -> str:
-    """What must stand between two tokens that blank space separates."""
+    """Return the separation that two tokens need which blank space separated."""
     continues = _continues_after(before) or (token.kind == "sign" and token.text in _LINE_CONTINUES_BEFORE)
     if token.apart == "\n" and not continues:
         return "\n"

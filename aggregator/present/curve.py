@@ -1,7 +1,7 @@
 """The picture of a plan: the error of each mechanism against the privacy level.
 
-Both axes are logarithmic, so twice the error is the same distance everywhere; the chosen mechanism is drawn
-over the others and named first.
+Both axes are logarithmic, so twice the error is the same distance everywhere. The chosen mechanism is drawn on top and
+named first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aggregator.present.picture import DOTS_PER_INCH, save
 from protocol import exact
 
 OTHERS = [f"C{colour}" for colour in range(10) if colour != 3]
-"""Matplotlib's own, without its red, which is like the chosen one's."""
+"""Matplotlib's colours except red, which is similar to the colour of the chosen mechanism."""
 
 
 def draw_curve(
@@ -45,7 +45,7 @@ def draw_curve(
         )
     level = exact.nats(question.notion.level)
     axes.axvline(level, color="0.6", linewidth=1, zorder=1)
-    axes.annotate(f"{level:g} asked", (level, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0),
+    axes.annotate(f"campaign: {level:g}", (level, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0),
                   textcoords="offset points", color="0.4")  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -28,7 +28,7 @@ from protocol.errors import HalftruthError
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBERS = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?(, ?[+-]?[0-9.]+)*", re.IGNORECASE | re.ASCII)
-"""A number, or several as of a position on a map: no formula, whatever its sign."""
+"""A number, or several numbers such as a position on a map; these are no formulas, also with a sign."""
 
 LATEST = "latest"
 """The period of an estimate of everybody's latest answer, in a campaign of several periods."""
@@ -38,7 +38,7 @@ NUMBERS = (*SHARE_COLUMNS, "prior")
 FLAGS = ("above_zero", "se_rough")
 
 COLUMNS = ("value", *NUMBERS[:-1], *FLAGS, "value_kind")
-"""What a row says of a value in every campaign."""
+"""The columns of a value that every campaign has."""
 
 
 class NoMap(HalftruthError, ValueError):
@@ -46,13 +46,13 @@ class NoMap(HalftruthError, ValueError):
 
 
 def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
-    """A row for each value, with the campaign, class and period that it is of; then one for each coarser district.
+    """Return a row for each value with its campaign, class and period; then a row for each coarser district.
 
-    The resolution of a row is the number of values on each side of its district, 1 of a value itself, or the name of
+    The resolution of a row is the number of values on each side of its district (1 for a value itself), or the name of
     the map, such as ``districts``. The finest comes first.
 
     Args:
-        period: the period of the estimate; None for everybody's latest answer.
+        period: of the estimate; None for each device's latest answer.
     """
     if period is None and found.terms.periods == 1:
         period = 0
@@ -64,17 +64,17 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
         "reports": found.reports,
         "method": found.method if found.weighting is None else f"{found.method}, weighted by {found.weighting.by}",
     }
-    told = found.as_json()
+    numbers = found.as_json()
     values = about | {"value_kind": found.value_kind, "resolution": FINEST}
-    rows = [values | row for row in told["values"]]
-    for each in reversed(told["resolutions"]):
+    rows = [values | row for row in numbers["values"]]
+    for each in reversed(numbers["resolutions"]):
         of_each = about | {"value_kind": "district", "resolution": each["resolution"]}
         rows.extend(of_each | row for row in each["values"])
     return rows
 
 
 def estimate_csv(found: Estimate, period: int | None = None) -> str:
-    """Return CSV with a row for each value; an unknown number is empty. Arguments as in ``estimate_rows``."""
+    """Return CSV with a row for each value; an unknown number is empty. See ``estimate_rows``."""
     about = ("campaign", "campaign_id", "class", "period", "reports", "method")
     columns = (*COLUMNS, "resolution", *about, *(() if found.prior is None else ("prior",)))
     return csv_text(columns, estimate_rows(found, period))
@@ -83,8 +83,8 @@ def estimate_csv(found: Estimate, period: int | None = None) -> str:
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """Return rows as CSV with a header.
 
-    A text that a spreadsheet would take for a formula, and no number is, gets an apostrophe before it (OWASP, CSV
-    injection); it is then shown as text.
+    Text that a spreadsheet would read as a formula gets an apostrophe before it, so that it is shown as text (OWASP,
+    CSV injection). Numbers stay as they are.
     """
     text = io.StringIO()
     lines = csv.DictWriter(text, columns, lineterminator="\n")
@@ -100,10 +100,10 @@ def cell(value: Any) -> Any:
 
 
 def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Table:
-    """A row for each value of each estimate, with typed columns; an unknown number is null.
+    """Return a row for each value of each estimate, with typed columns; an unknown number is null.
 
     Args:
-        estimates: each with its period, as of ``estimate_rows``.
+        estimates: each with its period; see ``estimate_rows``.
     """
     rows = [row for found, period in estimates for row in estimate_rows(found, period)]
     types = dict.fromkeys(TEXTS, pa.string()) | {"reports": pa.int64()} | dict.fromkeys(NUMBERS, pa.float64())
@@ -112,8 +112,8 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
 
 
 def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
-    """The bytes of a Parquet file; the rest of what JSON says is in the schema's metadata, under ``halftruth``."""
-    about = {name: told for name, told in found.as_json().items() if name not in ("values", "resolutions")}
+    """Return the bytes of a Parquet file; other facts of the JSON are in the schema's metadata, under ``halftruth``."""
+    about = {name: value for name, value in found.as_json().items() if name not in ("values", "resolutions")}
     table = estimates_arrow([(found, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
     sink = io.BytesIO()
     pa_parquet.write_table(table, sink)
@@ -121,12 +121,12 @@ def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
 
 
 def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
-    """A feature collection (RFC 7946): for each cell of each estimate its square, and its row as the properties.
+    """Return a feature collection (RFC 7946): the square of each cell of each estimate, with its row as the properties.
 
-    Of an estimate with coarser resolutions there is a feature for each district too.
+    An estimate with coarser resolutions also has a feature for each district.
 
     Args:
-        estimates: of one campaign, each with its period, as of ``estimate_rows``.
+        estimates: of one campaign, each with its period; see ``estimate_rows``.
     Raises:
         NoMap: the values are not cells of a grid.
     """
@@ -134,7 +134,7 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
     for found, period in estimates:
         grid = found.terms.domain
         if not isinstance(grid, Grid):
-            raise NoMap(f"GeoJSON is of maps, and {found.terms.title!r} asks for {grid.kind}: use csv or parquet")
+            raise NoMap(f"GeoJSON needs a map, but {found.terms.title!r} asks for {grid.kind}: use csv or parquet")
         finest = np.arange(grid.size, dtype=np.int64)
         districts = [finest, *(each.districts for each in reversed(found.resolutions[:-1]))]
         for cells, row in zip(
@@ -150,7 +150,7 @@ def _cells_of(districts: Integers) -> list[Integers]:
 
 
 def _outline(grid: Grid, cells: Integers) -> dict[str, Any]:
-    """A cell or a rectangle of cells as a polygon; other districts as the rectangles of their rows."""
+    """Return a rectangle of cells as a polygon; another district as the rectangles of its rows."""
     rows, columns = np.divmod(cells, grid.columns)
     south, north, west, east = int(rows.min()), int(rows.max()), int(columns.min()), int(columns.max())
     if len(rows) == (north - south + 1) * (east - west + 1):
@@ -166,7 +166,7 @@ def _outline(grid: Grid, cells: Integers) -> dict[str, Any]:
 
 
 def _rectangle(grid: Grid, first_row: int, last_row: int, first: int, last: int) -> list[list[list[float]]]:
-    """The ring around some rows and columns, in longitudes and latitudes, counterclockwise."""
+    """Return the counterclockwise ring around some rows and columns, in longitudes and latitudes."""
     south, west = grid.south + first_row * grid.step, grid.west + first * grid.step
     north, east = grid.south + (last_row + 1) * grid.step, grid.west + (last + 1) * grid.step
     corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]

@@ -1,7 +1,7 @@
 """Estimates of all periods of a campaign as one table for other programs.
 
-A row is a value of a period, and of a class where there are classes. Periods and classes of too few devices are left
-out, and counted. How rows are made: document. Tallies, which are not estimated: tallies.
+A row is a value in a period, and in a class if the campaign has classes. Periods and classes with too few devices are
+left out; their reports are counted. The rows: document. Exporting counts instead of estimates: tallies.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class ExportedEstimates:
     """The estimates of a campaign, by period and class.
 
     Attributes:
-        estimates: each with its period; of a campaign with classes first that of everybody, whose class is None.
-        withheld: reports that are in no estimate, in periods of fewer devices than the campaign waits for.
+        estimates: each with its period. In a campaign with classes, everybody's estimate (class None) comes first.
+        withheld: number of reports in periods with fewer devices than the campaign's minimum.
     """
 
     estimates: tuple[tuple[Estimate, int], ...]
@@ -35,7 +35,7 @@ class ExportedEstimates:
 
     @property
     def table(self) -> pa.Table:
-        """A row for each value of each estimate."""
+        """Return a row for each value of each estimate."""
         return estimates_arrow(self.estimates)
 
     @property
@@ -68,9 +68,9 @@ def estimates_by_period(
 
     Args:
         tallies: of each of ``periods``.
-        method, level: as of ``estimate``.
+        method, level: see ``estimate``.
     Raises:
-        NotEnough: no period has as many devices as the campaign waits for.
+        NotEnough: no period has the campaign's minimum number of devices.
         MethodRefused, NotInvertible
     """
     terms, withheld = campaign.terms, 0
@@ -87,7 +87,7 @@ def estimates_by_period(
                 found.append((estimate(signed, part, method=method, level=level, where=name), period))
     if not found:
         raise NotEnough(
-            f"{terms.title!r} waits for {terms.minimum_reports:,} devices in a period, and none has as many: "
-            "ingest more. Nothing was written"
+            f"no period of {terms.title!r} has reports of {terms.minimum_reports:,} devices, its minimum: ingest more "
+            "reports. Nothing was written"
         )
     return ExportedEstimates(tuple(found), withheld)

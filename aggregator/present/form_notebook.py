@@ -1,4 +1,4 @@
-"""An estimate of a form for a notebook: from its numbers an Arrow table, a figure and HTML."""
+"""An estimate of a form for a notebook, with an Arrow table, a figure and HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class NotebookForm(FormEstimate):
-    """The shares of a question, or of a table of two, as ``Study.question`` and ``Study.cross`` give them."""
+    """The shares of a question, or of a table of two, as ``Study.question`` and ``Study.cross`` return them."""
 
     def __repr__(self) -> str:
         names = " and ".join(self.questions)

@@ -1,7 +1,7 @@
 """The page of a form: its questions, its tables of two as heat maps, and the tests of association, as one HTML file.
 
-The heat maps are HTML tables: each cell has its share and interval in words, so a narrow screen scrolls and nothing is
-told by colour alone. What the pages of all campaigns have in common: page.
+The heat maps are HTML tables: each cell has its share and interval as text, so a narrow screen scrolls and colour is
+never the only sign. Shared by the pages of all campaigns: page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protocol.campaign import SignedCampaign
 from protocol.domain.form import Form
 
 SHADES = 9
-"""Of a heat map, beside none."""
+"""Number of shades of a heat map, besides white."""
 
 
 def form_page(
@@ -39,23 +39,23 @@ def form_page(
     level: float = 0.95,
     margins: Sequence[KnownMargin] = (),
 ) -> str:
-    """The page of all questions of a form, and of all tables that its devices are asked for.
+    """Return the page of all questions of a form, and of all tables of two questions that devices were asked together.
 
     Args:
         audit: of the campaign.
         tally: of all its views.
-        period: the one it is of; None: everybody's latest answer.
-        level: of the intervals.
-        margins: known shares of the population by questions, to weight the reports to.
+        period: the period; None for each device's latest answer.
+        level: confidence level of the intervals.
+        margins: known shares of the population, to weight the reports to.
     Raises:
-        NotEnough, NotAsked: of no question is there anything to tell.
+        NotEnough, NotAsked: no question can be estimated.
     """
     terms, form = signed.terms, signed.terms.domain
     if not isinstance(form, Form):
-        raise TypeError(f"{terms.title!r} is no form")
+        raise TypeError(f"{terms.title!r} asks for {form.kind}: expected a form")
     names = tuple(form.places)
-    asked = [(name,) for name in names], list(combinations(names, 2))
-    (questions, missing), (tables, _) = (_each(signed, tally, which, level, margins) for which in asked)
+    wanted = [(name,) for name in names], list(combinations(names, 2))
+    (questions, missing), (tables, _) = (_each(signed, tally, which, level, margins) for which in wanted)
     if not questions:
         raise missing[0]
     ranked = sorted(tables, key=lambda found: found.association.p_value if found.association else 1.0)
@@ -87,7 +87,7 @@ def form_page(
 def _each(
     signed: SignedCampaign, tally: Tally, which: Sequence[tuple[str, ...]], level: float, margins: Sequence[KnownMargin]
 ) -> tuple[list[FormEstimate], list[Exception]]:
-    """Return the estimates that can be made, and for each other one the reason."""
+    """Return the estimates that can be made, and the errors of the others."""
     found, missing = [], []
     for names in which:
         try:
@@ -121,9 +121,9 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
         )
         for x, (value,) in enumerate(found.labels)
     ]
-    said = f"{name}: {found.reports:,} reports" + (", without those who skipped it" if found.skipping else "")
+    caption = f"{name}: {found.reports:,} reports" + (", without those who skipped it" if found.skipping else "")
     text = form.questions[form.places[name]].text
-    return [tag("h3", text, dir="auto"), scrolled(said, heads, rows, "numbers")]
+    return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, "numbers")]
 
 
 def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
@@ -135,15 +135,16 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
         if test is None:
             continue
         link = tag("a", " and ".join(found.questions), href=f"#{_anchor(found)}")
-        said = "yes" if test.significant else "not found"
+        verdict = "yes" if test.significant else "not found"
         rows.append(
-            tag("tr", tag("th", link, scope="row"), tag("td", said), tag("td", f"{test.p_value:.3g}"),
+            tag("tr", tag("th", link, scope="row"), tag("td", verdict), tag("td", f"{test.p_value:.3g}"),
                 tag("td", f"{found.reports:,}"))
         )  # fmt: skip
     return [
-        tag("p", "A test of each pair that was asked together. A pair that is not found may still be connected: the "
-            f"reports may be too few. Of {len(rows)} tests one in twenty finds something where there is nothing."),
-        scrolled("The surest come first.", ("questions", "connected", "p", "reports"), rows),
+        tag("p", "A test of each pair of questions that was asked together. If no connection is found, there may still "
+            f"be one: the reports may be too few. There are {len(rows)} tests; where there is no connection, about one "
+            "test in twenty finds one by chance."),
+        scrolled("The most significant come first.", ("questions", "connected", "p", "reports"), rows),
     ]  # fmt: skip
 
 
@@ -160,28 +161,28 @@ def _table(found: FormEstimate) -> list[Html]:
             cells.append(tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
     first, second = found.questions
-    said = f"{first} (rows) and {second} (columns): {found.reports:,} reports"
+    caption = f"{first} (rows) and {second} (columns): {found.reports:,} reports"
     if found.skipping:
-        said += f", without those who skipped {' or '.join(found.skipping)}"
+        caption += f", without those who skipped {' or '.join(found.skipping)}"
     return [
         tag("h3", f"{first} and {second}", id=_anchor(found)),
-        scrolled(said, ("", *columns), lines, "numbers heat"),
+        scrolled(caption, ("", *columns), lines, "numbers heat"),
     ]
 
 
 def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
     sure = f"{100 * level:.4g}%"
-    told = {
-        "Share": "of the people who answered. A question is pooled over all devices asked for it. A table has the "
-        "shares of its questions as margins, and as much association as the reports tell from noise.",
-        "Interval": f"in {sure} of such surveys, or more, it holds the true share of that value or cell. Whoever looks "
-        "for the largest or the strangest value of a question goes by those for all together.",
-        "No colour": "the interval of the cell reaches zero.",
+    terms = {
+        "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
+        "of a table are the shares of its questions; its association is as strong as the reports show beyond noise.",
+        "Interval": f"in at least {sure} of such surveys it contains the true share of that value or cell. To look for "
+        "the largest or an unusual value of a question, use the intervals for all together.",
+        "No colour": "the interval of the cell contains zero.",
     }
     parts = [
         tag("p", "Each device changed its answer at random before sending it. A single report reveals little. All "
             "reports together give the shares, with the errors shown here."),
-        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
+        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in terms.items())),
     ]  # fmt: skip
     for found in weighted[:1]:
         if found.weighting is not None:

@@ -1,6 +1,6 @@
-"""The part of a form's page that sets the classes of people beside each other: shares, differences, associations.
+"""The part of a form's page that compares the classes of people: shares, differences and associations.
 
-Which class a person is in is public, so each class is a survey of its own. The page of everybody: form_page.
+The class of a person is public, so each class is a separate survey. Everybody's page: form_page.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from protocol.campaign import SignedCampaign
 def classes_section(
     signed: SignedCampaign, tally: Tally, questions: Sequence[str], pairs: Sequence[tuple[str, ...]], level: float
 ) -> list[Html]:
-    """The questions by class with the differences from the first class, and where each class has associations.
+    """Return the questions by class with the differences from the first class, and the associations in each class.
 
     Args:
         tally: of everybody.
-        questions: by name.
-        pairs: of questions, those that were asked together.
-        level: of the intervals.
+        questions: their names.
+        pairs: of questions that were asked together.
+        level: confidence level of the intervals.
     Returns:
-        nothing where the form has no classes, or too few devices are of them.
+        The elements; none if the form has no classes, or these have too few devices.
     """
     if not signed.terms.classes:
         return []
@@ -43,11 +43,12 @@ def classes_section(
         parts.append(_associations(signed.terms.classes, tests))
     if not parts:
         return []
-    said = (
-        "Which class a person is in is public, and each class is estimated by itself, without weights. A difference in "
-        f"bold is sure: the {100 * level:.4g}% intervals of all values of the question together do not hold zero."
+    words = (
+        "The class of a person is public. Each class is estimated from its own reports, without weights. A difference "
+        f"in bold is significant: its {100 * level:.4g}% interval for all values of the question together does not "
+        "contain zero."
     )
-    return [tag("p", said), *parts]
+    return [tag("p", words), *parts]
 
 
 def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], level: float) -> FormClasses | None:
@@ -70,14 +71,14 @@ def _question(name: str, found: FormClasses, level: float) -> Html:
             interval = tag("small", between(shares.low[x], shares.high[x]))
             cells.append(tag("td", percent(float(shares.share[x]), PLACES), interval))
         for one in found.differences:
-            told = f"{100 * one.raw[x]:+.{PLACES}f}"
+            difference = f"{100 * one.raw[x]:+.{PLACES}f}"
             interval = tag("small", f"{100 * one.low[x]:+.{PLACES}f} to {100 * one.high[x]:+.{PLACES}f}")
-            cells.append(tag("td", tag("strong", told) if x in one.sure else told, interval))
+            cells.append(tag("td", tag("strong", difference) if x in one.sure else difference, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
     reports = ", ".join(f"{one.reports:,} reports of {side}" for side, one in found.sides)
-    said = f"{name}: {reports}; {100 * level:.4g}% intervals, differences in percentage points"
+    caption = f"{name}: {reports}; {100 * level:.4g}% intervals, differences in percentage points"
     heads = ["value", *(side for side, _ in found.sides), *differences]
-    return scrolled(said, heads, rows, "numbers heat")
+    return scrolled(caption, heads, rows, "numbers heat")
 
 
 def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...], FormClasses]]) -> Html:
@@ -87,7 +88,7 @@ def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...],
         cells = []
         for one in classes:
             test = known[one].association if one in known else None
-            said = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
-            cells.append(tag("td", said))
+            words = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
+            cells.append(tag("td", words))
         rows.append(tag("tr", tag("th", " and ".join(names), scope="row", dir="auto"), *cells))
     return scrolled("Which questions are connected within each class", ("questions", *classes), rows)

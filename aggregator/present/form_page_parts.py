@@ -20,7 +20,7 @@ def scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str
     """Return a table that a narrow screen scrolls.
 
     Args:
-        caption: said above it, and to screen readers.
+        caption: above the table, and read by screen readers.
         heads: of the columns.
         rows: of cells.
         kind: its style.

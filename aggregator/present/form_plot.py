@@ -1,7 +1,7 @@
 """Pictures of a form: bars for a question, a heat map with its margins for a table of two.
 
-No number without its doubt: a bar carries its interval, and a cell of the map that may well be empty is pale. In a
-rehearsal the truth is marked beside it.
+Every number is shown with its uncertainty: a bar has its interval, and a cell of the map that may be empty is pale. In
+a rehearsal the true share is marked beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aggregator.present.table import percent
 
 LABEL = 26
 WRITTEN = 400
-"""Up to so many cells have their share written in them."""
+"""Maximum number of cells in which shares are written."""
 
 
 def draw_form(found: FormEstimate, path: Path, truth: Floats | None = None) -> None:
@@ -35,7 +35,7 @@ def draw_form(found: FormEstimate, path: Path, truth: Floats | None = None) -> N
 
 
 def form_figure(found: FormEstimate, truth: Floats | None = None) -> Figure:
-    """Return the picture that ``draw_form`` writes; arguments as of it."""
+    """Return the picture that ``draw_form`` writes."""
     return _bars(found, truth) if found.association is None else _map(found, truth)
 
 
@@ -62,7 +62,7 @@ def _bars(found: FormEstimate, truth: Floats | None) -> Figure:
 
 
 def _map(found: FormEstimate, truth: Floats | None) -> Figure:
-    """The table in the middle, its rows' shares to the right, its columns' above."""
+    """Return a figure with the table in the middle, the shares of its rows on the right, those of its columns above."""
     rows = list(dict.fromkeys(label[0] for label in found.labels))
     columns = list(dict.fromkeys(label[1] for label in found.labels))
     shape = len(rows), len(columns)

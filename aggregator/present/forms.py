@@ -20,7 +20,7 @@ from aggregator.present.document import csv_text
 
 
 def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
-    """A row for each value, or for each cell, with what is left out and the test of association below.
+    """Return a row for each value or cell; below them, the skipped questions and the test of association.
 
     Args:
         truth: the true shares to set beside them, in rehearsals.
@@ -62,18 +62,18 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
 
 
 def form_sides_table(course: FormSides[Any]) -> Table:
-    """A row for each value or cell, a column for each span of periods or class of people."""
+    """Return a row for each value or cell, with a column for each span of periods or class of people."""
     _, first = course.sides[0]
     note = f"{100 * first.level:.4g}% intervals of each side by itself"
     if first.association is not None:
-        said = (
+        tests = (
             f"{_name(name)}: "
             + ("an association is found" if one.association.significant else "no association is found")
             + f" (p = {one.association.p_value:.3g})"
             for name, one in course.sides
             if one.association is not None
         )
-        note = "\n".join([note, *said])
+        note = "\n".join([note, *tests])
     table = Table(title=Text(first.terms.title), caption=Text(note), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     for question in first.questions:
@@ -88,11 +88,11 @@ def form_sides_table(course: FormSides[Any]) -> Table:
 
 
 def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Table:
-    """A row for each value or cell: both shares, their difference, and its intervals."""
+    """Return a row for each value or cell: both shares, their difference, and its intervals."""
     percent = f"{100 * found.level:.4g}%"
     notes = [
-        "Devices that are in both are compared with themselves." if found.paired else "The two share no device.",
-        f"{len(found.sure)} of {len(found.labels)} differ for sure, all {percent} intervals together",
+        "Devices that are in both are compared with themselves." if found.paired else "No device is in both.",
+        f"{len(found.sure)} of {len(found.labels)} differ significantly, by the {percent} intervals for all together",
     ]
     title = f"{found.names[1]} less {found.names[0]}"
     table = Table(title=Text(title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
@@ -116,7 +116,7 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
 
 
 def form_sides_csv(course: FormSides[Any]) -> str:
-    """A header and a row for each value or cell of each span of periods, or class of people."""
+    """Return CSV with a row for each value or cell of each span of periods, or class of people."""
     found = [(name, line) for name, one in course.sides for line in form_lines(one)]
     spans = isinstance(found[0][0], Span)
     names = ["first_period", "last_period"] if spans else ["class"]
@@ -128,7 +128,7 @@ def form_sides_csv(course: FormSides[Any]) -> str:
 
 
 def form_difference_csv(found: FormDifference, questions: Sequence[str]) -> str:
-    """A header and a row for each value or cell."""
+    """Return CSV with a row for each value or cell."""
     names = [f"{question}_value" for question in questions]
     lines = [
         dict(zip(names, label, strict=True)) | {name: row[name] for name in DIFFERENCE_COLUMNS}
@@ -150,13 +150,13 @@ def _percent(share: float | None) -> str:
 
 
 def form_csv(found: FormEstimate) -> str:
-    """A header and a row for each value, or for each cell; ``weighted_by`` is empty without weights."""
+    """Return CSV with a row for each value or cell; ``weighted_by`` is empty without weights."""
     lines = form_lines(found)
     return csv_text(list(lines[0]), lines)
 
 
 def form_lines(found: FormEstimate) -> list[dict[str, Any]]:
-    """The rows of ``form_csv``, by column."""
+    """Return the rows of ``form_csv``, by column."""
     names = [f"{question}_value" for question in found.questions]
     about = {"reports": found.reports, "weighted_by": "" if found.weighting is None else found.weighting.by}
     return [

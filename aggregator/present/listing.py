@@ -1,6 +1,6 @@
-"""Small tables for people: an audit, an ingest, a status, a batch, a check-up.
+"""Short tables of a command's result: audits, ingests, status, batches and check-ups.
 
-Each function makes a short table of a command's result; scripts use ``as_json`` of the same objects.
+Scripts use ``as_json`` of the same objects.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from protocol.notions import Certificate, Classes, Information, Notion, Promise
 from protocol.notions.information import RADIUS_UNITS
 from protocol.views import Identity, View, is_plain
 
-if TYPE_CHECKING:  # a table of one kind of object needs none of the libraries that make the others
+if TYPE_CHECKING:  # a table must not load the libraries that compute the other kinds of objects
     from aggregator.anonymity import Release
     from aggregator.author.audit import Audit
     from aggregator.doctor import CheckResult
@@ -34,13 +34,13 @@ if TYPE_CHECKING:  # a table of one kind of object needs none of the libraries t
 ADVICE = {
     "unknown-campaign": "import their campaign, and ingest again",
     "unknown-key": "enrol their keys, and ingest again",
-    "early": "their period is still ahead: look at the clocks, or ingest again later",
+    "early": "their period has not begun: check the clocks, or ingest again later",
 }
-"""What an analyst can do about a reject class."""
+"""Advice for the analyst by reject class."""
 
 
 FEW = 16
-"""The most numbers that are listed individually."""
+"""Maximum number of values that are listed individually."""
 
 
 def certificate_table(terms: Campaign) -> Table:
@@ -83,9 +83,9 @@ def audit_table(audit: Audit) -> Table:
 
 
 def _study(terms: Campaign) -> list[tuple[str, str]]:
-    """Return rows with what a person reads about the study."""
-    facts = {name: ", ".join(said) if isinstance(said, list) else said for name, said in study_facts(terms).items()}
-    return [(name, said) for name, said in facts.items() if said]
+    """Return rows with the facts about the study that a person reads."""
+    facts = {name: ", ".join(fact) if isinstance(fact, list) else fact for name, fact in study_facts(terms).items()}
+    return [(name, fact) for name, fact in facts.items() if fact]
 
 
 def _inputs(terms: Campaign) -> str:
@@ -99,7 +99,7 @@ def _inputs(terms: Campaign) -> str:
 
 
 def _views(terms: Campaign) -> list[tuple[str, str]]:
-    """A row for each of several views, which devices have by their key."""
+    """Return a row for each of several views; the view of a device follows from its key."""
     return [
         (
             f"view {place}",
@@ -111,13 +111,13 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _rounding(terms: Campaign) -> list[tuple[str, str]]:
-    """Return the row of the numbers to which answers are rounded at random."""
+    """Return the row of the numbers to which answers are rounded randomly."""
     domain = terms.domain
     if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
         return []
     *others, last = map(domain.label, range(domain.size))
-    said = f"each device rounds its number at random to {', '.join(others)} or {last}, so that the mean is kept"
-    return [("rounding", said)]
+    words = f"each device rounds its number at random to {', '.join(others)} or {last}, so that the mean is kept"
+    return [("rounding", words)]
 
 
 def _counted(draws: int) -> str:
@@ -125,11 +125,11 @@ def _counted(draws: int) -> str:
 
 
 def _errors(audit: Audit) -> list[tuple[str, str]]:
-    """The expected error of n reports: of each resolution, where devices are asked for several."""
+    """Return rows with the expected error of n reports, for each resolution if there are several."""
     terms = audit.terms
     if is_plain(terms.views) or isinstance(terms.domain, Form):
         return [("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}")]
-    from aggregator.estimate.error import view_worths  # which `status` does without
+    from aggregator.estimate.error import view_worths  # `status` does not need it
 
     return [
         (
@@ -158,7 +158,7 @@ LEVELS = {
     "geo": "geo-indistinguishability, per unit of {metric}",
     "pufferfish": "Pufferfish",
 }
-"""What the levels of a survey are called; plain LDP has its own row."""
+"""Names of a survey's levels; plain LDP has its own row."""
 
 
 def _surveyed(audit: Audit) -> list[tuple[str, str]]:
@@ -263,11 +263,11 @@ def _views_counted(row: CampaignStatus) -> Table:
 def _revoked(periods: Mapping[int, int]) -> str:
     """Return the number of revoked keys in words, with the first revoked period unless it is period 0."""
     later = [period for period in periods if period]
-    said = f"{sum(periods.values()):,} revoked"
+    words = f"{sum(periods.values()):,} revoked"
     if not later:
-        return said
+        return words
     span = f"period {later[0]}" if len(later) == 1 else f"periods {min(later)} to {max(later)}"
-    return f"{said}, {sum(periods[period] for period in later):,} from {span}"
+    return f"{words}, {sum(periods[period] for period in later):,} from {span}"
 
 
 def batch_table(batch: BatchFile) -> Table:
@@ -298,7 +298,7 @@ def _promises(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
-    """The row of a declared ball of priors."""
+    """Return the row of a declared ball of priors."""
     if not isinstance(notion, Information) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))

@@ -1,6 +1,6 @@
-"""Names of districts on a map: each inside its district where it fits, and the largest in a line below.
+"""Names of districts on a map: inside each district if they fit, and the largest districts in a line below.
 
-The map: plot.
+Drawing the map: plot.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from protocol.domain import MICRODEGREES, Grid
 from protocol.views import Districts
 
 LETTERS = 24
-"""A longer name is cut."""
+"""Maximum length of a name; a longer one is cut."""
 
 SIZE = 7.5
 LISTED = 8
-"""The most districts in the line below."""
+"""Maximum number of districts in the line below the map."""
 
 
 def named(found: Estimate) -> Resolution | None:
@@ -39,7 +39,7 @@ def list_largest(axes: Axes, found: Estimate, letters: int) -> None:
     """Write the largest named districts with their shares below a map.
 
     Args:
-        letters: of a line.
+        letters: maximum length of a line.
     """
     each = named(found)
     if each is None:
@@ -70,7 +70,7 @@ def write_names(figure: Figure, axes: Axes, found: Estimate, grid: Grid) -> None
 
 
 def _place(text: Text, inside: NDArray[np.bool_], cell: tuple[float, float], grid: Grid) -> None:
-    """Move a text to where the district is widest around it, or remove it where it does not fit.
+    """Move a text to the middle of the widest part of its district, or remove it if it does not fit.
 
     Args:
         inside: (rows, columns) the cells of the district.
@@ -86,7 +86,7 @@ def _place(text: Text, inside: NDArray[np.bool_], cell: tuple[float, float], gri
         return
     far = ndimage.distance_transform_edt(np.pad(inside, 1), sampling=cell[::-1])[1:-1, 1:-1]
     row, column = np.unravel_index(int(np.argmax(np.where(room, far, -1.0))), inside.shape)
-    # Of an even number of cells the middle is an edge.
+    # The middle of an even number of cells is an edge.
     x = grid.west + (float(column) + (0.5 if wide % 2 else 0.0)) * grid.step
     y = grid.south + (float(row) + (0.5 if high % 2 else 0.0)) * grid.step
     text.set_position((x / MICRODEGREES, y / MICRODEGREES))

@@ -1,10 +1,9 @@
-"""The regions of a map as marks over its picture, which say their numbers when somebody points at or touches them.
+"""Marks over the picture of a map, which show the numbers of a region when a reader points at it or touches it.
 
-The picture stays a picture. Over it lies, for each region, an outline that nothing paints until it has the pointer or
-the focus; then a line at the edge of the window says which place it is, its share and its interval. That takes markup
-and style only, no script.
+Each region has an invisible outline over the picture. When the outline has the pointer or the focus, it is drawn, and a
+line at the edge of the window shows the place, its share and its interval. This needs markup and style only, no script.
 
-How a map is cut into regions: regions. The picture: plot.
+Cutting a map into regions: regions. Drawing the picture: plot.
 """
 
 from __future__ import annotations
@@ -20,20 +19,19 @@ from aggregator.present.table import decimals, percent
 from protocol.domain import MICRODEGREES, Grid
 
 MARKED = 150
-"""The most regions with a mark: those that hold first, then by share."""
+"""Maximum number of marks: regions surely above zero first, then by share."""
 
 RECTANGLES = 3_000
-"""The most rectangles in the outlines of all marks together. Regions of ragged districts have many each."""
+"""Maximum number of rectangles in all outlines together; ragged districts have many."""
 
 
 def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
-    """Return a mark for each of the foremost regions, the largest area first, and a sentence on which have one.
+    """Return the marks, the largest area first, and a sentence on the regions that have one.
 
-    A finger covers several small cells. Where there is no finer pointer the style widens every mark, and the smaller
-    one is on top.
+    A finger covers several small cells. So on touch screens the style widens every mark, and smaller ones are on top.
 
     Args:
-        figure: whose first axes have the map of shares. It has been drawn, so places in it are known.
+        figure: its first axes have the map of shares. It was drawn before, so positions in it are known.
     """
     cut = regions(found)
     order = np.lexsort((-cut.share, ~cut.holds))
@@ -48,7 +46,7 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
         if left < 0:
             break
         drawn = " ".join(f"M{x} {grid.rows - y - high}h{wide}v{high}h-{wide}z" for x, y, wide, high in outline)
-        text = _said(found, cut, region)
+        text = _text(found, cut, region)
         path = tag("path", d=drawn)
         shape = tag("svg", tag("title", text), path, viewBox=box, preserveAspectRatio="none", role="img")
         mark = tag("div", shape, tag("p", text, aria_hidden="true"), class_="mark", tabindex="0")
@@ -59,8 +57,8 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
     return [mark for _, mark in sorted(parts, key=lambda part: -part[0])], words
 
 
-def _said(found: Estimate, cut: Regions, region: int) -> str:
-    """Return the text of a mark: place, share, interval, and what the region shows."""
+def _text(found: Estimate, cut: Regions, region: int) -> str:
+    """Return the text of a mark: place, share, interval, and its relation to the drawn colour."""
     if not found.resolutions:
         x = int(cut.districts[region])
         label, share, low, high = found.label(x), found.share[x], found.simultaneous_low[x], found.simultaneous_high[x]
@@ -80,7 +78,7 @@ def _said(found: Estimate, cut: Regions, region: int) -> str:
 
 
 def _box(grid: Grid, figure: Figure) -> str:
-    """The whole picture as a viewBox whose unit is a cell and whose origin is the map's north-west corner."""
+    """Return the viewBox of the picture; its unit is a cell, its origin the map's north-west corner."""
     west, south, east, north = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.east, grid.north))
     (left, bottom), (right, top) = figure.axes[0].transData.transform([(west, south), (east, north)])
     wide, high = figure.bbox.size
@@ -89,7 +87,7 @@ def _box(grid: Grid, figure: Figure) -> str:
 
 
 def _rectangles(inside: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Rectangles (column, row, columns, rows) that cover the cells: runs of a row, joined with equal ones above."""
+    """Cover the cells by rectangles (column, row, columns, rows): runs in a row, joined with equal runs above."""
     open_: dict[tuple[int, int], int] = {}
     found = []
     edges = np.diff(np.pad(inside, ((0, 1), (1, 1))).astype(np.int8), axis=1)

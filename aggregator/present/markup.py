@@ -1,9 +1,9 @@
 """HTML elements, built so that text cannot become markup.
 
-``Html`` is markup and every other string is text, which is escaped on its way in. So what an author or a
-device wrote is read as nothing but text, wherever it ends up.
+``Html`` is markup. Every other string is text, and is escaped when it is added. So the words of an author or a device
+are always read as text.
 
-What a page holds: page.
+The page: page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 
 _EMPTY = ("meta", "link", "img", "wbr")
-"""Elements that end where they begin."""
+"""Elements without content."""
 
 
 class Html(str):
@@ -21,10 +21,10 @@ class Html(str):
 
 
 def tag(name: str, /, *children: str, **attributes: str) -> Html:
-    """An element; children that are not ``Html`` are text, and escaped.
+    """Return an element; children that are not ``Html`` are escaped.
 
     Args:
-        attributes: a trailing underscore is dropped, others become hyphens.
+        attributes: a trailing underscore in a name is dropped, other underscores become hyphens.
     """
     words = "".join(f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items())
     inner = "".join(child if isinstance(child, Html) else html.escape(child) for child in children)
@@ -32,7 +32,7 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
 
 
 def label(text: str) -> Html:
-    """The name of a value. A narrow column breaks it at blanks and after commas, and elsewhere only where it must."""
+    """Return the name of a value. In a narrow column, lines break at blanks and after commas if possible."""
     first, *rest = text.replace(" .. ", "\N{NO-BREAK SPACE}.. ").split(",")
     parts = [first, *(part for each in rest for part in (",", tag("wbr"), each))]
     return tag("span", *parts, class_="label")

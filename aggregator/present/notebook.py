@@ -1,4 +1,4 @@
-"""An estimate for a notebook: the numbers, and from them an Arrow table, a figure and HTML."""
+"""An estimate for a notebook, with an Arrow table, a figure and HTML."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 120
-"""Characters of a line in a notebook."""
+"""Characters in a line of a notebook."""
 
 
 @dataclass(frozen=True, repr=False)
 class NotebookEstimate(Estimate):
-    """An estimate as ``Study.estimate`` gives it.
+    """An estimate as ``Study.estimate`` returns it.
 
     Attributes:
-        period: the period that it is of; None for everybody's latest answer.
-        tally: what it was made from.
+        period: the period; None for each device's latest answer.
+        tally: the counts that were estimated.
     """
 
     period: int | None = None
@@ -48,7 +48,7 @@ class NotebookEstimate(Estimate):
         return f"<estimate of {self.terms.title!r}: {self.size} values from {self.reports:,} reports, {self.method}>"
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``halftruth estimate --json`` prints."""
+        """Return the output of ``halftruth estimate --json``."""
         return super().as_json() | ({} if self._summary is None else self._summary.numbers())
 
     def table(self) -> pa.Table:

@@ -1,6 +1,6 @@
 """Quantiles, ranges and the distribution function as a table and as CSV.
 
-What they are and how sure: estimate.ordered. Their picture: ordered_plot.
+Estimates and errors: aggregator.estimate.ordered. Pictures: ordered_plot.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
     true = None if truth is None else TrueOrdered(found, truth)
 
     def add(name: str, estimate: str, between: str, held: str, *, band: str = "", drawn: str = "") -> None:
-        told = [name, estimate, between, *([band] if found.cdf else []), *([] if true is None else [held])]
-        table.add_row(*map(Text, [*told, *([drawn] if found.bins else [])]))
+        cells = [name, estimate, between, *([band] if found.cdf else []), *([] if true is None else [held])]
+        table.add_row(*map(Text, [*cells, *([drawn] if found.bins else [])]))
 
     for quantile in found.quantiles:
         name = "median" if quantile.p == 0.5 else f"quantile {quantile.p:g}"
@@ -86,32 +86,32 @@ class TrueOrdered:
         self._found, self._share = found, share
 
     def quantile(self, p: float) -> Value:
-        """The value at or below which a part ``p`` of the people are."""
+        """Return the value at or below which a share ``p`` of the people are."""
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
         return value_of(self._found.found.terms.domain, min(place, len(self._share) - 1))
 
     def mean(self, answer: Answer) -> str:
-        """The mean, as ``answer`` is written."""
+        """Return the mean, written as ``answer`` is."""
         domain = self._found.found.terms.domain
         points = domain.points if isinstance(domain, Line) else ()
         true = float(self._share @ np.array([float(point) for point in points]))
         return answer_texts(replace(answer, estimate=true))[0]
 
     def share_of(self, one: RangeShare) -> float:
-        """The share of a range."""
+        """Return the share of a range."""
         return float(self._share[self._found.place(one.first) : self._found.place(one.last) + 1].sum())
 
     def up_to(self, value: Value) -> float:
-        """The share at or below a value."""
+        """Return the share at or below a value."""
         return float(self._share[: self._found.place(value) + 1].sum())
 
 
 def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
-    """Return the table of a summary, which says where the single values are."""
+    """Return the table of a summary; its caption says how to get the shares of single values."""
     table = ordered_table(found, truth)
-    asked = "--quantiles, --bins, --cdf, --above and --between ask for others" if found.bins else "goal: the mean"
+    more = "--quantiles, --bins, --cdf, --above and --between ask for others" if found.bins else "goal: the mean"
     table.caption = Text(
-        f"{subtitle(found.found, found.found.size)}\n{asked}; --format csv has the shares of single values"
+        f"{subtitle(found.found, found.found.size)}\n{more}; --format csv has the shares of single values"
     )
     return table
 
@@ -139,7 +139,7 @@ def value_text(value: Value) -> str:
 
 
 def ordered_csv(found: Ordered) -> str:
-    """Return a header and a row for each number, in the order of the JSON."""
+    """Return CSV with a row for each number, in the order of the JSON."""
     return csv_text(COLUMNS, rows_of(found))
 
 
@@ -147,11 +147,11 @@ def rows_of(found: Ordered) -> Iterator[dict[str, Any]]:
     """Yield a row of ``COLUMNS`` for each number, in the order of the JSON."""
     empty = dict.fromkeys(COLUMNS)
     for quantile in found.quantiles:
-        told = quantile.as_json()
-        yield empty | {"what": "quantile", "estimate": told.pop("value")} | told
+        row = quantile.as_json()
+        yield empty | {"what": "quantile", "estimate": row.pop("value")} | row
     for point in found.cdf:
-        told = point.as_json()
-        yield empty | {"what": "cdf", "to": told.pop("value")} | told
+        row = point.as_json()
+        yield empty | {"what": "cdf", "to": row.pop("value")} | row
     for name, ranges in (("bin", found.bins), ("above", (found.above,)), ("between", (found.between,))):
         for one in ranges:
             if one is not None:

@@ -1,6 +1,6 @@
 """Quantiles and ranges over periods or by class: tables, CSV and a picture of the quantiles.
 
-What they are and how sure: estimate.ordered_course. Of one period or class: ordered.
+Estimates and errors: aggregator.estimate.ordered_course. One period or class: ordered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 
 
 def course_tables(course: OrderedCourse) -> list[Table]:
-    """Return a table of the numbers, with a column for each side, and one of the differences, if there are any."""
+    """Return a table of the numbers, with a column for each side, and a table of the differences, if any."""
     tables = [_sides(course)]
     if course.differences:
         tables.append(_differences(course))
@@ -36,7 +36,7 @@ def _sides(course: OrderedCourse) -> Table:
     unit = unit_of(course.domain)
     titles = [f"{found.found.terms.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
     table = Table(title=Text(" and ".join(titles) + (f", {unit}" if unit else "")), box=box.SIMPLE_HEAD)
-    table.caption = f"in brackets {100 * whole.level:.4g}% intervals, each for itself"
+    table.caption = f"in brackets: {100 * whole.level:.4g}% intervals of each number by itself"
     table.title_justify = table.caption_justify = "left"
     table.add_column("")
     for side in course.sides:
@@ -49,30 +49,30 @@ def _sides(course: OrderedCourse) -> Table:
 
 
 def side_cells(found: Ordered) -> dict[str, str]:
-    """Return by the name of each number, the number and its interval."""
-    told: dict[str, str] = {}
+    """Return each number with its interval as text, by the number's name."""
+    texts: dict[str, str] = {}
     for quantile in found.quantiles:
         ends = f"{value_text(quantile.low)} to {value_text(quantile.high)}"
-        told[number_name("quantile", {"p": quantile.p})] = f"{value_text(quantile.value)} ({ends})"
+        texts[number_name("quantile", {"p": quantile.p})] = f"{value_text(quantile.value)} ({ends})"
     ranges = [("bin", one) for one in found.bins]
     ranges += [(what, one) for what, one in (("above", found.above), ("between", found.between)) if one is not None]
     for what, one in ranges:
         name = number_name(what, {"from": one.first, "to": one.last})
-        told[name] = f"{percent(one.estimate, 1)} ({percent(one.low, 1)} to {percent(one.high, 1)})"
+        texts[name] = f"{percent(one.estimate, 1)} ({percent(one.low, 1)} to {percent(one.high, 1)})"
     for point in found.cdf:
         name = number_name("cdf", {"value": point.value})
-        told[name] = f"{percent(point.estimate, 1)} ({percent(point.low, 1)} to {percent(point.high, 1)})"
+        texts[name] = f"{percent(point.estimate, 1)} ({percent(point.low, 1)} to {percent(point.high, 1)})"
     if found.mean is not None:
         estimate, _, low, high = answer_texts(found.mean)
-        told["mean"] = f"{estimate} ({low} to {high})"
-    return told
+        texts["mean"] = f"{estimate} ({low} to {high})"
+    return texts
 
 
 def number_name(what: str, about: Any) -> str:
-    """Return what a number is called, such as median.
+    """Return the name of a number, such as median.
 
     Args:
-        what, about: as of ``Shift``.
+        what, about: see ``Shift``.
     """
     if what == "quantile":
         return "median" if about["p"] == 0.5 else f"quantile {about['p']:g}"
@@ -84,11 +84,11 @@ def number_name(what: str, about: Any) -> str:
 
 
 SHARED = {
-    "period": "the intervals hold however many devices are on both sides",
+    "period": "the intervals are valid for any number of devices on both sides",
     "class": "classes share no device",
-    "campaign": "the campaigns are taken to share no device",
+    "campaign": "the campaigns are assumed to share no device",
 }
-"""What is known of devices that are on both sides."""
+"""Assumptions about devices that are on both sides."""
 
 
 def _differences(course: OrderedCourse) -> Table:
@@ -122,7 +122,7 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
 
 
 def course_csv(course: OrderedCourse) -> str:
-    """Return a header, a row for each number of each side, and one for each difference, with the side it is from."""
+    """Return CSV with a row for each number of each side, and one for each difference."""
     return csv_text(DIFFERENCE_COLUMNS, _csv_rows(course))
 
 
@@ -138,8 +138,8 @@ def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
     for one in course.differences:
         before, after = (course.sides[place].name for place in (one.before, one.after))
         for shift in one.shifts:
-            told = shift.as_json()
-            told["estimate"] = told.pop("difference")
-            if "value" in told:
-                told["to"] = told.pop("value")
-            yield {"side": after, "less": before, "reports": None} | empty | {"what": shift.what} | told
+            row = shift.as_json()
+            row["estimate"] = row.pop("difference")
+            if "value" in row:
+                row["to"] = row.pop("value")
+            yield {"side": after, "less": before, "reports": None} | empty | {"what": shift.what} | row

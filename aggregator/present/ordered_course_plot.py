@@ -1,6 +1,6 @@
 """Distribution functions of several periods, classes or campaigns side by side, with their quantiles.
 
-What they are and how sure: estimate.ordered_course. As tables: ordered_course.
+Estimates and errors: aggregator.estimate.ordered_course. Tables: ordered_course.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from protocol.domain import Dates, Line, NumberRange
 from protocol.errors import HalftruthError
 
 MOST = 12
-"""Sides that are drawn."""
+"""Maximum number of sides in a picture."""
 
 WIDE = 3
-"""In a row, at most."""
+"""Maximum number of panels in a row."""
 
 
 class TooManySides(HalftruthError, ValueError):
@@ -41,16 +41,18 @@ def draw_course(course: OrderedCourse, path: Path) -> None:
 
 
 def course_figure(course: OrderedCourse) -> Figure:
-    """Return a panel for each side, with that of the first one drawn faintly into each of the others, as a figure.
+    """Return a figure with a panel for each side; the curve of the first side is dashed in the other panels.
 
-    Under a panel is the difference of its distribution function from that of the first one, where that is known.
+    Below a panel is the difference of its distribution function from the first one, if it is known.
 
     Raises:
         TooManySides
     """
     known = course.known
     if len(known) > MOST:
-        raise TooManySides(f"a picture has at most {MOST} distribution functions, not {len(known)}: take some together")
+        raise TooManySides(
+            f"{len(known)} distribution functions do not fit in one picture: choose at most {MOST} periods or classes"
+        )
     columns = min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
     shifted = {

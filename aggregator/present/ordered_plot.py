@@ -1,6 +1,6 @@
 """Pictures of ordered values: their distribution function with its band, or their shares in bins; with quantiles.
 
-What they are and how sure: estimate.ordered. As a table: ordered.
+Estimates and errors: aggregator.estimate.ordered. Tables: ordered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def draw_histogram(found: Ordered, path: Path, truth: Floats | None = None) -> N
 
 
 def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
-    """Return the shares of bins with their intervals, and under them the deciles with theirs, as a figure.
+    """Return a figure with the shares of bins above the deciles, both with their intervals.
 
     Args:
         truth: (k,) the true shares of a rehearsal.
@@ -75,7 +75,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
 
 
 def ordered_figure(found: Ordered) -> Figure:
-    """Return the distribution function with its band, and the quantiles with their intervals, as a figure."""
+    """Return a figure of the distribution function with its band, and the quantiles with their intervals."""
     domain, whole = found.found.terms.domain, found.found
     figure = Figure(figsize=(8, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()

@@ -1,11 +1,10 @@
 """The report page: an estimate as one self-contained HTML file.
 
-A reader of the page needs nothing else. It has the question, the numbers with their errors, the privacy promise, the
-refused reports, and a digest of the inputs. It loads and runs nothing and contains no time of creation, so the same
-study gives the same bytes.
+The page has the question, the numbers with their errors, the privacy promise, the refused reports, and a digest of the
+inputs. It loads and runs nothing and has no time of creation, so the same study gives the same bytes.
 
-Its sections: page_numbers, page_course, page_method, page_promise, page_reports. How text is escaped: markup. Every
-value, in full: document.
+Sections: page_numbers, page_course, page_method, page_promise, page_reports. Escaping: markup. Files with every value:
+document.
 """
 
 from __future__ import annotations
@@ -56,18 +55,18 @@ def page(
     asked: Ordered | None = None,
     course: Trend | OrderedCourse | None = None,
 ) -> str:
-    """The page of an estimate.
+    """Return the page of an estimate.
 
     Args:
         audit: of the estimate's campaign.
-        tally: what the estimate was made from.
-        period: the one it is of; None: everybody's latest answer.
-        truth: (k,) the true shares to set beside it, in rehearsals.
-        asked: the quantiles and ranges to show in place of the usual ones, with the distribution function to draw.
-        course: the course over the periods, or the classes beside each other, which the page then has too.
+        tally: the counts that were estimated.
+        period: the period; None for each device's latest answer.
+        truth: (k,) the true shares to set beside the estimate, in rehearsals.
+        asked: quantiles and ranges to show instead of the usual ones, with the distribution function to draw.
+        course: adds a section on changes between periods, or on differences between classes.
     """
     if audit.terms != found.terms or tally.reports != found.reports:
-        raise ValueError("estimate, audit and tally are of one campaign and the same reports")
+        raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
     terms = found.terms
     read = asked or (summary(tally, found) if has_summary(terms) else None)
     sections = [
@@ -99,7 +98,7 @@ def page(
 
 
 def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
-    """The tables of quantiles and ranges; of single values, where reports tell them."""
+    """Return the tables of quantiles and ranges, and of single values if these are estimated."""
     if read is None or not (read.bins or read.cdf):
         return values_section(found, truth)
     return [*numbers_section(read, truth), *([] if is_wave(found.terms) else values_section(found, truth))]
@@ -118,8 +117,8 @@ def html_page(
     """Return a complete HTML page.
 
     Args:
-        boxes: what is read first.
-        sections: of each its anchor, its title and its parts.
+        boxes: elements before the sections.
+        sections: anchor, title and parts of each.
     """
     body = [
         header,
@@ -145,12 +144,12 @@ def html_page(
 
 
 def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | None = None) -> str:
-    """Return the SHA-256, in hex, of the input of an estimate.
+    """Return the SHA-256 in hex of the input of an estimate.
 
-    It is taken of a JSON text in ASCII, keys sorted and no blanks: {"campaign": id in hex, "counts": [...], "period":
-    p or null, "rejected": {class: count above zero}, "reports": n}. Beside them "declared": [[level, weight, ...], ...]
-    where people declared priors of their own; "class": name where it is of one class; and where devices have several
-    reports each, "groups": [[group, output or bit, count], ...], by which their error is found.
+    It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
+    "period": p or null, "rejected": {class: count above zero}, "reports": n}. If they apply, the text also has
+    "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and "groups": [[group,
+    output or bit, count], ...], the groups of devices with several reports each, from which the error is computed.
     """
     inputs = {
         "campaign": campaign_id.hex(),
@@ -190,7 +189,7 @@ def source_section(
     """Return the section with the digest of the input.
 
     Args:
-        method: and a comma; empty where there is one only.
+        method: with a comma after it; empty if there is only one method.
     """
     rows: list[tuple[str, str]] = [
         ("campaign", tag("code", campaign_id.hex()) if campaign_id else "not signed"),

@@ -19,6 +19,7 @@ from aggregator.present.trends import interval_name as interval_of_change
 
 
 def course_section(trend: Trend) -> list[Html]:
+    """Return the picture of the changes between periods, and their tables."""
     from aggregator.present.trend_plot import trend_figure
 
     terms, change = trend.latest.terms, trend.change
@@ -41,12 +42,12 @@ def course_section(trend: Trend) -> list[Html]:
     ]  # fmt: skip
     if change is not None:
         sure = len(change.sure)
-        told = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has surely changed"
+        words = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has changed significantly"
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
         parts[1:1] = [
             *(_changed_districts(trend, each) for each in change.coarser),
-            tag("p", f"{told}, by the simultaneous intervals for all values."),
+            tag("p", f"{words}, by the simultaneous intervals for all values."),
             sheet(
                 f"Changes in percentage points; {basis(change)}",
                 ("value", *change.names, "change", interval_of_change(change, len(shown)), ""),
@@ -56,7 +57,7 @@ def course_section(trend: Trend) -> list[Html]:
                         *(percent(side.unbiased()[x], 1) for side in (change.before, change.after)),
                         points(change.raw[x], places),
                         between(low[x], high[x], places),
-                        "sure" if x in change.sure else "",
+                        "significant" if x in change.sure else "",
                     )
                     for x in shown
                 ],
@@ -70,7 +71,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     latest, shown = trend.latest, each.sure[:ROWS]
     places = places_of(each, shown)
     name = district_name(latest.terms.domain, each.resolution)
-    words = f"{len(each.labels):,} {name}: {len(each.sure):,} have changed for sure"
+    words = f"{len(each.labels):,} {name}: {len(each.sure):,} have changed significantly"
     if len(shown) < len(each.sure):
         words += f", the {len(shown)} largest changes"
     names = trend.change.names if trend.change is not None else ()
@@ -85,7 +86,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
 
 
 def ordered_course_section(course: OrderedCourse) -> list[Html]:
-    """Quantiles, ranges and the mean of each period or class, and how they differ."""
+    """Return the quantiles, ranges and mean of each period or class, and their differences."""
     from aggregator.present.ordered_course_plot import MOST, course_figure
 
     known, parts = course.known, []
@@ -93,14 +94,14 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         words = "The distribution function of each, with its band; below, its difference from the first one."
         parts.append(tag("figure", picture_of(course_figure(course), words)))
     level, unit = f"{100 * known[0][1].found.level:.4g}%", unit_of(course.domain)
-    told = course.without_cdf()
-    cells = {side.name: side_cells(found) for side, found in told.known}
+    numbers = course.without_cdf()
+    cells = {side.name: side_cells(found) for side, found in numbers.known}
     rows = [("reports", *(f"{side.reports:,}" for side in course.sides))]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
     words = f"{'Each class' if course.by == 'class' else 'Each period'}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(sheet(f"{words} {level} intervals.", ("", *(side.words for side in course.sides)), rows))
-    for one in told.differences:
+    for one in numbers.differences:
         before, after = (course.sides[place].words for place in (one.before, one.after))
         words = f"Differences, {after} less {before}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [(number_name(shift.what, shift.about), *shift_texts(shift, course)) for shift in one.shifts]

@@ -14,8 +14,8 @@ from protocol.domain import Items
 
 SHARES = {
     "projection": "the distribution nearest to the unbiased estimates",
-    "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share, and further the "
-    "noisier it is (empirical Bayes)",
+    "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; the noisier it is, the "
+    "further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",
     "smooth": "the distribution that makes the reports most likely, smoothed; a part of the reports was held out to "
     "choose how strongly",
@@ -28,8 +28,9 @@ SHARES = {
 
 
 def method_section(found: Estimate) -> list[Html]:
+    """Return the explanations of the columns and of the method."""
     sure = f"{100 * found.level:.4g}%"
-    told = {
+    entries = {
         "Share": f"{SHARES[found.method]} (method {found.method}).",
         "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
         "and comparisons. It may be below zero or above 100%.",
@@ -41,35 +42,35 @@ def method_section(found: Estimate) -> list[Html]:
     }
     added = what_was_added(found)
     if added:
-        told["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
+        entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
     if found.devices not in (None, found.reports):
-        told["Devices"] = (
+        entries["Devices"] = (
             f"the {found.reports:,} reports come from {found.devices:,} devices. Reports of one device are "
             "correlated, so the standard error is computed between devices: many reports of few devices are worth "
             "little."
         )
     if isinstance(found.terms.domain, Items):
-        told["Sets"] = (
+        entries["Sets"] = (
             "a share is the part of the people who have an item, so shares need not sum to 100%. A device reports "
             f"one item, chosen among {found.terms.domain.padding}. Items of larger sets count for less, so shares are "
             "too low if there are many such sets."
         )
     if found.pool == "precision":
-        told["Classes"] = (
+        entries["Classes"] = (
             "each class is weighted by the precision of its estimate. That is valid if all classes have the same "
             "shares; a test found no difference."
         )
     if found.weighting is not None:
-        told["Weights"] = (
+        entries["Weights"] = (
             "reports of groups that answered less often than their share of the population count for more, and those "
             "of other groups for less. That corrects for who answered, as far as these groups explain it."
         )
     if found.note is not None:
-        told["Numbers"] = f"{found.note}."
+        entries["Numbers"] = f"{found.note}."
     return [
         tag("p", "Each device changed its answer at random before sending it (see Privacy). A single report reveals "
         "little. All reports together give the shares, with the errors shown here."),
-        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in told.items())),
+        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
         *([] if found.weighting is None else weights_tables(found.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They do not tell whether "
         f"people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
@@ -78,7 +79,7 @@ def method_section(found: Estimate) -> list[Html]:
 
 
 def weights_tables(weighting: Weighting) -> list[Html]:
-    """The margins that the reports were weighted to."""
+    """Return tables of the known shares to which the reports were weighted."""
     return [
         sheet(
             f"Known shares of the population by {margin.by}{f' ({margin.source})' if margin.source else ''}",
@@ -93,11 +94,11 @@ def weights_tables(weighting: Weighting) -> list[Html]:
 
 
 def _standard_error(found: Estimate) -> str:
-    said = "the typical distance between the unbiased estimate and the true share, estimated from these reports."
+    words = "the typical distance between the unbiased estimate and the true share, estimated from these reports."
     rough = 0 if found.rough is None else int(found.rough.sum())
     if not rough:
-        return said
+        return words
     return (
-        f"{said} At {rough:,} of {found.size:,} values the estimate depends on few reports, so the standard error "
+        f"{words} At {rough:,} of {found.size:,} values the estimate depends on few reports, so the standard error "
         "is unreliable: use the interval there."
     )

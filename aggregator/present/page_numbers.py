@@ -1,4 +1,4 @@
-"""The numbers of an estimate on its page: the picture, and tables of values, ranges and districts.
+"""The numbers on the page of an estimate: the picture, and tables of values, ranges and districts.
 
 The rest of the page: page.
 """
@@ -29,10 +29,11 @@ from aggregator.present.table import (
 from protocol.domain import Grid
 
 ROWS = 200
-"""The most values in the table."""
+"""Maximum number of values in the table."""
 
 
 def results_section(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
+    """Return the picture of an estimate; if only its mean is known, the table."""
     if read is not None and read.cdf:
         from aggregator.present.ordered_plot import ordered_figure  # matplotlib takes a second to load
 
@@ -62,6 +63,7 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
 
 
 def missed(found: Estimate, truth: Floats) -> str:
+    """Return a sentence on the distance of an estimate from the truth of a rehearsal."""
     known = ~np.isnan(found.low)
     inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
     within = f"{inside:,} of {int(known.sum()):,} intervals contain the true share"
@@ -69,7 +71,7 @@ def missed(found: Estimate, truth: Floats) -> str:
 
 
 def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
-    """The mean, the quantiles and the shares of ranges as tables. The distribution function is in the picture."""
+    """Return tables of the mean, the quantiles and the shares of ranges; the picture has the distribution function."""
     sure = f"{100 * read.found.level:.4g}% interval"
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", sure) if true else (sure,)
@@ -102,6 +104,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
 
 
 def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
+    """Return tables of the values and of coarser districts."""
     shown = listed(found, ROWS, ROWS)
     places = decimals(found, shown)
     sure = f"{100 * found.level:.4g}%"
@@ -132,9 +135,9 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
         class_="numbers",
     )
     parts = [_districts(found, each, truth) for each in found.resolutions[:-1]]
-    parts.append(tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers, a row a value"))
+    parts.append(tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers of each value"))
     if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
-        parts.append(tag("p", "A dash means not known; see the warning above.", class_="soft"))
+        parts.append(tag("p", "A dash means that the number is not known; see the warning above.", class_="soft"))
     return parts
 
 
@@ -153,7 +156,7 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
         for z in shown
     ]  # fmt: skip
     more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
-    return sheet(f"{district_words(found, each)}{more}. {each.reports:,} reports of its own.", names, rows)
+    return sheet(f"{district_words(found, each)}{more}. {each.reports:,} reports of this resolution.", names, rows)
 
 
 def _picked(found: Estimate, shown: int) -> str:

@@ -1,4 +1,4 @@
-"""Parts that the sections of a page share: tables, lists of pairs, pictures.
+"""Elements that the sections of a page share: tables, lists of pairs, pictures.
 
 The page: page.
 """
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Html:
+    """Return a list of names and texts."""
     return tag("dl", *(part for name, text in rows for part in (tag("dt", name), tag("dd", text, dir="auto"))))
 
 
 def sheet(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+    """Return a table; the first cell of each row is its heading."""
     lines = [
         tag("tr", tag("th", label(first), scope="row", dir="auto"), *(tag("td", cell) for cell in rest))
         for first, *rest in rows
@@ -31,10 +33,12 @@ def sheet(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 
 def interval_text(low: float, high: float, places: int) -> str:
+    """Return an interval of a share in percent; a dash if it is not known."""
     return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
 
 
 def picture_of(drawn: Figure, alt: str) -> Html:
+    """Return a figure as an embedded picture, with its description for screen readers."""
     from aggregator.present.picture import png
 
     data = base64.b64encode(png(drawn)).decode("ascii")

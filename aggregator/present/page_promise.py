@@ -21,10 +21,11 @@ from protocol.notions import Certificate, Classes, Information, OwnPrior, Promis
 from protocol.notions.information import RADIUS_UNITS
 
 FALSE_ALARM = 0.05
-"""The part of false alarms at which tests are compared in numbers."""
+"""The false alarm rate at which tests are compared in numbers."""
 
 
 def promise_section(audit: Audit) -> list[Html]:
+    """Return the promise, its levels, and the best tests of a report."""
     terms = audit.terms
     notion = terms.notion
     parts = []
@@ -67,7 +68,7 @@ def promise_section(audit: Audit) -> list[Html]:
 
 
 def _tests(terms: Campaign) -> list[Html]:
-    """Return a chart of the best tests of one report; nothing with a channel for each class, or a large one."""
+    """Return a chart of the best tests of one report; nothing if classes have their channels, or a channel is large."""
     try:
         found = trade_offs(terms)
     except (NoTradeOff, TooLarge):
@@ -83,9 +84,10 @@ def _tests(terms: Campaign) -> list[Html]:
     return [
         tag(
             "p",
-            "Somebody sees one report and tests whether the answer is the first or the second of two. They raise a "
-            "false alarm if they say the first where it is the second, and miss it if they do not say the first where "
-            "it is. No test has errors below the line of its two answers; dashed is what the campaign promises of it.",
+            "Suppose somebody sees one report and tests whether the answer was the first or the second of two. A false "
+            "alarm is a decision for the first answer if it was the second; a missed detection is a decision for the "
+            "second if it was the first. No test has errors below the line of its two answers. The dashed line is the "
+            "bound that the campaign promises.",
         ),
         tag("figure", trade_off_chart(found)),
         sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "misses", "promised"), rows),
@@ -161,5 +163,5 @@ def _factor(level: int) -> str:
 
 
 def _sure(level: int) -> str:
-    """The larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
+    """Return the larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
     return f"{exact.written(Fraction(math.ceil(1000 * exact.sure_above(level)), 10))}%"

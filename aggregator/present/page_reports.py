@@ -1,4 +1,4 @@
-"""The campaign and its reports on the page of an estimate: schedule, refused and forged reports.
+"""The sections of the report page on the campaign, and on refused and forged reports.
 
 The rest of the page: page.
 """
@@ -19,25 +19,26 @@ from protocol.campaign import Campaign
 from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
 
 LAST_DATE = 253_402_300_799
-"""The last second of the year 9999, where calendars end."""
+"""The last second of the year 9999; ``datetime`` has no later times."""
 
 
 REFUSED = {
     "malformed": "not a report, or too damaged to be read as one",
     "unknown-campaign": "for a campaign that is not in this study",
     "unknown-key": "signed with a key that is not enrolled",
-    "revoked-key": "signed with a key that was revoked before they arrived",
+    "revoked-key": "signed with a key that was revoked before they were ingested",
     "bad-signature": "with a signature that does not verify",
     "early": "for a period that has not begun yet",
     "late": "for a period after the campaign's last",
     "over-quota": "more answers than a device may give in a period",
     "bad-output": "with an output that no honest device can make",
-    "replayed": "counted before",
+    "replayed": "already counted",
 }
 """A description of each reject class."""
 
 
 def refused_section(rejected: Mapping[str, int]) -> list[Html]:
+    """Return a table of the refused reports by class."""
     counted = {name: count for name, count in rejected.items() if count}
     if not counted:
         return [tag("p", "None: all reports for this campaign were counted.")]
@@ -56,6 +57,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
 
 
 def forged_section(found: Estimate) -> list[Html]:
+    """Return a table of the largest effect of forged reports."""
     weight = found.influence.people_per_report
     if math.isnan(weight):
         return [tag("p", "Not known: there is no unbiased estimate, so the weight of a single report is not defined.")]
@@ -73,6 +75,7 @@ def forged_section(found: Estimate) -> list[Html]:
 
 
 def campaign_section(terms: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
+    """Return a list of the campaign's settings."""
     each = f"{terms.answers_per_period:,} a device" if terms.answers_per_period > 1 else "one a device"
     if terms.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"
@@ -92,8 +95,8 @@ def campaign_section(terms: Campaign, reports: int, period: int | None, where: s
             ("closes", time_text(terms.closes)),
             ("periods", schedule),
             ("counted", f"{reports:,} reports: {counted}{of_class}"),
-            ("may answer", who),
-            ("at least", f"{terms.minimum_reports:,} devices, else nothing is estimated"),
+            ("open to", who),
+            ("minimum", f"{terms.minimum_reports:,} devices; with fewer, nothing is estimated"),
             ("answers", _answers(terms.domain)),
             ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits a report"),
         ])
@@ -117,6 +120,7 @@ def _answers(domain: Domain) -> str:
 
 
 def time_text(seconds: int) -> str:
+    """Return a time in UTC as text."""
     if seconds > LAST_DATE:
         return f"{seconds:,} seconds after 1970"
     moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
@@ -124,6 +128,7 @@ def time_text(seconds: int) -> str:
 
 
 def length_text(seconds: int) -> str:
+    """Return a length of time as text, in the largest unit that divides it."""
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds % length == 0:
             return f"{seconds // length:,} {unit}{'' if seconds == length else 's'}"

@@ -1,8 +1,8 @@
 """Writes picture files; a file is complete or absent.
 
-A picture is made in memory and written aside, and takes its name when it is on the disk.
+A picture is written to a temporary file, which is renamed once it is on the disk.
 
-What is drawn: plot, trend_plot, curve.
+Pictures: plot, trend_plot, curve.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def png(figure: Figure) -> bytes:
     """Return a figure as the bytes of a PNG file; the same figure gives the same bytes."""
     drawn = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box stands for a letter unknown
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is drawn instead of a missing letter
         canvas = FigureCanvasAgg(figure)
-        # Drawn once: savefig draws all of it a first time only to lay it out.
+        # Drawn once: savefig would draw everything twice, the first time only for the layout.
         canvas.draw()  # type: ignore[no-untyped-call]
         imsave(drawn, canvas.buffer_rgba(), format="png", dpi=figure.dpi)  # type: ignore[no-untyped-call]
     return drawn.getvalue()
@@ -35,7 +35,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure to a PNG file.
 
     Raises:
-        OSError: it could not be written, and no file was left.
+        OSError: the file could not be written; then none was left.
     """
     drawn = png(figure)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -1,6 +1,6 @@
-"""The plan of a question as tables for people: its mechanisms side by side, and its views.
+"""The plan of a question as tables: its mechanisms, goals, classes and views.
 
-What is planned: planner.plan. What scripts need is in ``as_json`` of the same objects.
+The plan: aggregator.planner.plan. Scripts use ``as_json`` of the same objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
     """Return a table of the number of people that each goal needs, the mechanism, and the expected errors.
 
     Args:
-        goals: of ``whole``; one at least.
+        goals: of ``whole``; at least one.
     """
     domain = whole.domain
     span = domain.span if isinstance(domain, Line) else f"{domain.size:,} ordered values"
@@ -49,7 +49,7 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
     table.add_column("for")
     for name in ("decile", *(["mean"] if means else []), "range"):
         table.add_column(name, justify="right")
-    table.add_column("auto asks by")
+    table.add_column("auto chooses")
     of = {"distribution": "a decile", "mean": "the mean", "ranges": "a range"}
     for one in goals:
         people = ["-" if number is None else f"{number:,}" for number in one.people_for.values()]
@@ -59,13 +59,13 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         cells = ["-" if number is None else _two_digits(number) for number in numbers]
         cells.append("-" if found.in_range is None else percent(found.in_range, 1))
         lines = [f"{of[one.goal]} \u00b1 {error}" for error in wanted]
-        table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _asked_by(one)]))
+        table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(one)]))
     unit = f", in {goals[0].unit}" if goals[0].unit else ""
     table.caption = Text(
-        f"The errors are those with {goals[0].reports:,} people: of nine deciles the mean absolute error{unit}, "
-        + (f"of the mean its standard error{unit}, " if means else "")
-        + "of the share of a range of two fifths of the values the mean absolute error. Those of deciles and ranges "
-        "are simulated, so the people they take are rounded. Write the goal under [analysis].\n"
+        f"The errors are for {goals[0].reports:,} people: decile is the mean absolute error of nine deciles{unit}; "
+        + (f"mean is the standard error of the mean{unit}; " if means else "")
+        + "range is the mean absolute error of the share of a range of two fifths of the values. Errors of deciles and "
+        "ranges are simulated, so their numbers of people are rounded. Write the goal under [analysis].\n"
     )
     return table
 
@@ -75,14 +75,14 @@ ERRORS = {
     "mean": "the standard error of the mean",
     "range": "the mean absolute error of the share of a range of two fifths of the values, simulated",
 }
-"""What the errors of ordered values are."""
+"""Meaning of the errors of ordered values."""
 
 
 def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
     """Return a table of the expected errors for each class of people and for everybody.
 
     Args:
-        plans: the last is that of everybody.
+        plans: of each class; the last one is everybody's.
         question: of one class.
     """
     domain, whole, goal = question.domain, plans[-1], question.goal
@@ -96,12 +96,12 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
     columns = [("class", "left"), ("nats", "right"), ("reports", "right")]
     rows = [[one.name or "everybody", f"{exact.nats(one.level):g}", f"{one.reports:,}"] for one in plans]
     rows[-1][1] = ""
-    told: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for name, words in ERRORS.items():
         numbers = [None if one.errors is None else one.errors.as_json()[name] for one in plans]
         if any(number is not None for number in numbers):
             columns.append((name, "right"))
-            told[name] = words
+            meanings[name] = words
             for row, number in zip(rows, numbers, strict=True):
                 in_range = name == "range"
                 row.append("-" if number is None else percent(number, 1) if in_range else _two_digits(number))
@@ -113,17 +113,17 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
         columns.append((f"people for {of} \u00b1 {percent(wanted, 1) if in_shares else f'{wanted:.4g}'}", "right"))
         for row, one in zip(rows, plans, strict=True):
             row.append("-" if one.people_for[wanted] is None else f"{one.people_for[wanted]:,}")
-    columns.append(("asked by", "left"))
+    columns.append(("mechanism", "left"))
     for row, one in zip(rows, plans, strict=True):
         row.append(one.mechanism)
     for heading, side in columns:
         table.add_column(heading, justify="left" if side == "left" else "right")
     for row in rows:
         table.add_row(*map(Text, row))
-    words = "Classes are taken to be of equal size, and everybody's numbers add those of the classes by their reports."
-    if told:
+    words = "Classes are assumed to be of equal size. Everybody's numbers weight the classes by their reports."
+    if meanings:
         unit = f" In {whole.unit}:" if whole.unit else ""
-        words += f"{unit} {'; '.join(told.values())}.".replace("  ", " ")
+        words += f"{unit} {'; '.join(meanings.values())}.".replace("  ", " ")
     if whole.se_precision is not None:
         words += (
             f" With `estimate --pool precision`, which is for classes that have the same shares, everybody's standard "
@@ -134,11 +134,11 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
 
 
 def _two_digits(number: float) -> str:
-    """A number with two significant digits, without an exponent."""
+    """Return a number with two significant digits, without an exponent."""
     return f"{float(f'{number:.2g}'):,.10g}"
 
 
-def _asked_by(one: GoalPlan) -> str:
+def _chosen(one: GoalPlan) -> str:
     domain = one.question.domain
     few = isinstance(domain, Line) and domain.rounds_randomly and domain.size <= FEW
     values = f"{domain.size:,} {'numbers, rounded at random' if few else 'values'}"
@@ -149,7 +149,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     """Return a table of every suitable mechanism for a question, the chosen one first.
 
     Args:
-        unsuited: the caption says of each other mechanism why it does not serve; else how many they are.
+        unsuited: whether the caption explains why each other mechanism is unsuitable; else it has only their number.
     """
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
@@ -253,8 +253,8 @@ def form_tables(found: FormPlan) -> list[Table]:
     tables = Table(
         box=None, pad_edge=False, title="\nAssociations, the easiest to find first", title_justify="left",
         caption=Text(
-            "V is the least Cramer's V that is found in four of five surveys: 0 is no association, .1 weak, .3 medium, "
-            "1 the strongest; above 1 none is found. People are for a medium one."
+            "V is the least Cramer's V that is found in four of five surveys (0 is none, 0.1 weak, 0.3 "
+            "medium, 1 the strongest); above 1, no association is found. People are for a medium association."
         ),
         caption_justify="left",
     )  # fmt: skip

@@ -1,8 +1,7 @@
 """Pictures of an estimate: bars for a list of values, a map for a grid.
 
 Each bar has its interval. On a map, cells whose interval includes zero are pale, and if intervals differ in width, a
-second panel shows the width. Of thousands of cells some are large by chance, so a map goes by the intervals that hold
-for all together.
+second panel shows the width. Among thousands of cells some are large by chance, so a map uses simultaneous intervals.
 """
 
 from __future__ import annotations
@@ -42,24 +41,24 @@ from aggregator.present.table import (
 from protocol.domain import MICRODEGREES, Grid
 
 BARS = 40
-"""The most values that are drawn."""
+"""Maximum number of bars."""
 
 UNEVEN = 1.2
-"""A map shows the widths of its intervals where the widest is this many times the narrowest."""
+"""A map shows the widths of its intervals if the widest is more than this many times the narrowest."""
 
 LOG_RANGE = 1e5
-"""The largest colour of a map at several resolutions stands for at most this many times the smallest."""
+"""Maximum ratio of the largest and the smallest share in the colours of a map with several resolutions."""
 
 LABEL = 34
 FADED = 0.3
 INK, SHARE, TRUTH, FAINT, SHORE = "#1f2933", "#8fb8de", "#c2410c", "#d9dee4", "#7b8794"
 
 KILOMETRES = 111.2
-"""Of a degree of latitude, and of one of longitude at the equator."""
+"""Length of a degree of latitude, and of a degree of longitude at the equator."""
 
 
 def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
-    """Draw an estimate to a PNG file. Arguments as of ``figure``."""
+    """Draw an estimate to a PNG file; see ``figure``."""
     save(figure(found, truth), path)
 
 
@@ -67,7 +66,7 @@ def figure(found: Estimate, truth: Floats | None = None) -> Figure:
     """Draw an estimate as a figure: bars, or a map for a grid.
 
     Args:
-        truth: the true shares to set beside it, in rehearsals.
+        truth: (k,) the true shares to set beside the estimate, in rehearsals.
     """
     grid = found.terms.domain
     return _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
@@ -173,7 +172,7 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
 def _panel(
     axes: Axes, grid: Grid, numbers: Floats, colours: str, faded: NDArray[np.bool_], stretch: float
 ) -> AxesImage:
-    """The cells of a map over coasts and borders, with a scale bar."""
+    """Draw the cells of a map with coasts, borders and a scale bar."""
     south, north, west, east = (degrees / MICRODEGREES for degrees in (grid.south, grid.north, grid.west, grid.east))
     axes.set_facecolor("white")
     image = axes.imshow(
@@ -201,13 +200,13 @@ def _panel(
 
 
 def _round_below(number: float) -> float:
-    """The largest of 1, 2, 5, 10, 20, 50 ... and of their parts that is not above ``number``."""
+    """Return the largest number of the form 1, 2 or 5 times a power of ten that is not above ``number``."""
     power = 10.0 ** math.floor(math.log10(number))
     return max(step * power for step in (1, 2, 5) if step * power <= number)
 
 
 def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
-    """The lines between cells of different regions, in degrees."""
+    """Return the lines between cells of different regions, in degrees."""
     cells = of.reshape(grid.rows, grid.columns)
     west, south, step = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.step))
     found = []
@@ -221,7 +220,7 @@ def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
 
 
 def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
-    """Return a sentence on what the colours of the map show."""
+    """Return a sentence that explains the colours of the map."""
     pale = f"pale: {doubtful:,} of {found.size:,} cells that may be empty"
     if not found.resolutions:
         return f"share; {pale}"

@@ -1,8 +1,8 @@
 """The regions of a map: each part at the finest resolution that its reports support.
 
-A district holds where its simultaneous interval lies above zero. A cell that does not is drawn as part of the district
-around it that does, and shows what is left of that district's share, spread evenly; so a picture is no finer than what
-is known, and its shares still sum to one.
+A district holds if its simultaneous interval lies above zero. A cell that does not hold is drawn as part of the
+district around it that holds; it shows the rest of that district's share, spread evenly. So the picture is no finer
+than the reports support, and its shares still sum to one.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Regions:
 
     Attributes:
         of: (k,) the region of each cell.
-        resolutions: (r,) the place of each region's resolution among those of the estimate.
-        districts: (r,) the number of its district there.
-        share: (r,) the share of the district's people who are in no finer region inside it.
-        holds: (r,) whether its district holds; where not, even the coarsest resolution may be empty there.
+        resolutions: (r,) index of each region's resolution in the estimate.
+        districts: (r,) number of its district in that resolution.
+        share: (r,) share of the people in its district but in no finer region inside it.
+        holds: (r,) whether its district holds; if not, even the district of the coarsest resolution may be empty.
     """
 
     of: Integers
@@ -36,15 +36,15 @@ class Regions:
 
     @property
     def density(self) -> Floats:
-        """(k,) the share of each cell, where a region's is spread evenly."""
+        """(k,) share of each cell, with the share of a region spread evenly."""
         density: Floats = (self.share / np.maximum(np.bincount(self.of, minlength=len(self.share)), 1))[self.of]
         return density
 
 
 def regions(found: Estimate) -> Regions:
-    """Return the regions of an estimate; of one without views each cell is one.
+    """Return the regions of an estimate; without views, each cell is a region.
 
-    A resolution whose districts cross those of a coarser one adds nothing where they do.
+    A district that crosses one of a coarser resolution becomes no region.
     """
     if not found.resolutions:
         cells = np.arange(found.size)

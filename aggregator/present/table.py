@@ -1,9 +1,9 @@
 """Estimates as tables for a terminal.
 
-Shares are percentages with intervals. If not all values fit, values that surely occur, by their simultaneous intervals,
-come first. A few of the others, which may be noise, are shown with a mark.
+Shares are percentages with intervals. If not all values fit, values whose simultaneous interval lies above zero come
+first. A few of the others, which may be noise, are shown with a mark.
 
-Programs read document.
+For programs: document.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from protocol.campaign import Campaign
 from protocol.domain import Domain, Grid, Items
 
 ROWS = 25
-"""The most values that are shown."""
+"""Maximum number of values shown."""
 
 FEW = 10
-"""A selection has at least this many values, even if fewer are surely above zero."""
+"""Least number of values in a selection, even if fewer are surely above zero."""
 
 HELD = 12
-"""The most districts of a coarser resolution that are shown."""
+"""Maximum number of districts shown of a coarser resolution."""
 
 MAY_BE_ZERO = "may be zero"
 
@@ -40,11 +40,11 @@ EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROWS) -> Table:
-    """The shares, their intervals and a bar for each value.
+    """Return a row for each value: share, interval and bar.
 
     Args:
-        truth: the true shares to set beside them, in rehearsals.
-        rows: the most values to show.
+        truth: (k,) the true shares to set beside the estimate, in rehearsals.
+        rows: maximum number of values.
     """
     shown = listed(found, rows)
     table = Table(title=Text(found.terms.title), caption=_caption(found, len(shown), truth), box=box.SIMPLE_HEAD)
@@ -77,7 +77,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
 
 
 def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Floats | None) -> None:
-    """A section of the districts of one resolution that are surely above zero."""
+    """Add a section with the districts of one resolution that are surely above zero."""
     shown = held(each)
     table.add_row(Text(district_words(found, each), style="bold"))
     places = decimals(each, shown)
@@ -112,7 +112,7 @@ def district_name(domain: Domain, resolution: str) -> str:
 
 
 def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
-    """One number about the population, with its interval."""
+    """Return a table with one number about the population and its interval."""
     table = Table(title=Text(terms.title), caption=f"{reports:,} reports", box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     for name in ("query", "estimate", "se", f"{100 * answer.level:.4g}% interval"):
@@ -121,9 +121,9 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
     if answer.raw != answer.estimate and not math.isnan(answer.raw):
         unbiased = significant([answer.raw], answer.se)[0]
-        table.add_row(Text(f"{answer.what}, unbiased: outside what is possible"), unbiased, se, "")
+        table.add_row(Text(f"{answer.what}, unbiased: outside the possible range"), unbiased, se, "")
     if answer.mmse is not None:
-        table.add_row(Text(f"{answer.what}, leaning on the prior"), significant([answer.mmse], answer.se)[0], "", "")
+        table.add_row(Text(f"{answer.what}, using the prior"), significant([answer.mmse], answer.se)[0], "", "")
     return table
 
 
@@ -162,8 +162,8 @@ def distance(found: Estimate, truth: Floats) -> str:
 def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
     """Return the values to show: all in domain order, or a selection.
 
-    A selection is of the values that are surely above zero, by share, ``rows`` at most; then, up to ``fewest`` in all,
-    of the others. Where no intervals are known it is of the ``rows`` largest.
+    A selection has at most ``rows`` values that are surely above zero, by share; if these are fewer than ``fewest``, it
+    also has others, up to ``fewest`` in all. If no intervals are known, it has the ``rows`` largest.
     """
     if found.size <= rows:
         return list(range(found.size))
@@ -189,7 +189,7 @@ def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
 
 
 def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
-    """The intervals to show: each value's own where all are shown, simultaneous ones where the largest were picked."""
+    """Return the intervals to show: of each value by itself if all are shown, simultaneous ones for a selection."""
     return (found.low, found.high) if shown == found.size else (found.simultaneous_low, found.simultaneous_high)
 
 
@@ -200,7 +200,7 @@ def interval_name(found: Estimate, shown: int) -> str:
 
 
 def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
-    """Decimal places of a percentage: two digits of the smallest standard error shown, 1 to 4 places."""
+    """Return the decimal places of percentages, 1 to 4: two digits of the smallest standard error shown."""
     errors = [float(found.se[x]) for x in shown if found.se[x] > 0]
     if not errors:
         return 1
@@ -213,13 +213,13 @@ def percent(share: float, places: int) -> str:
 
 
 def bar(part: float) -> str:
-    """A bar of ``part`` of the full width, in eighths of a character."""
+    """Return a bar of ``part`` of the full width, in eighths of a character."""
     eighths = round(min(max(part, 0.0), 1.0) * BAR * 8)
     return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
 
 
 def significant(numbers: Iterable[float], error: float) -> list[str]:
-    """Numbers written to two digits of their standard error."""
+    """Return numbers as text, to two digits of their standard error."""
     places = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 3
     return ["-" if math.isnan(number) else f"{number:,.{min(places, 9)}f}" for number in numbers]
 
@@ -238,11 +238,11 @@ def what_was_added(found: Estimate) -> str:
     """Return how far the estimate is from the prior, and whether the reports contradict it; empty without a prior."""
     if found.added is None:
         return ""
-    said = f"the reports moved {percent(found.added, 2)} of the people away from the prior"
+    words = f"the reports moved {percent(found.added, 2)} of the people away from the prior"
     if found.prior_test is None:
-        return said
+        return words
     p = f"p {found.prior_test.p_value:.2g}"
-    return f"{said}; the prior {'is contradicted' if found.prior_test.rejected else 'fits the reports'} ({p})"
+    return f"{words}; the prior {'is contradicted' if found.prior_test.rejected else 'fits the reports'} ({p})"
 
 
 def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
@@ -250,7 +250,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     if found.where is not None:
         lines.insert(0, f"the class {found.where} only")
     if found.pool == "precision":
-        lines.append("classes are weighted by precision: their shares are taken to be the same")
+        lines.append("classes are weighted by precision: their shares are assumed to be the same")
     if found.weighting is not None:
         lines.append(found.weighting.words)
     if truth is not None:

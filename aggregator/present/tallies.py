@@ -1,7 +1,7 @@
 """Tallies as a table for other programs: Parquet and CSV.
 
-A row says how many reports of a period had an output, and nothing else; so no row is about a device, and no
-column is the same for the same device twice. Rows of too few devices are left out, and their number is printed.
+A row has the number of reports in a period with one output, and nothing else. So no row is about a device, and no
+column links two reports of a device. Rows of too few devices are left out; the number of their reports is printed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
     ".parquet": lambda table, file: pa_parquet.write_table(table, file),
     ".csv": lambda table, file: pa_csv.write_csv(_without_formulas(table), file),
 }
-"""By the ending of a file's name, what writes a table to it."""
+"""Functions that write a table to a file, by the ending of its name."""
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:
-    """The table, its texts as ``document.cell`` writes them."""
+    """Return the table with texts that a spreadsheet does not read as formulas; see ``document.cell``."""
     for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             table = table.set_column(at, field, pa.array(map(cell, table.column(at).to_pylist()), pa.string()))
@@ -44,13 +44,13 @@ class Exported:
     """A table of tallies.
 
     Attributes:
-        table: columns ``period``; ``class``, of campaigns with classes; ``view``, of those with several views;
-            ``output``, or ``bit`` where a report is a word of bits (``feature`` where that depends on the view);
-            ``count``, the reports that have it; and ``reports``, all reports of that period (and class and view). An
-            output that did not come has no row.
-        reports, periods: what is in it.
-        withheld: reports that are not, in periods, or classes or views of them, with fewer devices than
-            the campaign waits for.
+        table: columns ``period``; ``class``, if the campaign has classes; ``view``, if it has several views;
+            ``output``, or ``bit`` if a report is a word of bits (``feature`` if that depends on the view); ``count``,
+            the number of reports with it; and ``reports``, the number of all reports of that period (and class and
+            view). An output that did not occur has no row.
+        reports, periods: numbers of reports and periods in the table.
+        withheld: number of reports left out, in periods (or classes or views) with fewer devices than the campaign's
+            minimum.
         version: of the study's table.
     """
 
@@ -73,15 +73,15 @@ class Exported:
 
 
 def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
-    """The tallies of a campaign by period, and by class and view where it has several.
+    """Return the tallies of a campaign by period, and by class and view if it has several.
 
     The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
     ``halftruth``.
 
     Args:
-        tallies: of each period, by groups of devices, where a device may have several reports in one; else empty.
+        tallies: of each period, by groups of devices, if a device may have several reports in a period; else empty.
     Raises:
-        NotEnough: no period (and class and view) has as many devices as the campaign waits for.
+        NotEnough: no period (and class and view) has the campaign's minimum number of devices.
     """
     terms = campaign.terms
     place, first = _places(terms, counted)
@@ -97,8 +97,8 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     whole = sum(counted.reports.values())
     if not enough.any():
         raise NotEnough(
-            f"{terms.title!r} waits for {terms.minimum_reports:,} devices in a period, and none has as many: "
-            "ingest more. Nothing was written"
+            f"no period of {terms.title!r} has reports of {terms.minimum_reports:,} devices, its minimum: ingest more "
+            "reports. Nothing was written"
         )
     kept = enough[which]
     columns: dict[str, Any] = {"period": counted.period[kept]}
@@ -121,7 +121,7 @@ def _devices(terms: Campaign, tally: Tally, view: int, place: int) -> int:
 
 
 def _places(terms: Campaign, counted: Counts) -> tuple[Integers, Integers]:
-    """The class that each output is of, and the first output of that class in its view; 0 where there are none."""
+    """Return the class of each output, and the first output of that class in its view; zeros without classes."""
     place, first = np.zeros_like(counted.view), np.zeros_like(counted.view)
     for view in range(len(terms.views)) if terms.classes else ():
         sizes = [terms.channel_of(of_class, view).outputs for of_class in range(len(terms.classes))]

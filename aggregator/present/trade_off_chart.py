@@ -1,6 +1,6 @@
-"""The tests of pairs of answers on a page: false alarms against missed detections, as lines in its own markup.
+"""The chart of tests of pairs of answers on a page: missed detections against false alarms, as SVG lines.
 
-The same as a picture of an audit: trade_off_plot. The style of the lines: page.css.
+The same as a picture file: trade_off_plot. The style of the lines: page.css.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from aggregator.present.markup import Html, tag
 from protocol import exact
 
 WIDTH, SIDE, LEFT, TOP = 700, 300, 60, 12
-"""The chart's width, and the square that errors from 0 to 1 are drawn in, in its own units."""
+"""The chart's width; side, left and top of the square for errors from 0 to 1; in units of the chart."""
 
 LONGEST = 34
-"""Characters of a line of the legend."""
+"""Maximum characters in a line of the legend."""
 
 
 def trade_off_chart(found: Sequence[TradeOff]) -> Html:
-    """Return the lines of the best tests of each pair, solid, and what is promised of them, dashed."""
+    """Return the lines of the best tests of each pair (solid) and the promised bounds (dashed)."""
     bottom, right = TOP + SIDE, LEFT + SIDE
     parts = [
         tag("title", "False alarms against missed detections of the best tests of one report"),
@@ -32,7 +32,7 @@ def trade_off_chart(found: Sequence[TradeOff]) -> Html:
         tag("text", "missed detections", transform=f"translate(16 {TOP + SIDE / 2:g}) rotate(-90)",
             text_anchor="middle"),
     ]  # fmt: skip
-    legend = [("nothing", "nothing is told")]
+    legend = [("nothing", "no information")]
     for place, one in enumerate(found):
         parts.append(_line(f"pair{place}", one.points))
         legend.append((f"pair{place}", f"{_short(one.answer)} or {_short(one.other)}"))
@@ -47,7 +47,7 @@ def trade_off_chart(found: Sequence[TradeOff]) -> Html:
 
 
 def _line(name: str, points: Iterable[tuple[float, float]]) -> Html:
-    """A line through (false alarm, missed detection), as fine as the chart shows."""
+    """Return a line through (false alarm, missed detection), with the resolution of the chart."""
     places = dict.fromkeys(f"{LEFT + SIDE * false:.1f} {TOP + SIDE * (1 - missed):.1f}" for false, missed in points)
     return tag("path", d="M" + "L".join(places), class_=name)
 
@@ -57,7 +57,7 @@ def _text(x: float, y: float, words: str, anchor: str) -> Html:
 
 
 def _levels(levels: tuple[float | None, float | None]) -> str:
-    """Two levels in nats, or the one that both are; rounded up."""
+    """Return two levels in nats, rounded up; only one if they are equal."""
     forth, back = (exact.in_nats(math.ceil((level or 0) * 1e4) * 10**5) for level in levels)
     return forth if forth == back else f"{forth}, reverse {back}"
 

@@ -1,7 +1,7 @@
-"""The picture of an audit: false alarms against missed detections of the best tests of pairs of answers.
+"""The picture of an audit: missed detections against false alarms of the best tests of pairs of answers.
 
-Above a solid line lie the errors that a test of one report can have; below the dashed line of the same colour the
-campaign promises that no test lies. The nearer a line is to the straight one between the corners, the less is told.
+The errors of every test of one report lie on or above a solid line; the campaign promises that none lie below the
+dashed line of the same colour. The nearer a line is to the diagonal, the less a report reveals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aggregator.author.trade_off import TradeOff
 from aggregator.present.picture import DOTS_PER_INCH, save
 
 LONGEST = 40
-"""Characters of a label."""
+"""Maximum characters in a label."""
 
 
 def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
@@ -28,7 +28,7 @@ def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
     """
     figure = Figure(figsize=(8.5, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
-    axes.plot((0, 1), (1, 0), color="0.7", linewidth=1, label="nothing is told")
+    axes.plot((0, 1), (1, 0), color="0.7", linewidth=1, label="no information")
     for place, one in enumerate(found):
         colour = f"C{place}"
         name = f"{_short(one.answer)} or {_short(one.other)}"
@@ -41,9 +41,9 @@ def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
     axes.set_aspect("equal")
-    axes.set_xlabel("false alarm: the first is said where the answer is the second")
-    axes.set_ylabel("missed detection: the first is not said where it is the answer")
-    axes.set_title(f"What tests of one report can tell: {_short(title)}", loc="left", fontsize="medium")
+    axes.set_xlabel("false alarms: decision for the first answer, but it was the second")
+    axes.set_ylabel("missed detections: decision for the second answer, but it was the first")
+    axes.set_title(f"Best tests of one report: {_short(title)}", loc="left", fontsize="medium")
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1))
@@ -51,7 +51,7 @@ def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
 
 
 def _levels(levels: tuple[float | None, float | None]) -> str:
-    """Two levels, or the one that both are."""
+    """Return two levels as text; only one if they are equal."""
     forth, back = ("infinite" if level is None else f"{level:.4g}" for level in levels)
     unit = "nat" if forth == "1" else "nats"
     return f"{forth} {unit}" if forth == back else f"{forth} {unit}, reverse {back}"

@@ -31,7 +31,7 @@ from aggregator.present.trends import (
 )
 
 PANELS = 12
-"""The most values that are drawn."""
+"""Maximum number of values drawn."""
 
 ACROSS = 3
 LABEL = 30
@@ -44,7 +44,7 @@ def draw_trend(trend: Trend, path: Path) -> None:
 
 
 def trend_figure(trend: Trend) -> Figure:
-    """Draw the course of each value as a figure, a panel a value."""
+    """Return a figure with the course of each value in its own panel."""
     latest = trend.latest
     if trend.only is not None:
         shown = [trend.only]
@@ -81,13 +81,13 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
     """Draw one panel.
 
     Args:
-        own: whether the interval of the change is the one that holds by itself.
+        own: whether the interval of the change is that of this value by itself, not a simultaneous one.
     """
     known, x = trend.known, place.number
     at = np.array([(span.first + span.last) / 2 for span, _ in known])
-    told = [one.at(place.resolution) for _, one in known]
-    share = np.array([one.unbiased()[x] for one in told])
-    raw, low, high = (np.array([getattr(one, name)[x] for one in told]) for name in ("raw", "low", "high"))
+    sides = [one.at(place.resolution) for _, one in known]
+    share = np.array([one.unbiased()[x] for one in sides])
+    raw, low, high = (np.array([getattr(one, name)[x] for one in sides]) for name in ("raw", "low", "high"))
     axes.plot(at, share, color=SHARE, lw=2, label="share")
     true = np.array([
         np.nan if point.truth is None else true_shares(point.estimate, place.resolution, point.truth)[x]
@@ -131,7 +131,7 @@ def draw_difference(found: Difference, path: Path) -> None:
     """Draw the shares of two sides, and their differences, to a PNG file."""
     shown = foremost_places(found, BARS)
     own = not found.coarser and len(shown) == len(found.raw)
-    told = [(found.at(place.resolution), place.number) for place in shown]
+    cells = [(found.at(place.resolution), place.number) for place in shown]
     places = np.arange(len(shown))
     figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
@@ -146,21 +146,23 @@ def draw_difference(found: Difference, path: Path) -> None:
         low, high = (np.array([getattr(one, end)[x] for one, x in of_side]) for end in names)
         known = ~np.isnan(low)
         left.hlines((places + shift)[known], low[known], high[known], color=INK, lw=1.0)
-    left.set_yticks(places, [plain(each.labels[x], LABEL) for each, x in told])
+    left.set_yticks(places, [plain(each.labels[x], LABEL) for each, x in cells])
     left.set_ylim(len(shown) - 0.4, -0.6)
     left.axvline(0, color=INK, lw=0.9)
     left.set_title("unbiased shares", size=9.5, loc="left", color=INK)
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
-    raw, low, high = (np.array([getattr(each, end)[x] for each, x in told]) for end in ("raw", *names))
+    raw, low, high = (np.array([getattr(each, end)[x] for each, x in cells]) for end in ("raw", *names))
     known = ~np.isnan(low)
-    sure = np.array([each.simultaneous_low[x] > 0 or each.simultaneous_high[x] < 0 for each, x in told])
+    sure = np.array([each.simultaneous_low[x] > 0 or each.simultaneous_high[x] < 0 for each, x in cells])
     for chosen, colour in ((~sure & known, INK), (sure & known, TRUTH)):
         right.hlines(places[chosen], low[chosen], high[chosen], color=colour, lw=1.5)
         for limit in (low, high):
             right.vlines(limit[chosen], places[chosen] - 0.13, places[chosen] + 0.13, color=colour, lw=1.5)
         right.plot(raw[chosen], places[chosen], "o", ms=4.5, color=colour)
     right.axvline(0, color=INK, lw=0.9)
-    digits = max(places_of(each, [x]) for each, x in told) if found.coarser else places_of(found, [x for _, x in told])
+    digits = (
+        max(places_of(each, [x]) for each, x in cells) if found.coarser else places_of(found, [x for _, x in cells])
+    )
     far = float(np.nanmax(np.abs([*low, *high, 1e-9])))
     right.set_xlim(-1.1 * far, 1.1 * far)
     beside = right.get_yaxis_transform()
@@ -178,7 +180,7 @@ def draw_difference(found: Difference, path: Path) -> None:
         for side_of in ("top", "right", "left"):
             axes.spines[side_of].set_visible(False)
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
-    parts = [f"{'' if own else 'simultaneous '}{100 * found.level:.4g}% intervals; red where they leave no doubt"]
+    parts = [f"{'' if own else 'simultaneous '}{100 * found.level:.4g}% intervals; red: significant differences"]
     parts.append(selection_of_places(found, len(shown)))
     _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.reports:,} reports", *parts)
     save(figure, path)

@@ -33,16 +33,16 @@ MINUS = "\N{MINUS SIGN}"
 STEPS = "▁▂▃▄▅▆▇█"
 
 LETTERS = 12
-"""Of a course; of more spans, as many are taken at even distances, the first and the last among them."""
+"""Maximum length of a line of block characters; of more spans, as many are taken at even distances."""
 
-BY_RESOLUTION = "intervals hold for all districts of one resolution together"
+BY_RESOLUTION = "intervals are for all districts of a resolution together"
 
 LAST_DATE = 253_402_300_799
-"""The last second of the year 9999, where calendars end."""
+"""The last second of the year 9999; ``datetime`` has no later times."""
 
 
 def spans_table(trend: Trend, rows: int = ROWS) -> Table:
-    """The spans with their dates and reports; of many, the first and the last."""
+    """Return a row for each span with its dates and reports; if there are many, for the first and the last."""
     terms = trend.latest.terms
     table = Table(title=Text(entitled(trend.latest)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
@@ -65,7 +65,7 @@ def spans_table(trend: Trend, rows: int = ROWS) -> Table:
 
 
 def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS) -> Table:
-    """The shares of both sides and their difference, a row a value.
+    """Return a row for each value: the shares of both sides and their difference.
 
     Args:
         trend: that the change is of; its course is drawn in a few characters.
@@ -103,7 +103,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
 
 
 def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
-    """A section of the districts of one resolution that surely differ."""
+    """Add a section with the districts of one resolution that differ significantly."""
     name = district_name(found.after.terms.domain, each.resolution)
     words = f"{len(each.labels):,} {name}: {len(each.sure):,} differ"
     table.add_row(Text(words, style="bold"))
@@ -118,7 +118,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
-    """Return a table of the sure changes between spans: a span, a value or district, and its change in each row."""
+    """Return a table of the significant changes from a span to the next: value or district, and change."""
     level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
     found = [(step, place) for step in trend.steps for place in sure_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
@@ -143,17 +143,17 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
                 between(each.simultaneous_low[z], each.simultaneous_high[z], places),
             ]
             table.add_row(*map(Text, cells))
-    lines = [f"{len(found):,} changes from a span to the next are sure, {level} intervals of {count:,} steps together"]
+    lines = [f"{len(found):,} changes between spans are significant, by {level} intervals for {count:,} steps together"]
     if any(step.coarser for step in trend.steps):
         lines.append(BY_RESOLUTION)
     if len(kept) < len(found):
-        lines.append(f"the {len(kept)} that are surest are shown; --json has all")
+        lines.append(f"the {len(kept)} most significant are shown; --json has all")
     table.caption = Text("\n".join(lines))
     return table
 
 
 def value_table(trend: Trend, place: Place) -> Table:
-    """The course of one value or district: in each row a span, and its unbiased share with its interval."""
+    """Return a row for each span with the unbiased share of one value or district, and its interval."""
     latest, x = trend.latest, place.number
     table = Table(title=Text(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}"), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
@@ -173,7 +173,7 @@ def value_table(trend: Trend, place: Place) -> Table:
         if point.truth is not None:
             cells.append(percent(float(true_shares(latest, place.resolution, point.truth)[x]), places))
         table.add_row(*cells)
-    lines = ["the unbiased share; each interval holds by itself"]
+    lines = ["the unbiased share; each interval is valid by itself"]
     if trend.change is not None:
         change = trend.change.at(place.resolution)
         lines.append(
@@ -185,7 +185,7 @@ def value_table(trend: Trend, place: Place) -> Table:
 
 
 def trend_csv(trend: Trend) -> str:
-    """A header, and a row for each value of each span that has an estimate, then for each coarser district of it.
+    """Return CSV with a row for each value of each span that has an estimate, then for its coarser districts.
 
     Of a campaign with views the column ``resolution`` is as of ``estimate_rows``.
     """
@@ -204,13 +204,13 @@ def trend_csv(trend: Trend) -> str:
 
 
 def change_csv(found: Difference) -> str:
-    """A header and a row for each value, then for each coarser district: both sides, and their difference.
+    """Return CSV with a row for each value, then for each coarser district: both sides and their difference.
 
     Where there are districts, the column ``resolution`` is as of ``estimate_rows``.
     """
-    told, sides = found.as_json(), (found.before.as_json(), found.after.as_json())
-    sections = [(FINEST, told["values"], *(side["values"] for side in sides))]
-    for each in reversed(told["resolutions"]):
+    numbers, sides = found.as_json(), (found.before.as_json(), found.after.as_json())
+    sections = [(FINEST, numbers["values"], *(side["values"] for side in sides))]
+    for each in reversed(numbers["resolutions"]):
         name = each["resolution"]
         of_sides = (next(one["values"] for one in side["resolutions"] if one["resolution"] == name) for side in sides)
         sections.append((name, each["values"], *of_sides))
@@ -229,7 +229,7 @@ def change_csv(found: Difference) -> str:
 def _sections(
     found: Estimate, values: list[dict[str, Any]], coarser: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, str], list[dict[str, Any]]]]:
-    """What all rows of a resolution say, and the rows, the finest first."""
+    """Yield the common columns of each resolution and its rows, the finest resolution first."""
     yield {"value_kind": found.value_kind} | ({"resolution": FINEST} if found.resolutions else {}), values
     for each in reversed(coarser):
         yield {"value_kind": "district", "resolution": each["resolution"]}, each["values"]
@@ -239,7 +239,7 @@ _SIDE = ("estimate", "raw", "se")
 _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-# What tables, pictures and pages have in common.
+# Shared by tables, pictures and pages.
 
 
 def entitled(found: Estimate) -> str:
@@ -254,8 +254,10 @@ def heading(found: Difference) -> str:
 
 
 def foremost(found: Difference, rows: int) -> list[int]:
-    """The values to show: all in their order, or those that surely differ, the surest first and ``rows`` at most; then,
-    up to ``FEW`` in all, those that are nearest to it."""
+    """Return the values to show: all in domain order, or at most ``rows``, the most significant first.
+
+    A selection has the values that differ significantly; if these are fewer than ``FEW``, it also has the next ones.
+    """
     if len(found.raw) <= rows:
         return list(range(len(found.raw)))
     order = np.argsort(-found.evidence, kind="stable")
@@ -263,14 +265,15 @@ def foremost(found: Difference, rows: int) -> list[int]:
 
 
 def sure_places(found: Difference) -> list[Place]:
-    """The districts and values that surely differ, by the intervals of their resolution, the coarsest first."""
+    """Return the districts and values that differ significantly at their resolution, the coarsest first."""
     return [Place(each.resolution, z) for each in found.resolutions for z in each.sure]
 
 
 def foremost_places(found: Difference, rows: int) -> list[Place]:
-    """The values to draw, as of ``foremost``; of a campaign with views the districts and values that surely differ.
+    """Return the values to draw; with views, the districts and values that differ significantly.
 
-    Of these the ``rows`` surest, the coarsest first. Where none does, the nearest to it of the coarsest resolution.
+    Of these it has the ``rows`` most significant, the coarsest first. If none differs, it has the next ones of the
+    coarsest resolution. Without views, see ``foremost``.
     """
     if not found.coarser:
         return [Place(FINEST, x) for x in foremost(found, rows)]
@@ -290,21 +293,21 @@ def selection_of_places(found: Difference, shown: int) -> str:
         return selection(found, shown) if shown < len(found.raw) else ""
     sure, what = len(sure_places(found)), "changes" if found.paired else "differences"
     if not sure:
-        return f"no {what[:-1]} is sure at any resolution: the {shown} nearest to it at the coarsest"
-    words = f"the {shown} surest of {sure:,}" if shown < sure else f"the {sure:,}"
-    return f"{words} {what} that are sure; {BY_RESOLUTION}"
+        return f"no {what[:-1]} is significant at any resolution: the {shown} most significant at the coarsest"
+    words = f"the {shown} most significant of {sure:,}" if shown < sure else f"the {sure:,}"
+    return f"{words} significant {what}; {BY_RESOLUTION}"
 
 
 def selection(found: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost``."""
     sure, what = len(found.sure), "changes" if found.paired else "differences"
     if sure >= shown:
-        return f"the {shown} surest {what} of {len(found.raw):,} values"
-    return f"the {shown} surest {what} of {len(found.raw):,} values, of which {shown - sure} may be none"
+        return f"the {shown} most significant {what} of {len(found.raw):,} values"
+    return f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - sure} of them may be zero"
 
 
 def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
-    """The intervals to show: each value's own where all are shown, simultaneous ones where some were picked."""
+    """Return the intervals to show: of each value by itself if all are shown, simultaneous ones for a selection."""
     return (found.low, found.high) if shown == len(found.raw) else (found.simultaneous_low, found.simultaneous_high)
 
 
@@ -314,7 +317,7 @@ def interval_name(found: Difference, shown: int) -> str:
 
 
 def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> int:
-    """Decimal places of a percentage: two digits of a quarter of the narrowest interval shown, 1 to 4 places.
+    """Return the decimal places of percentages, 1 to 4: two digits of a quarter of the narrowest interval shown.
 
     Not of the standard error, which is nothing where no device has changed.
     """
@@ -324,7 +327,7 @@ def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> i
 
 
 def points(difference: float, places: int) -> str:
-    """A difference of shares in percentage points, with its sign; one that is not known is a dash."""
+    """Return a difference of shares in percentage points, with its sign; a dash if it is not known."""
     if math.isnan(difference):
         return "-"
     text = f"{100 * difference:+.{places}f}"
@@ -332,7 +335,7 @@ def points(difference: float, places: int) -> str:
 
 
 def between(low: float, high: float, places: int) -> str:
-    """An interval of a difference."""
+    """Return the interval of a difference as text."""
     return "-" if math.isnan(low) else f"{points(low, places)} to {points(high, places)}"
 
 
@@ -354,7 +357,7 @@ def dates(terms: Campaign, span: Span) -> tuple[str, str]:
 
 
 def moment(seconds: int, period: int) -> str:
-    """A time, UTC; its hour too, where periods are shorter than days or do not begin at midnight."""
+    """Return a time in UTC as text; with the hour if periods do not begin at midnight."""
     if seconds > LAST_DATE:
         return f"{seconds:,} s"
     shown = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
@@ -369,21 +372,20 @@ def basis(found: Difference) -> str:
 
 
 def _caption(found: Difference, shown: int) -> Text:
-    told = found.after
+    after = found.after
     what = "changes" if found.paired else "differences"
     lines = [
-        f"{found.before.reports:,} and {told.reports:,} reports · epsilon {told.epsilon:g} ({told.terms.notion.name})"
-        f" · {what} in percentage points, {interval_name(found, shown)}s",
+        f"{found.before.reports:,} and {after.reports:,} reports · epsilon {after.epsilon:g} "
+        f"({after.terms.notion.name}) · {what} in percentage points, {interval_name(found, shown)}s",
         f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]
     if found.coarser:
-        lines.append("of districts those that surely differ; their intervals hold for all of a resolution together")
+        lines.append(
+            "districts are shown if they differ significantly; intervals are for all districts of a resolution together"
+        )
     if shown < len(found.raw):
         lines.append(f"{selection(found, shown)}; --json has all")
     count = len(found.sure)
-    lines.append(
-        f"* {count:,} of {len(found.raw):,} values differ, all {100 * found.level:.4g}% intervals together"
-        if count
-        else f"no value differs for sure, all {100 * found.level:.4g}% intervals together"
-    )
+    who = f"* {count:,} of {len(found.raw):,} values differ" if count else "no value differs"
+    lines.append(f"{who} significantly, by the {100 * found.level:.4g}% intervals for all together")
     return Text("\n".join(lines))

@@ -313,7 +313,7 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
     assert (tmp_path / "t.png").read_bytes().startswith(PNG)
-    assert ("surest changes of" in result.stdout) == (domain.size > 25)
+    assert ("most significant changes of" in result.stdout) == (domain.size > 25)
     run("--study", tmp_path / "lib", "compare", "it", "other", "--plot", tmp_path / "c.png")
 
 
@@ -339,7 +339,7 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
         for row in step["values"]:
             assert row["difference"] == pytest.approx(row["to"] - row["from"])
     text = in_study(desk, "estimate", "education", "--by", "period", "--between", "4,0", "--steps").stdout
-    assert re.search(r"changes from a span to the\s+next are sure", text)
+    assert re.search(r"changes between spans are\s+significant", text)
     assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--between", "0,3", code=75).stderr
 
 
@@ -729,7 +729,8 @@ def test_too_few_reports_are_not_exported(tmp_path):
             crowd.send(device, period, 0)
     crowd.into(study, tmp_path)
     assert (
-        "waits for 30" in run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "t.csv", code=75).stderr
+        "reports of 30 devices, its minimum"
+        in run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "t.csv", code=75).stderr
     )
     assert not (tmp_path / "t.csv").exists()
 

@@ -120,7 +120,7 @@ def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
     assert truth.among_answered(FORM, ["pet", "vote"]).tolist() == [0, 0.5, 0.5, 0]
     assert truth.among_answered(FORM, ["pet"]).tolist() == pytest.approx([5 / 13, 8 / 13])
     file.write_text("town,vote,pet\nnorth,,no\n")
-    with pytest.raises(SheetError, match="nobody who answers vote"):
+    with pytest.raises(SheetError, match="no people who answer vote"):
         read_truth(file, FORM).among_answered(FORM, ["vote"])
 
 

@@ -81,7 +81,7 @@ def test_a_link_leads_to_the_first_signed_address():
         ({"addresses": ()}, None, NoInvitation, "names no address"),
         ({"addresses": ()}, "http://study.example", CampaignError, "plain http"),
         ({"addresses": ()}, "study.example", CampaignError, "begins with https"),
-        ({}, "https://elsewhere.example", NoInvitation, "author signed where reports go"),
+        ({}, "https://elsewhere.example", NoInvitation, "elsewhere.example is not an address of the signed campaign"),
     ],
 )
 def test_nobody_is_invited_where_no_report_would_go(changes, address, error, why):
@@ -238,7 +238,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
     assert "not overwritten" in run(*of_file, "--out", tmp_path / "p.svg", code=1).output
     assert "end in one of .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
-    assert "author signed" in run(*of_file, "--address", "https://x.example", code=1).output
+    assert "is not an address of the signed campaign" in run(*of_file, "--address", "https://x.example", code=1).output
     assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output
 
 

@@ -81,8 +81,8 @@ def test_nothing_is_written_in_place_of_a_file(folder):
     ("changes", "download", "why"),
     [
         ({"addresses": ()}, False, "names no address"),
-        ({}, True, "without --download"),
-        ({"addresses": ("https://192.0.2.7",)}, False, "a host's name, not its number"),
+        ({}, True, "leave out --download"),
+        ({"addresses": ("https://192.0.2.7",)}, False, "the name of a host, not its IP address"),
         ({"addresses": (HERE, "http://[::1]:8700")}, False, "cannot talk to http://\\[::1\\]:8700"),
         ({"addresses": ("http://127.0.0.2",)}, False, "cannot talk to"),
         ({"opens": NOW - 9 * 86_400, "closes": NOW - 1}, False, "is over"),

@@ -343,9 +343,9 @@ def test_parts_of_different_campaigns_make_no_page():
     """An audit or tally of something else is refused."""
     terms, other = campaign(COLOURS), campaign(COLOURS, title="Other")
     found = estimate(terms, tally(terms))
-    with pytest.raises(ValueError, match="one campaign"):
+    with pytest.raises(ValueError, match="expected the same campaign"):
         page(found, audit(other), tally(terms))
-    with pytest.raises(ValueError, match="one campaign"):
+    with pytest.raises(ValueError, match="expected the same campaign"):
         page(found, audit(terms), tally(terms, 1999))
 
 

@@ -183,7 +183,7 @@ def test_a_truth_by_class_is_cut_to_a_class(tmp_path):
     truth = read_truth(path, COLOURS, ("town", "village", "sea"))
     assert truth.within(0).shares(COLOURS).tolist() == [0.75, 0, 0.25]
     assert truth.within(1).shares(COLOURS).tolist() == [0, 0, 1]
-    with pytest.raises(SheetError, match="nobody"):
+    with pytest.raises(SheetError, match="no people of this class"):
         truth.within(2)
     with pytest.raises(SheetError, match="no classes"):
         read_truth(path, COLOURS)

@@ -51,7 +51,9 @@ def test_the_surest_changes_come_first_and_noise_is_folded():
     rows = [line for line in text.splitlines() if re.match(r"\s*v\d+ ", line)]
     assert len(rows) == FEW
     assert [row.rstrip().endswith("*") for row in rows] == [True] * 2 + [False] * (FEW - 2)
-    assert f"the {FEW} surest differences of 60 values, of which {FEW - 2} may be none" in " ".join(text.split())
+    assert f"the {FEW} most significant differences of 60 values; {FEW - 2} of them may be zero" in " ".join(
+        text.split()
+    )
     for row in rows:
         before, after, change = re.findall(r"[+\N{MINUS SIGN}-]?\d+\.\d+", row)[:3]
         change = float(change.replace("\N{MINUS SIGN}", "-"))
