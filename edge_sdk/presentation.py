@@ -178,7 +178,7 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
     The groups that this device's view makes of neighbouring labels are among them.
 
     Args:
-        language: of the person, as of ``Device.terms``.
+        language: of the person, as for ``Device.terms``.
     Returns:
         Only labels that are translated; none for a form, whose ``questions`` have their own.
     """

@@ -75,9 +75,12 @@ class Caps:
             require_room(self.in_force(), standing, self._ledger.carried(), one, now)
 
     def require_windows(self, now: int, ahead: int) -> None:
-        """Return if the worst case of all that was agreed to keeps every window's cap from ``now`` on, beside what
-        forgotten campaigns spent and ``ahead``, nanonats that answers dated later may have cost.
+        """Return if every window's cap holds from ``now`` on, for the worst case of all consents, the spending of
+        forgotten campaigns, and ``ahead``.
 
+        Args:
+            now: UTC seconds.
+            ahead: nanonats that answers with later dates may have cost.
         Raises:
             BudgetRefused
         """

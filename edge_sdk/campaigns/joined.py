@@ -170,7 +170,7 @@ class Joined:
     def commitments(self) -> list[Commitment]:
         """The commitments of the views in this person's class, the most expensive first; a plain campaign has one.
 
-        All of them must fit under the caps, whichever view the device has: whether a device takes part must not reveal
+        All of them must fit under the caps, for every view of a device: whether a device takes part must not reveal
         its view.
         """
         if is_plain(self.campaign.views):

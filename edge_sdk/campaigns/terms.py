@@ -307,7 +307,7 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
 
 
 def _questions(own: Domain, said: Domain) -> tuple[QuestionTerms, ...]:
-    """Return the questions of a form, in the language of ``said``; none of another domain."""
+    """Return the questions of a form, in the language of ``said``; empty for another domain."""
     if not isinstance(own, Form) or not isinstance(said, Form):
         return ()
     return tuple(

@@ -79,7 +79,7 @@ class CampaignExposure:
         campaign_id, title: of the campaign.
         domain: of the values.
         draws: number of outputs drawn from each law.
-        beside: nanonats from other sources: the choice of a class, and draws before the campaign was forgotten and
+        extra: nanonats from other sources: the choice of a class, and draws before the campaign was forgotten and
             joined again. None if there is no bound.
         budgets: the budgets of the values, if the campaign's notion has budgets and bounds all pairs.
     """
@@ -88,7 +88,7 @@ class CampaignExposure:
     title: str
     domain: Domain
     draws: Mapping[Law, int]
-    beside: int | None = 0
+    extra: int | None = 0
     budgets: MinId | None = None
 
     @property
@@ -100,13 +100,13 @@ class CampaignExposure:
     def nanonats(self) -> int | None:
         """Level between any two values, nanonats; None if there is no bound."""
         everything = range(self.domain.size)
-        return _sum([self.beside, *_losses(self.domain, self.draws, everything, everything)])
+        return _sum([self.extra, *_losses(self.domain, self.draws, everything, everything)])
 
     def budget(self, x: int) -> int | None:
         """Return the level between value ``x`` and any other value, by the budget of ``x`` if it has one."""
         if self.budgets is None:
             return self.nanonats
-        return _sum([self.beside, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])
+        return _sum([self.extra, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ class Exposure:
             asking = {
                 law: n for law, n in self._draws.items() if isinstance(law.map, Questions) and place in law.map.places
             }
-            found[name] = Level(_sum([self._beside, *_losses(self.domain, asking, everything, everything)]))
+            found[name] = Level(_sum([self._extra, *_losses(self.domain, asking, everything, everything)]))
         return found
 
     @property
@@ -205,19 +205,19 @@ class Exposure:
         return found
 
     @cached_property
-    def _beside(self) -> int | None:
-        return _sum(one.beside for one in self.campaigns)
+    def _extra(self) -> int | None:
+        return _sum(one.extra for one in self.campaigns)
 
     def _sum(self, first: Sequence[int], second: Sequence[int]) -> int | None:
-        return _sum([self._beside, *_losses(self.domain, self._draws, first, second)])
+        return _sum([self._extra, *_losses(self.domain, self._draws, first, second)])
 
     def _worst(self, first: Sequence[int]) -> Level:
         everything = range(self.domain.size)
-        if len(self._draws) <= 1 or self._beside is None:
+        if len(self._draws) <= 1 or self._extra is None:
             for law in self._draws:
                 loss = law.loss(self.domain, first, everything)
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
-            return Level(self._beside)
+            return Level(self._extra)
         steps = sum(structure_of(law.channel).loss_steps for law in self._draws)
         # len() of a range fails beyond sys.maxsize, and a form may have more inputs.
         if self.domain.size > MOST_STEPS or len(first) * self.domain.size * steps > MOST_STEPS:

@@ -35,8 +35,8 @@ class Preview:
 
     Attributes:
         report_bytes: maximum length of the report, the same for every answer; early reports are a few bytes shorter.
-        waiting_bytes: length of the campaign's waiting envelopes; before consent, of the enrolment that introduces the
-            device, if it sends one.
+        waiting_bytes: length of the campaign's waiting envelopes, and before consent of the enrolment, if the device
+            sends one.
         leaving_bytes: total length of the campaign's next upload.
         truth: probability that a report fits the answer if the answer is true (see ``posterior.fits``). Without a given
             answer, it is that of the most exposed answer in the audit. With views, "the answer" means here and below
@@ -97,15 +97,15 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
     # The same answer in the same period is the same report again, and nothing more waits.
     waits = again and joined.campaign.answers_per_period == 1
-    beside = sum(map(len, records.outbox.waiting(campaign)))
+    waiting_bytes = sum(map(len, records.outbox.waiting(campaign)))
     introduced = introduces(records, joined, campaign)
     if introduced and records.consents.find(campaign) is None:
-        beside += joined.longest_enrolment
+        waiting_bytes += joined.longest_enrolment
     exposed = certificate.witness.x if x is None else x
     return Preview(
         joined.longest_report,
-        beside,
-        beside + (0 if waits else joined.longest_report),
+        waiting_bytes,
+        waiting_bytes + (0 if waits else joined.longest_report),
         *fits(channel, exposed),
         belief(channel, certificate.ldp, records.memo.counts(campaign), x),
         certificate.cost if cost is None else cost,
@@ -120,7 +120,7 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
         introduced: whether an enrolment will leave as well.
     """
     campaign = joined.campaign
-    beside = joined.longest_enrolment if introduced else 0
+    waiting_bytes = joined.longest_enrolment if introduced else 0
     places = range(max(1, len(campaign.classes)))
     laws: dict[Channel, Certificate] = {
         campaign.channel_of(place, view): campaign.certificate_of(place, view)
@@ -138,8 +138,8 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
             channel, most = other, found
     return Preview(
         joined.longest_report,
-        beside,
-        beside + joined.longest_report,
+        waiting_bytes,
+        waiting_bytes + joined.longest_report,
         *fits(channel, laws[channel].witness.x),
         most,
         max(map(campaign.cost_of, places)),
@@ -187,11 +187,11 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     else:
         draws[Law(joined.map, joined.channel)] = len(records.memo.counts(campaign))
     consent = records.consents.find(campaign)
-    beside = carried + (0 if consent is None else consent.choice)
+    extra = carried + (0 if consent is None else consent.choice)
     # If a level is infinite, the charge for a draw bounds only some pairs.
     unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
     notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
-    return CampaignExposure(campaign_id, terms.title, terms.domain, draws, None if unbounded else beside, notion)
+    return CampaignExposure(campaign_id, terms.title, terms.domain, draws, None if unbounded else extra, notion)
 
 
 def _dither(records: Records, campaign: int) -> bytes:

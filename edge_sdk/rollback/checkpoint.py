@@ -1,4 +1,4 @@
-"""The checkpoint: a small record of the ledger's length and sums, kept beside the store.
+"""The checkpoint: a small record of the ledger's length and sums, kept outside the database.
 
 An old copy of a database is a valid database, so nothing inside it shows that it is old. Therefore a record outside the
 database, which only advances, is compared with it whenever the store is opened.

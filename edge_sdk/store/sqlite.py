@@ -52,7 +52,7 @@ class Store:
     Attributes:
         folder: the store's folder; None in memory.
         secret: the device's secret, 32 bytes.
-        hooks: callbacks on changes of rows; None in memory, where nothing outlasts the process.
+        hooks: callbacks on changes of rows; None for a store in memory.
     """
 
     def __init__(self, folder: Path | None, connection: sqlite3.Connection) -> None:

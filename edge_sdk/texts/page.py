@@ -52,9 +52,9 @@ def _features(terms: Campaign) -> set[str]:
     domains = [one.domain for one in terms.domain.questions] if isinstance(terms.domain, Form) else [terms.domain]
     kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
     found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
-    beside = {"classes": terms.classes, "own": isinstance(terms.notion, OwnPrior), "form": form, "one": not form}
-    beside["enrolled"] = terms.enrolment == "enrolled"
-    return found | {feature for feature, there in beside.items() if there}
+    others = {"classes": terms.classes, "own": isinstance(terms.notion, OwnPrior), "form": form, "one": not form}
+    others["enrolled"] = terms.enrolment == "enrolled"
+    return found | {feature for feature, present in others.items() if present}
 
 
 def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
