@@ -151,13 +151,12 @@ class Difference(Differences):
         Args:
             only: a value or district; all if not given.
         """
-        labels = tuple(map(self.after.label, range(len(self.raw))))
         return {
             "from": self.names[0],
             "to": self.names[1],
             "confidence": self.level,
             "paired": self.paired,
-            **_rows(self, labels, (self.before.raw, self.after.raw), only),
+            **_rows(self, self.finest.labels, (self.before.raw, self.after.raw), only),
             "resolutions": [each.as_json(only) for each in self.coarser],
         }
 

@@ -16,6 +16,7 @@ from aggregator.estimate.classes import even_decoder
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.registry import decoder_of
+from aggregator.json_number import json_number
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel
@@ -71,9 +72,9 @@ class ViewWorth:
     weight: float
 
     def as_json(self) -> dict[str, float | None]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         numbers = {"raw_mse": self.mse, "people_per_report": self.weight}
-        return {name: None if math.isnan(number) else number for name, number in numbers.items()}
+        return {name: json_number(number) for name, number in numbers.items()}
 
 
 def view_worths(terms: Campaign) -> list[ViewWorth]:

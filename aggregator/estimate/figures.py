@@ -5,7 +5,6 @@ How intervals are computed: interval.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from aggregator.estimate.interval import Intervals
 from aggregator.families.decoder import Floats, Integers
+from aggregator.json_number import json_number
 
 _ERRORS = ("se", "low", "high", "simultaneous_low", "simultaneous_high")
 
@@ -50,9 +50,9 @@ class Figures:
         return Intervals(self.low, self.high, self.simultaneous_low, self.simultaneous_high)
 
     def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
-        """Return a row for each figure: some columns, then the errors; None for NaN, which JSON does not have."""
+        """Return a row for each figure: some columns, then the errors; None where unknown."""
         rows = zip(*(column.tolist() for column in (*columns, self.se, *self.intervals)), strict=True)
-        return [{name: None if math.isnan(x) else x for name, x in zip(names, row, strict=True)} for row in rows]
+        return [{name: json_number(x) for name, x in zip(names, row, strict=True)} for row in rows]
 
 
 @dataclass(frozen=True)

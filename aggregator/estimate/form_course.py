@@ -7,7 +7,7 @@ How a difference is computed: form_change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
@@ -116,7 +116,7 @@ def form_classes(
 
     def one(name: str) -> FormEstimate:
         terms, mine = within(campaign.terms, tally, name)
-        return ask(SignedCampaign(terms, campaign.id, campaign.author, campaign.data), mine, name)
+        return ask(replace(campaign, terms=terms), mine, name)
 
     sides, few = _enough(names, names, one)
     taken = [_difference(sides[0], side, False, len(sides) - 1) for side in sides[1:]]

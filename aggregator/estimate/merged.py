@@ -21,16 +21,36 @@ MOST_BLOCKS = 512
 
 
 @dataclass(frozen=True)
-class MergedChannel:
+class NumberBlocks:
+    """Blocks of neighbouring numbers.
+
+    Attributes:
+        ends: (K,) for each block the first number after it; the last is k.
+    """
+
+    ends: Integers
+
+    @property
+    def sizes(self) -> Integers:
+        """(K,) the number of numbers in each block."""
+        sizes: Integers = np.diff(self.ends, prepend=0)
+        return sizes
+
+    def spread(self, p: Floats) -> Floats:
+        """Return (k,) shares of the numbers from (K,) shares of the blocks, equal within a block."""
+        each: Floats = np.repeat(p / self.sizes, self.sizes)
+        return each
+
+
+@dataclass(frozen=True)
+class MergedChannel(NumberBlocks):
     """A channel with ordered inputs and outputs, block by block.
 
     Attributes:
-        ends: (K,) as of ``Merged``.
         starts: (M',) the first output of each block of outputs.
         channel: (K, M') the probability of each block of outputs, the numbers of a block equally frequent.
     """
 
-    ends: Integers
     starts: Integers
     channel: Floats
 
@@ -54,17 +74,12 @@ class MergedChannel:
         came = merged > 0
         return Merged(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
 
-    def spread(self, p: Floats) -> Floats:
-        """Return (k,) shares of the numbers from (K,) shares of the blocks, equal within a block."""
-        return _spread(p, self.ends)
-
 
 @dataclass(frozen=True)
-class Merged:
+class Merged(NumberBlocks):
     """The reports on ordered numbers, block by block.
 
     Attributes:
-        ends: (K,) for each block the first number after it; the last is k.
         channel: (K, M) the probability of each block of outputs that occurred, the numbers of a block equally frequent;
             for C classes of people (C K, M), class after class.
         counts: (M,) the reports in each block of outputs, above zero.
@@ -72,7 +87,6 @@ class Merged:
             of the reports.
     """
 
-    ends: Integers
     channel: Floats
     counts: Integers
     weights: Floats | None = None
@@ -108,23 +122,3 @@ class Merged:
     def blocks(self) -> int:
         """K, the number of blocks."""
         return len(self.ends)
-
-    @property
-    def sizes(self) -> Integers:
-        """(K,) the number of numbers in each block."""
-        return _sizes(self.ends)
-
-    def spread(self, p: Floats) -> Floats:
-        """Return (k,) shares of the numbers from (K,) shares of the blocks, equal within a block."""
-        return _spread(p, self.ends)
-
-
-def _sizes(ends: Integers) -> Integers:
-    sizes: Integers = np.diff(ends, prepend=0)
-    return sizes
-
-
-def _spread(p: Floats, ends: Integers) -> Floats:
-    sizes = _sizes(ends)
-    each: Floats = np.repeat(p / sizes, sizes)
-    return each

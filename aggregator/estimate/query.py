@@ -31,6 +31,7 @@ from aggregator.estimate.resolutions import FINEST, Views
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
+from aggregator.json_number import json_number
 from protocol.campaign import Campaign
 from protocol.domain import Dates, Domain, Line, NumberRange, calendar
 from protocol.errors import HalftruthError
@@ -100,7 +101,7 @@ class Answer:
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
         numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
-        known = {name: None if math.isnan(number) else number for name, number in numbers.items()}
+        known = {name: json_number(number) for name, number in numbers.items()}
         rest = {"confidence": self.level, "mmse": self.mmse, "unit": self.unit}
         return {"query": self.what} | known | rest | {f"{name}_day": day for name, day in self.days.items()}
 
@@ -150,21 +151,24 @@ def weighted(
         mmse = float(a @ shares) + offset
     try:
         shift = _steady_shift(decoder, a, reference)
-        steady = a - shift
-        mean_of_reports = decoder.query(steady, share)
-        raw = mean_of_reports + shift
-        variance = max(decoder.variance(steady, share), 0.0) / tally.reports
-        t = interval.quantile(1 - level)
-        if tally.correlated is not None:
-            between = spread_of(tally.correlated, decoder.adjoint(steady), decoder.intercept(steady), mean_of_reports)
-            variance, t = float(np.maximum(between.variance[0], variance)), between.quantile(1 - level)
-        se = math.sqrt(variance)
+        raw, variance, t = _mean_of_reports(decoder, tally, a - shift, level)
     except NotInvertible:
         if prior is None:
             raise
         return Answer(what, math.nan, math.nan, math.nan, math.nan, math.nan, level, mmse)
-    half, centre = t * se, raw + offset
-    return Answer(what, centre, centre, se, centre - half, centre + half, level, mmse)
+    se, centre = math.sqrt(variance), raw + shift + offset
+    return Answer(what, centre, centre, se, centre - t * se, centre + t * se, level, mmse)
+
+
+def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, level: float) -> tuple[float, float, float]:
+    """Return the unbiased estimate of v . p, its variance, and the quantile of its interval in standard errors."""
+    share, groups = tally.counts / tally.reports, tally.correlated
+    mean = decoder.query(v, share)
+    variance = max(decoder.variance(v, share), 0.0) / tally.reports
+    if groups is None:
+        return mean, variance, interval.quantile(1 - level)
+    between = spread_of(groups, decoder.adjoint(v), decoder.intercept(v), mean)
+    return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - level)
 
 
 def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> Answer:
@@ -180,16 +184,9 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
     variance, t = 0.0, interval.quantile(1 - level)
     for place, factor in zip(views.tree, factors, strict=True):
         decoder, part = views.asked[place].decoder, views.asked[place].tally
-        if not part.reports:
-            continue
-        share = part.counts / part.reports
-        mean_of_reports = decoder.query(factor, share)
-        centre += mean_of_reports
-        own = max(decoder.variance(factor, share), 0.0) / part.reports
-        if part.correlated is not None:
-            between = spread_of(part.correlated, decoder.adjoint(factor), decoder.intercept(factor), mean_of_reports)
-            own, t = float(np.maximum(between.variance[0], own)), max(t, between.quantile(1 - level))
-        variance += own
+        if part.reports:
+            mean, own, wider = _mean_of_reports(decoder, part, factor, level)
+            centre, variance, t = centre + mean, variance + own, max(t, wider)
     se, centre = math.sqrt(variance), centre + offset
     return Answer(what, centre, centre, se, centre - t * se, centre + t * se, level, None)
 

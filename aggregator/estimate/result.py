@@ -22,6 +22,7 @@ from aggregator.estimate.prior_test import PriorTest
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.weighting import Weighting
 from aggregator.families.decoder import Floats
+from aggregator.json_number import json_number
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Items, Line
@@ -66,13 +67,13 @@ class Influence:
         usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
         crowds = sorted(usual if self.asked is None else usual | {self.asked})
         return {
-            "people_per_report": _number(self.people_per_report),
-            "share_per_report": _number(self.share_of(1)),
+            "people_per_report": json_number(self.people_per_report),
+            "share_per_report": json_number(self.share_of(1)),
             "forged": [
                 {
                     "reports": forged,
-                    "people": _number(forged * self.people_per_report),
-                    "share": _number(self.share_of(forged)),
+                    "people": json_number(forged * self.people_per_report),
+                    "share": json_number(self.share_of(forged)),
                 }
                 for forged in crowds
             ],
@@ -224,8 +225,3 @@ def _rows(
         row["above_zero"] = None if row["simultaneous_low"] is None else above
         row["se_rough"] = rough is not None and bool(rough[x])
     return rows
-
-
-def _number(value: float) -> float | None:
-    """Return a number for JSON, which has no NaN."""
-    return None if math.isnan(value) else value

@@ -7,7 +7,7 @@ change is not the difference of two independent estimates; it is computed device
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -178,7 +178,7 @@ def trend(
         asked: SignedCampaign = campaign
         if where is not None:
             terms, tally = within(campaign.terms, tally, where)
-            asked = SignedCampaign(terms, campaign.id, campaign.author, campaign.data)
+            asked = replace(campaign, terms=terms)
         if not is_enough(asked.terms, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))

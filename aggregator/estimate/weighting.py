@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aggregator.families.decoder import Floats, Integers
+from aggregator.json_number import json_number
 from protocol.errors import BadData
 
 CLASS = "class"
@@ -121,15 +122,10 @@ class Weighting:
             ],
             "least": self.least,
             "most": self.most,
-            "design_effect": _number(self.design_effect),
-            "people_per_report": _number(self.people_per_report),
-            "people_per_report_unweighted": _number(self.people_unweighted),
+            "design_effect": json_number(self.design_effect),
+            "people_per_report": json_number(self.people_per_report),
+            "people_per_report_unweighted": json_number(self.people_unweighted),
         }
-
-
-def _number(value: float) -> float | None:
-    """Return a number for JSON, which has no NaN."""
-    return None if math.isnan(value) else value
 
 
 def require_distinct(margins: Sequence[KnownMargin]) -> None:

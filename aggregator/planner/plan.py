@@ -14,6 +14,7 @@ from typing import Any
 
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import Question
+from aggregator.json_number import json_number
 from aggregator.planner.choice import Candidate, best, candidates, most_bits_of
 from protocol import exact
 from protocol.notions import UNBOUNDED, Matrix, Notion
@@ -49,11 +50,11 @@ class PlanRow:
         """The machine-readable form."""
         row: dict[str, Any] = {
             "mechanism": self.mechanism, "chosen": self.chosen, "serves": self.candidate is not None,
-            "reason": self.reason, "output_bits": None, "mse": _number(self.mse), "se": _number(self.se),
+            "reason": self.reason, "output_bits": None, "mse": json_number(self.mse), "se": json_number(self.se),
             "people_for": {f"{wanted:g}": people for wanted, people in self.people_for.items()},
         }  # fmt: skip
         if self.mean_se is not None:
-            row["mean_se"] = _number(self.mean_se)
+            row["mean_se"] = json_number(self.mean_se)
         if self.candidate is not None:
             found = self.candidate
             certificate = found.certificate
@@ -61,7 +62,7 @@ class PlanRow:
                 "output_bits": found.channel.output_bits,
                 "level": exact.nats(certificate.audited),
                 "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-                "people_per_report": _number(found.weight),
+                "people_per_report": json_number(found.weight),
                 "decode": found.mechanism.decode,
                 "source": found.mechanism.source,
             }
@@ -176,7 +177,3 @@ def _rank(row: PlanRow, goal: str) -> float:
     if goal == "mean" and row.mean_se is not None:
         error = row.mean_se
     return math.inf if math.isnan(error) else error
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
