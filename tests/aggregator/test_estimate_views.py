@@ -378,7 +378,7 @@ def test_a_reader_can_name_a_district():
     place = place_of(terms, name)
     assert place == Place("3", 3)
     assert place_of(terms, terms.domain.label(5)) == Place("1", 5)
-    with pytest.raises(Failure, match="no value or district"):
+    with pytest.raises(Failure, match="not a value or district"):
         place_of(terms, "nowhere")
     one, every = (trend(signed, SPANS, tallies, only=only) for only in (place, None))
     alone, among = (each.change.at("3") for each in (one, every))
