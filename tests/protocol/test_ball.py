@@ -1,4 +1,4 @@
-"""The declared ball of priors: what a certificate says of observers near the campaign's prior (SPEC 6.3)."""
+"""The declared ball of priors: the certificate for observers near the campaign's prior (SPEC 6.3)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_ball_is_brute_force(name: str, radius: int) -> None:
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
-    """No radius, no ball; the level grows with the radius from the LIP level, and at radius 1 is the LDP level."""
+    """The level grows with the radius: at 0 it is the LIP level, at 1 the LDP level."""
     channel = CHANNELS[name]
     assert certify(channel, Information(MOST, PRIOR)).ball is None
     assert certify(channel, Ldp(MOST)).ball is None
@@ -106,7 +106,7 @@ def test_the_declared_level_is_kept_over_the_ball() -> None:
 
 
 def test_the_radius_travels() -> None:
-    """A radius is the fourth field of the notion, 0 where there is none, and at most one."""
+    """A radius is the fourth field of the notion, 0 if the notion has none, and at most one."""
     for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):
         wire = codec.decode(codec.encode(notion.encode()), limit=2**10)
         assert notions.decode(wire) == notion

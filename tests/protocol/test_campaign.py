@@ -94,7 +94,7 @@ def test_round_trip(changes: dict[str, Any]) -> None:
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
-    """No campaign exists whose fields are outside their limits: the constructor refuses it."""
+    """The constructor refuses a campaign whose fields are outside their limits."""
     with pytest.raises(CampaignError):
         made(**changes)
 
@@ -106,8 +106,8 @@ SAID = ("title", "question", "purpose", "organisation", "contact", "retention")
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=lambda unseen: f"U+{ord(unseen):04X}")
 def test_no_signed_text_hides_anything(unseen: str) -> None:
-    """Every text of a campaign, its labels, classes and translations included, refuses a character that nobody sees or
-    that turns the direction of others, wherever in the text it stands."""
+    """Every text of a campaign, its labels, classes and translations included, refuses a character that is invisible or
+    turns the direction of others, at any place in the text."""
     for text in (unseen + "ab", f"a{unseen}b", "ab" + unseen):
         for name in OWN:
             with pytest.raises(CampaignError):

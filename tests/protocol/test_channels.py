@@ -1,7 +1,7 @@
 """Every channel x every law, against brute force (SPEC 5).
 
-One grid holds every family at awkward sizes, and whatever is a law of all channels runs over all of it. What
-is a law of one family, such as how several random numbers make a draw, is in that family's own file.
+One grid holds every family at awkward sizes, and each law of all channels runs over the whole grid. Laws of one family,
+such as the use of several random numbers in a draw, are in that family's own file.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ def weights(channel: Channel) -> list[list[int]]:
 
 
 def test_the_grid_holds_every_family() -> None:
-    """No family is left out, of the ones that are drawn from at full size neither."""
+    """The grid has every family, also at the sizes that are drawn from in full."""
     assert {channel.family for channel in GRID.values()} == set(FAMILIES)
     assert {channel.family for channel in LARGE.values()} == set(FAMILIES)
 
 
 @grid
 def test_outputs_are_numbered_and_counted(channel: Channel) -> None:
-    """Outputs fit their bits and no fewer; a unary channel counts a bit for each input, others each output; and what
-    some input gives is an output, what lies outside is none."""
+    """Outputs fit their bits and no fewer. A unary channel counts a bit for each input, others each output. Only the
+    outputs of some input are outputs."""
     assert 1 << channel.output_bits >= channel.outputs > 1 << channel.output_bits - 1
     assert channel.features == (channel.inputs if channel.unary else channel.outputs)
     assert channel.outputs == 1 << channel.inputs or not channel.unary
@@ -137,7 +137,7 @@ class ChannelLaws:
             assert sum(row) == 1 << channel.scale
 
     def test_a_column_has_the_weights(self, channel: Channel) -> None:
-        """A column is what the weights of its cells are, however a family finds it."""
+        """A column has the weights of its cells, by whichever method a family finds it."""
         for y, column in enumerate(zip(*weights(channel), strict=True)):
             assert channel.column(y) == list(column)
 
@@ -280,7 +280,8 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
 
 @grid
 def test_every_input_takes_the_same_random_bytes(channel: Channel) -> None:
-    """One number of random bytes serves every input, whatever they are, and gives an output that the input has."""
+    """One number of random bytes serves every input, for any values of the bytes, and gives an output that the input
+    has."""
     draw = random.Random(SEED)
     tries = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes), draw.randbytes(channel.rand_bytes)]
     for x in range(channel.inputs):
@@ -310,7 +311,7 @@ def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tu
 @grid
 def test_the_steps_of_a_draw_tell_no_more_than_the_output(channel: Channel) -> None:
     """The first draw from a channel, which makes the tables of later ones, takes the same lines for the same output,
-    whatever input and random bytes led to it."""
+    with any input and random bytes that lead to it."""
     dice = random.Random(SEED)
     of_output: dict[int, list[tuple[str, int]]] = {}
     for _ in range(6):
@@ -322,7 +323,7 @@ def test_the_steps_of_a_draw_tell_no_more_than_the_output(channel: Channel) -> N
 
 @grid
 def test_a_draw_is_whole(channel: Channel) -> None:
-    """Another number of random bytes, or an input that is none, is refused."""
+    """Another number of random bytes, or a number that is not an input, is refused."""
     rand = bytes(channel.rand_bytes)
     for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
         with pytest.raises(ValueError, match=r"random bytes|input"):
@@ -425,7 +426,7 @@ def test_declared_level_is_audited_level(family: str, k: int) -> None:
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 8, 1023, 1024])
 def test_hadamard_order_is_strictly_larger(k: int) -> None:
-    """The order is the smallest power of two above k, so the row of ones belongs to nobody."""
+    """The order is the smallest power of two above k, so no value has the row of ones."""
     order = Hadamard(truth_of(NAT), k).outputs
     assert order // 2 <= k < order
     assert order & (order - 1) == 0

@@ -39,7 +39,7 @@ def test_round_trip(value: codec.Value) -> None:
 
 
 def twin(data: bytes) -> object:
-    """What the msgpack package reads."""
+    """Return the value that the msgpack package reads."""
     return msgpack.unpackb(data, raw=False, strict_map_key=False)
 
 
@@ -145,7 +145,7 @@ def test_the_limit_comes_first() -> None:
 
 @pytest.mark.parametrize("value", [True, None, 1.0, {}, (1, 2), {1}, bytearray(b"a"), [1, [None]]])
 def test_other_types_are_not_encoded(value: object) -> None:
-    """What is outside the subset is a TypeError of the programmer, at any depth."""
+    """A value outside the subset is a TypeError of the programmer, at any depth."""
     with pytest.raises(TypeError):
         codec.encode(value)  # type: ignore[arg-type]
 

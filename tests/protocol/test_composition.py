@@ -1,4 +1,4 @@
-"""What a matrix of levels means: tests of hypotheses, two answers, processed outputs, any prior (SPEC 6).
+"""The meaning of a matrix of levels: tests of hypotheses, two answers, processed outputs, any prior (SPEC 6).
 
 Source: Acharya et al. 2020, Theorem 1 and Propositions 1-3. All in exact fractions.
 """
@@ -36,7 +36,7 @@ def ratio(table: Table, x: int, other: int) -> Fraction:
 
 @given(tables())
 def test_no_test_tells_two_answers_apart_better_than_the_level(table: Table) -> None:
-    """Whatever outputs a test takes for a sign of x: P(sign | x) <= e^E[x][x'] P(sign | x')      (Theorem 1)."""
+    """For every set of outputs that a test takes as a sign of x: P(sign | x) <= e^E[x][x'] P(sign | x') (Theorem 1)."""
     outputs = range(table.outputs)
     signs = chain.from_iterable(combinations(outputs, size) for size in range(1, table.outputs + 1))
     for sign in signs:
@@ -60,7 +60,7 @@ def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> 
 @settings(max_examples=50)
 @given(tables(), st.data())
 def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -> None:
-    """Whatever is made of an output, by chance or not, no pair of inputs is told apart better   (Prop. 2)."""
+    """Processing an output, at random or not, distinguishes no pair of inputs better (Prop. 2)."""
     made = data.draw(st.integers(1, 3))
     laws = [data.draw(rows(made)) for _ in range(table.outputs)]
     for x, other in permutations(range(table.inputs), 2):

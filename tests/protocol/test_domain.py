@@ -82,7 +82,7 @@ def test_wire_round_trip(asked: Domain) -> None:
 
 @given(domains)
 def test_a_domain_under_other_names_has_the_same_inputs(asked: Domain) -> None:
-    """Other names stand where the own ones did and lead back to them; a domain without names stays as it is."""
+    """Translated names replace the domain's own and lead back to them; a domain without names stays as it is."""
     names = tuple(f"n{place}" for place in range(len(asked.named)))
     said = asked.renamed(names)
     assert (said.named, said.size, said.kind) == (names, asked.size, asked.kind)
@@ -139,7 +139,7 @@ def test_floats_are_their_shortest_decimals() -> None:
 
 
 def ups(asked: Buckets, answer: Fraction) -> int:
-    """How many of the 2^64 dithers take ``answer`` up: the least dither that does not, found by bisection."""
+    """Return the number of the 2^64 dithers that round ``answer`` up: the smallest one that does not, by bisection."""
     lower = asked.index(answer, MOST)
     low, high = 0, STEPS
     while low < high:

@@ -1,4 +1,4 @@
-"""What an audit may take: the steps that are counted before it bound the work that it does."""
+"""The limit of an audit: the steps that are counted before it bound its work."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_the_steps_counted_bound_the_work(name: str) -> None:
 @pytest.mark.parametrize("kind", ["minid", "avgid", "pairwise"])
 @pytest.mark.parametrize("made", [Coarse(3), None])
 def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, made: Map | None) -> None:
-    """The same of what is done before a view's channel is audited: a notion is said of the view's inputs."""
+    """The same law for the work before a view's channel is audited: the notion is mapped to the view's inputs."""
     grid = Grid(0, 10, 0, 10 if kind == "pairwise" else 400, 1)
     budgets = [NAT + x % 16 for x in range(grid.size)]
     notion = joining._matrix(grid.size) if kind == "pairwise" else Graded.over(budgets, kind)
@@ -81,8 +81,9 @@ def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, ma
 
 
 def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
-    """A campaign of 191 bytes whose audit would take minutes is refused, with the limit and what was asked, in less
-    than a hundredth of the instructions that are allowed; one that would hold too much likewise."""
+    """A campaign of 191 bytes whose audit would take minutes is refused in less than a hundredth of the allowed
+    instructions; the error has the limit and the number of steps. The same holds for one that would need too much
+    memory."""
     channel = joining._windows(2, 65_535, 256, 1)
     data = joining.signed(Ldp(MOST), channel)
     assert len(data) < 200
@@ -97,7 +98,7 @@ def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
 
 
 def test_equal_classes_are_audited_once() -> None:
-    """Classes of equal channel and notion cost what one does; different ones cost their sum."""
+    """Classes of equal channel and notion cost as much as one of them; different ones cost their sum."""
     notion, channel = joining._classes(64, 8, 12)
     assert notion.steps(channel) == Ldp(MOST).steps(channel.channels[0])  # type: ignore[attr-defined]
     first, second = Ldp(MOST), Information(MOST, joining._prior(8))
@@ -198,8 +199,8 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
 @given(campaigns())
 @settings(max_examples=400)
 def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> None:
-    """Whatever family and notion meet, an audit runs at most ``OPCODES`` instructions to a step; the search is driven
-    to where it runs most."""
+    """For every family and notion, an audit runs at most ``OPCODES`` instructions a step; the search is driven to the
+    largest ratios."""
     notion, channel = asked
     steps = notion.steps(channel)
     assume(steps < 10**5)

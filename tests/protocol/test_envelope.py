@@ -64,7 +64,7 @@ def test_no_bit_can_be_flipped(sealed: bytes) -> None:
 
 @pytest.mark.parametrize("sealed", SEALED, ids=[kind.name for kind in Kind])
 def test_every_beginning_is_truncated(sealed: bytes) -> None:
-    """A beginning of an envelope is told from bytes that no more bytes could complete."""
+    """The beginning of an envelope is distinguished from bytes that no more bytes could complete."""
     for length in range(len(sealed)):
         with pytest.raises(Truncated):
             envelope.decode_first(sealed[:length], 0)
@@ -150,7 +150,7 @@ chunks = (
 
 @given(st.lists(chunks, max_size=7))
 def test_damage_between_envelopes(parts: list[bytes]) -> None:
-    """Whatever stands between envelopes, every byte belongs to exactly one item."""
+    """With any bytes between envelopes, every byte belongs to exactly one item."""
     check_batch(b"".join(parts))
 
 
@@ -210,7 +210,7 @@ def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
 
 
 def test_empty_batch() -> None:
-    """No bytes are a batch of nothing."""
+    """Empty bytes are an empty batch."""
     assert list(envelope.read_batch(b"")) == []
 
 

@@ -77,7 +77,7 @@ def test_no_level_is_infinite() -> None:
 
 @given(st.decimals(0, 25, places=15))
 def test_level_from_rounds_down(nats: Decimal) -> None:
-    """level_from drops what lies below a nanonat, so a level is never above what was written."""
+    """level_from drops digits below a nanonat, so a level is never above the written number."""
     level = exact.level_from(nats)
     assert 0 <= Fraction(nats) * NANONATS - level < 1
     assert exact.level_from(str(nats)) == level

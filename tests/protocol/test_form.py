@@ -98,9 +98,9 @@ def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
 
 
 def test_promise_22_on_a_small_form() -> None:
-    """Which questions a device is asked is a function of its key: for 60 keys and all 18 answers it is the same view.
-    For each view the law of the output given the answer is exactly Q_j of f_j, which keeps the level for every two
-    answers; two that agree in the asked questions have one law."""
+    """The view of a device is a function of its key: for 60 keys and all 18 answers it is the same. For each view the
+    distribution of the output given the answer is exactly Q_j of f_j, which keeps the level for every two answers; two
+    answers that agree in the asked questions have one distribution."""
     made = of_questions()
     form = made.domain
     assert isinstance(form, Form)
@@ -126,8 +126,8 @@ def test_promise_22_on_a_small_form() -> None:
 
 
 def test_each_question_has_a_dither_of_its_own() -> None:
-    """Two equal questions of a number are rounded by the dithers of SPEC 4, each its own: over 2,000 dithers both ways
-    of rounding come together as often as for independent ones, within 6 standard errors (a chance of 2 in 10^9)."""
+    """Two equal questions of a number are rounded by separate dithers of SPEC 4: over 2,000 dithers both ways of
+    rounding come together as often as for independent ones, within 6 standard errors (a chance of 2 in 10^9)."""
     half = domain.Buckets.of([0, 1])
     form = Form((FormQuestion("a", "A?", half), FormQuestion("b", "B?", half)))
     count = 0
@@ -163,8 +163,8 @@ REFUSED: list[tuple[Answer, str]] = [
 
 @pytest.mark.parametrize(("answer", "named"), REFUSED)
 def test_refusals_name_the_question_and_never_the_answer(answer: Answer, named: str) -> None:
-    """What is missing, is not asked, or is not in a question's domain is named; no text of the error or of those behind
-    it has the answer."""
+    """A question that is missing, is not asked, or has an answer outside its domain is named; no text of the error or
+    of its causes has the answer."""
     with pytest.raises(NotInDomain, match=named) as refused:
         Questions((0, 1)).index(FORM, answer, ZERO)
     assert_silent(refused.value)

@@ -136,7 +136,8 @@ def test_wire_round_trip() -> None:
     ],
 )
 def test_a_notion_without_meaning_is_refused(arguments: tuple[int, int, tuple[()], tuple[()]]) -> None:
-    """No level, no unit, one point, gaps of zero, gaps not in runs or lowest terms, too many points: stage notion."""
+    """Stage notion refuses: no level, no unit, one point, gaps of zero, gaps not in runs or lowest terms, too many
+    points."""
     with pytest.raises(NotionError):
         Geo(*arguments)
 

@@ -115,7 +115,7 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
 
 
 def test_budgets_of_one_class_each() -> None:
-    """The level is the largest bound of a pair there is: the largest of three single budgets bounds nobody."""
+    """The level is the largest bound of an existing pair: the largest of three single budgets bounds no pair."""
     notion = Graded.over([3 * NAT, NAT, 2 * NAT])
     assert notion.level == 2 * NAT
     assert Graded.over([3 * NAT, NAT, 3 * NAT]).level == 3 * NAT
@@ -161,7 +161,7 @@ def test_what_is_no_notion(level, budgets, runs, unbounded) -> None:  # type: ig
 
 
 def test_what_cannot_be_asked_for() -> None:
-    """An unknown function, an edge of a budget nobody has, and too many classes are refused."""
+    """An unknown function, an edge of an unused budget, and too many classes are refused."""
     with pytest.raises(NotionError, match="minid or avgid"):
         Graded.over([NAT, NAT], "maxid")
     with pytest.raises(NotionError, match="edge"):

@@ -1,4 +1,4 @@
-"""The laws of item sets: padding, sampling, and what a set's level is (SPEC 4)."""
+"""The laws of item sets: padding, sampling, and the level of a set (SPEC 4)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_labels_lead_back(asked: Items) -> None:
 
 
 def test_what_is_a_set() -> None:
-    """Lists, tuples, sets and text name the same set, whatever their order and repetitions; the empty set is one."""
+    """Lists, tuples, sets and text name the same set, in any order and with repetitions; the empty set is one."""
     for answer in (["tea", "salt"], ("salt", "tea", "tea"), {"tea", "salt"}, frozenset(["tea", "salt"])):
         assert SHOP.members(answer) == (2, 3)
     assert SHOP.members(SHOP.parse(" tea; salt ;tea")) == (2, 3)
@@ -106,7 +106,7 @@ def test_what_is_a_set() -> None:
     ],
 )
 def test_what_is_no_set(asked: Items, answer: object) -> None:
-    """What names no item is refused, and so is a dummy in company; no error repeats the answer."""
+    """A text that names no item is refused, and so is a dummy beside items; no error repeats the answer."""
     with pytest.raises(NotInDomain) as refused:
         asked.index(answer, ZERO)  # type: ignore[arg-type]  # what an app may hand over
     told = "".join(traceback.format_exception_only(refused.value))
@@ -137,7 +137,8 @@ def test_wire_round_trip(asked: Items) -> None:
     ],
 )
 def test_what_is_no_domain(padding: int, labels: tuple[str, ...] | int) -> None:
-    """At least one item, a padding of 1 to 4,096, at most 2^20 inputs, labels that can be told apart in a list."""
+    """A domain of items has at least one item, a padding of 1 to 4,096, at most 2^20 inputs, and labels that can be
+    distinguished in a list."""
     with pytest.raises(DomainError):
         Items(padding, labels)
 
@@ -214,7 +215,7 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
 
 
 def test_set_level_without_a_bound() -> None:
-    """An item that is bounded against none of the other set leaves no level; one bound for each item is enough."""
+    """An item without a bound against all of the other set leaves no level; one bound for each item is enough."""
     assert set_level(lambda _x, _other: None, {0: DITHERS // 2, 1: DITHERS // 2}, {2: DITHERS}) is None
     assert set_level(lambda x, _other: NAT if x == 0 else None, {0: DITHERS}, {2: DITHERS}) == NAT
     half = set_level(lambda _x, other: NAT if other == 2 else None, {0: DITHERS}, {2: DITHERS // 2, 3: DITHERS // 2})

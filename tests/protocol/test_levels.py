@@ -132,7 +132,7 @@ def marginal(rows: list[list[Fraction]], prior: Sequence[Fraction]) -> list[Frac
 
 
 def holds(level: levels.Level, ratio: Fraction | None) -> bool:
-    """Whether a level is ln of ``ratio`` rounded up to a nanonat; None for infinite."""
+    """Return whether a level is ln of ``ratio`` rounded up to a nanonat; None is infinite."""
     if ratio is None or level.nanonats is None:
         return ratio is None and level.nanonats is None
     truth = math.log(ratio) * NAT
@@ -140,7 +140,7 @@ def holds(level: levels.Level, ratio: Fraction | None) -> bool:
 
 
 def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
-    """The largest ratio, at least 1; 0 / 0 is none."""
+    """Return the largest ratio, at least 1; 0 / 0 does not count."""
     if any(top and not bottom for top, bottom in ratios):
         return None
     return max([Fraction(1), *(top / bottom for top, bottom in ratios if bottom)])
@@ -156,7 +156,7 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
     k = channel.inputs
 
     def merged(seen: levels.structure.Profile) -> dict[tuple[int, int], tuple[int, int]]:
-        """How much of both inputs has which ratio, in lowest terms."""
+        """Return the weight of both inputs by their ratio, in lowest terms."""
         found: dict[tuple[int, int], tuple[int, int]] = {}
         for mine, theirs, count in seen:
             if mine or theirs:
@@ -200,7 +200,7 @@ def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
 
 
 def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
-    """How many outputs a prior sees alike; those never seen are left out."""
+    """Return the number of outputs that leave the prior equal; outputs of probability zero are left out."""
     found: Counter[object] = Counter()
     for column in columns:
         if column.marginal:
@@ -210,8 +210,8 @@ def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
 
 @grid
 def test_the_truth_is_the_likeliest(channel: Channel) -> None:
-    """A report fits an answer as often as its likeliest outputs come; of another, it is the least of what the cells
-    say, or less where the channel is of windows."""
+    """A report fits an answer with the probability of the answer's likeliest outputs. For another answer it is the
+    smallest such probability by the cells, or less for channels of windows."""
     rows = matrix(channel)
     for x, row in enumerate(rows):
         likeliest = [y for y, weight in enumerate(row) if weight == max(row)]
@@ -225,7 +225,7 @@ def test_the_truth_is_the_likeliest(channel: Channel) -> None:
 
 
 def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
-    """Of independent bits it is the chance that the own one is set, with the input and without."""
+    """For independent bits it is the probability that the true value's bit is set, with the input and without."""
     channel = Bits.over([(1 << 31, 1 << 30), (3 << 30, 1 << 30)])
     for x, expected in enumerate((HALF, Fraction(3, 4))):
         row = matrix(channel)[x]
@@ -411,7 +411,7 @@ BITS = (
 
 
 def test_a_few_columns_show_the_worst_of_all_balls() -> None:
-    """The columns that a family picks reach, over every ball and every factor, what a walk through all of them does."""
+    """The columns that a family picks reach the same maximum as a walk through all columns, over every ball and factor."""
     for channel in (*GRID.values(), *BITS):
         fast, slow = structure_of(channel), Structure(channel)
         for prior in priors(channel.inputs):
@@ -570,7 +570,7 @@ def test_pufferfish_is_brute_force() -> None:
 
 @grid
 def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
-    """Where every value is a secret and every pair protected, Pufferfish has the LDP level."""
+    """If every value is a secret and every pair protected, Pufferfish has the LDP level."""
     k = channel.inputs
     sure = Scenario("sure", tuple(tuple(int(x == secret) for x in range(k)) for secret in range(k)))
     pairs = tuple(itertools.combinations(range(k), 2))
@@ -683,7 +683,7 @@ def test_large_channels_for_a_prior_are_not_walked_through() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_are_not_walked_through(name: str) -> None:
-    """With tens of thousands of values every level is there, and agrees with what the others say of it."""
+    """With tens of thousands of values every level is computed, and agrees with the bounds from the others."""
     channel = LARGE[name]
     structure = structure_of(channel)
     prior = [1 + x % 3 for x in range(channel.inputs)]

@@ -45,7 +45,7 @@ def test_a_link_is_read_back_and_has_one_text(link: Link) -> None:
 
 @given(links(), st.data())
 def test_no_second_text_is_the_same_link(link: Link, data) -> None:
-    """Whatever character of a link is changed or dropped, it is another link or none."""
+    """A link with one character changed or dropped is another link or none."""
     text = str(link)
     place = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.sampled_from(["", "%", "#", "&", "=", "A", "a", "0", "/", "é"]).filter(text[place].__ne__))
@@ -70,7 +70,7 @@ def test_no_second_text_is_the_same_link(link: Link, data) -> None:
     ],
 )
 def test_a_wrong_link_is_told_in_one_sentence(text: str, why: str) -> None:
-    """The error says what is wrong, and repeats no code."""
+    """The error names the problem, and repeats no code."""
     with pytest.raises(LinkRefused, match=why) as refused:
         Link.parse(text)
     assert "\n" not in str(refused.value)
@@ -101,7 +101,7 @@ def test_a_fingerprint_begins_with_the_key_id() -> None:
 
 @given(st.text(max_size=120))
 def test_the_name_of_a_key_is_read_back_or_refused(name: str) -> None:
-    """What a key can be called is one readable line, and its file gives it back."""
+    """A key's name is one readable line, and its file gives it back."""
     try:
         author = AuthorKey(ANALYST.public, name)
     except KeyRefused:

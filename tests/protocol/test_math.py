@@ -1,4 +1,4 @@
-"""protocol/MATH.md and the code agree on what is cited: every number that a file names is a heading there."""
+"""The citations of protocol/MATH.md: every number that a file names is a heading there."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def pair_level(channel: Channel, x: int, other: int) -> int | None:
 
 
 def brute(channel: Channel, bounds: dict[tuple[int, int], int]) -> tuple[bool, int] | None:
-    """Whether every pair keeps its bound, and the largest level of a bounded pair; None where one is infinite."""
+    """Return whether every pair keeps its bound, and the largest level of a bounded pair; None if one is infinite."""
     kept, worst = True, 0
     for (x, other), bound in bounds.items():
         level = pair_level(channel, x, other)
@@ -229,7 +229,7 @@ def test_lip_of_a_response_is_that_of_its_table() -> None:
 
 
 def test_the_witness_is_the_pair_that_exceeds() -> None:
-    """Where several bounds are near, the one named is exceeded, and the text names no person's value."""
+    """If several bounds are near, the one named is exceeded, and the text names no person's value."""
     wide, narrow = 3 * NAT, NAT
     table = Table.nearest([
         [Fraction(8, 10), Fraction(1, 10), Fraction(1, 10)],
@@ -298,8 +298,8 @@ def test_wire_round_trip(name: str) -> None:
 
 @grid
 def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
-    """What is audited is not above what is declared, the LDP level is that of all inputs, and what an answer costs is
-    one of the levels that the certificate names."""
+    """The audited level is not above the declared one, the LDP level is that of all inputs, and the cost of an answer
+    is one of the certificate's levels."""
     notion, channel = GRID[name]
     assert notion.inputs in (None, channel.inputs)
     certificate = certify(channel, notion)
@@ -312,7 +312,8 @@ def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
 
 @grid
 def test_a_channel_that_tells_all_keeps_no_notion(name: str) -> None:
-    """Where every input has an output of its own, no notion of a level is kept but a mean, if it is large enough."""
+    """If every input has an output of its own, the channel keeps no notion of a level except a mean, if it is large
+    enough."""
     notion, channel = GRID[name]
     k = channel.inputs
     told = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))

@@ -45,7 +45,7 @@ def test_packing(bits: int, data: st.DataObject) -> None:
 
 @given(st.integers(1, 22), st.integers(1, 40), st.binary(max_size=20))
 def test_packing_has_one_form(bits: int, count: int, packed: bytes) -> None:
-    """Bytes unpack only if packing what they say gives the same bytes."""
+    """Bytes unpack only if packing the result gives the same bytes."""
     try:
         outputs = unpack(packed, count, bits)
     except ReportError:

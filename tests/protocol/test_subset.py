@@ -65,8 +65,8 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 @pytest.mark.parametrize(("size", "level"), [(62, NAT), (40, NAT // 10), (16, 2 * NAT)])
 def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level: int) -> None:
-    """n = 3,000 draws: every set has d inputs, the own one with probability p* and each other with q*, at
-    alpha = 10^-6 a bit; a failure would mean another law."""
+    """n = 3,000 draws: every set has d inputs, the true one with probability p* and each other with q*, at alpha =
+    10^-6 a bit; a failure would mean another distribution."""
     channel = subset_selection(size, level)
     x, n, source = size // 3, 3000, random.Random(SEED)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]

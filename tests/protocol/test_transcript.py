@@ -1,4 +1,4 @@
-"""The laws of transcripts: reports that are each designed for what the earlier ones told (SPEC 6.9)."""
+"""The laws of transcripts: each report is designed for the posterior after the earlier ones (SPEC 6.9)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,8 @@ def test_channels_for_the_first_prior_would_not_add_up() -> None:
 
 @given(priors, levels, drifts, st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), max_size=8))
 def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int, reports) -> None:
-    """Whatever was reported and whenever, the next channel keeps the level and costs just that; its LDP, twice that."""
+    """After any reports at any times, the next channel keeps the level and costs exactly it; its LDP level is twice
+    that."""
     notion, earlier, period = TranscriptPrior(level, prior, drift), [], 0
     for y, later in reports:
         earlier.append((period, y % len(prior)))
@@ -141,7 +142,7 @@ def test_the_longest_transcript_is_certified() -> None:
 
 @given(priors, st.integers(1, 10**30), levels)
 def test_a_common_factor_changes_nothing(prior, factor: int, level: int) -> None:
-    """Weights that differ by a factor have one channel, so nobody need agree on how they are reduced."""
+    """Weights that differ by a factor have one channel, so two implementations may reduce them differently."""
     notion = TranscriptPrior(level, prior)
     scaled = [factor * weight for weight in prior]
     assert notion.channel_of(scaled) == notion.channel_of(prior)
@@ -175,7 +176,7 @@ def test_a_transcript_has_an_order() -> None:
 
 
 def test_a_campaign_holds_the_start_priors_channel_and_no_other() -> None:
-    """It is certified as lip at the start prior, and what a report costs is the declared level."""
+    """It is certified as lip at the start prior, and the cost of a report is the declared level."""
     made = campaign()
     lip = certify(made.channel, Information(NAT, PRIOR))
     assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)

@@ -52,8 +52,8 @@ def printed(channel: Triples) -> list[set[int]]:
 
 
 def test_the_grid_has_remainders() -> None:
-    """What is tested below includes remainders: a usual one, none, and one that makes a triple without the own input
-    all but as likely as those with it."""
+    """The tested channels include remainders: a usual one, none, and one that makes a triple without the true input
+    almost as likely as those with it."""
     coarse, flat = GRID["k = 13, coarse"], GRID["k = 25, nearly flat"]
     assert coarse.remainder == 4
     assert (flat.remainder, flat.inside - flat.outside) == (9, 10)
@@ -116,8 +116,8 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 @pytest.mark.parametrize(("size", "level"), [(MAX_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])
 def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, level: int) -> None:
-    """n = 5,000 draws: the triple holds the own input with probability p* and a given other with q*, at alpha = 10^-6
-    each; a failure would mean another law."""
+    """n = 5,000 draws: the triple holds the true input with probability p* and a given other with q*, at alpha = 10^-6
+    each; a failure would mean another distribution."""
     channel = triples(size, level)
     x, n, source = size // 3, 5000, random.Random(SEED)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]

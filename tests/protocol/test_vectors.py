@@ -265,7 +265,7 @@ CASES = [(topic, case) for topic in CHECKS for case in read(topic)]
 
 @pytest.mark.parametrize(("topic", "case"), CASES, ids=[f"{topic}: {case['name']}" for topic, case in CASES])
 def test_vector_holds(topic: str, case: Case) -> None:
-    """Every vector gives what it says, or is refused at the stage it names."""
+    """Every vector gives its stated result, or is refused at the stage it names."""
     if "stage" not in case:
         CHECKS[topic](case)
         return
@@ -309,7 +309,7 @@ def test_a_reader_of_the_text_alone_knows_nothing_of_the_code(family: str) -> No
 
 
 def test_vectors_are_current() -> None:
-    """The committed files are what the generator writes, byte for byte, and there are no others."""
+    """The committed files equal the generator's output byte for byte, and there are no others."""
     written = generate.written()
     assert {path.name for path in VECTORS.glob("*.json")} == {*written, "wycheproof_ed25519.json"}
     for name, text in written.items():

@@ -55,8 +55,8 @@ def squares(grid: domain.Grid, factor: int) -> list[int]:
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(2, 9))
 def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
-    """coarse is the partition into F x F squares from the south-west corner, whatever F divides, numbered row by row;
-    one square alone is refused."""
+    """coarse is the partition into F x F squares from the south-west corner, for any F, numbered row by row; one square
+    alone is refused."""
     grid = domain.Grid(0, max(rows, 1), 0, max(columns, 2), 1)
     expected = squares(grid, factor)
     made = Coarse(factor)
@@ -95,7 +95,7 @@ def districts_of(cells: list[int], names: tuple[str, ...] = ()) -> Districts:
 
 @given(partitions)
 def test_districts_are_their_partition(cells: list[int]) -> None:
-    """Two inputs have one district exactly where the partition says so, and every number below k_j is used."""
+    """Two inputs have the same district exactly if the partition says so, and every number below k_j is used."""
     made, one = districts_of(cells), domain.Values(tuple(map(str, range(len(cells)))))
     found = [made.input(one, x) for x in range(len(cells))]
     assert set(found) == set(range(made.inputs(one)))
@@ -156,7 +156,7 @@ def test_round_trip(made: Campaign) -> None:
 
 
 def assert_mutants_are_bad(payload: bytes, part: bytes, length: int, data: st.DataObject) -> None:
-    """So many bytes of a payload from ``part`` on, some changed, lost and inserted, are a campaign or BadData."""
+    """A payload with bytes from ``part`` on changed, lost and inserted is a campaign or BadData."""
     begin = payload.index(part)
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(begin, begin + length))
@@ -190,7 +190,7 @@ def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
     ],
 )
 def test_views_without_meaning_are_refused(made: Any) -> None:
-    """The author's constructor refuses what the decoder does."""
+    """The author's constructor refuses the same campaigns as the decoder."""
     with pytest.raises(ViewError):
         made()
 
@@ -235,7 +235,7 @@ def test_a_campaign_with_views_has_no_one_channel() -> None:
     ],
 )
 def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, over: domain.Domain) -> None:
-    """Where the level of a pair is not the largest of any view, a campaign with a map or several views is refused."""
+    """If the level of a pair is not the largest of any view, a campaign with a map or several views is refused."""
     for maps_ in ([(1, Coarse(2))], [(1, Identity()), (2, Coarse(2))]):
         with pytest.raises(CampaignError, match="views"):
             asked(*maps_, notion=notion, over=over)
@@ -390,7 +390,7 @@ def test_the_outputs_of_all_devices_tell_no_view_from_the_answer(made: Campaign)
 
 
 def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
-    """The notion said of a view's inputs bounds z and z' by the least bound of any x in z and x' in z', for random
+    """The notion mapped to a view's inputs bounds z and z' by the smallest bound of any x in z and x' in z', for random
     matrices and budgets; the slow twin walks over all pairs."""
 
     def least(notion: Any, cells: list[int], z: int, other: int) -> int | None:
@@ -422,7 +422,7 @@ def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
 
 
 def test_a_view_above_its_level_refuses_all() -> None:
-    """One view above the declared level fails the campaign, whatever the others keep; so does one whose cells would
+    """One view above the declared level fails the campaign, even if the others keep it; so does one whose cells would
     need the smaller budget of a value inside."""
     with pytest.raises(Uncertified):
         terms(views=(View(1, Identity(), response(5)), View(1, Coarse(2), response(3, NAT + 10))))
@@ -434,8 +434,8 @@ def test_a_view_above_its_level_refuses_all() -> None:
 
 
 def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
-    """A channel that two views share keeps what is declared of the inputs of each: where it keeps the bound of one
-    view's districts and not of the other's, the campaign is refused, in whichever order they come."""
+    """A channel that two views share must keep the notion for the inputs of each. If it keeps the bound of one view's
+    districts and not of the other's, the campaign is refused, in either order."""
     rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
     three, notion = domain.Values(tuple("abc")), notions.Matrix(3 * NAT, rows)
     apart, together = (View(1, districts_of(cells), response(2, 3 * NAT)) for cells in ([0, 0, 1], [0, 1, 1]))
