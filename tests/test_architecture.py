@@ -1,4 +1,4 @@
-"""What may import what, what the ground may not touch, and what nothing may be called."""
+"""The rules of the structure: the directions of imports, the purity of the protocol, and forbidden names."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_direction_of_imports(package: str) -> None:
 
 
 def test_no_imports_go_in_a_circle() -> None:
-    """No module imports another that leads back to it, at whatever depth an import stands and under TYPE_CHECKING too.
+    """A module imports no other that leads back to it, at any depth and also under TYPE_CHECKING.
 
-    The arrow of ``from package import name`` goes to the module of that name; where there is none, to the package.
+    The arrow of ``from package import name`` goes to the module of that name; without such a module, to the package.
     """
     known = modules()
     arrows: dict[str, set[str]] = {}
@@ -136,13 +136,13 @@ BANNED = {"utils", "util", "helpers", "helper", "manager", "base", "common", "mi
 
 
 def test_no_file_is_called_after_nothing() -> None:
-    """A module's name says what it is about; utils, helpers, manager and base say nothing."""
+    """A module's name says its subject; utils, helpers, manager and base say nothing."""
     for module in modules():
         assert not set(module.lower().replace(".", "_").split("_")) & BANNED, module
 
 
 def test_words_are_the_fields_own() -> None:
-    """No class or function is called a helper, manager, util or universe: STYLE has one word for each thing."""
+    """A class or function is never called a helper, manager, util or universe: each thing has one word."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in modules().values():
         names = [node.name for node in ast.walk(tree(path)) if isinstance(node, kinds)]
@@ -159,7 +159,7 @@ def test_every_file_opens_with_its_purpose() -> None:
 
 
 def test_a_class_has_a_name_of_its_own() -> None:
-    """No two classes of the product have one name, so a search for a class finds one."""
+    """Each class name of the product is unique, so a search for a class finds one."""
     places: dict[str, list[str]] = {}
     for package in PACKAGES:
         for path in sources(package):

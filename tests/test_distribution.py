@@ -1,4 +1,4 @@
-"""What is distributed: the wheel and the source archive, built here and used from an empty environment."""
+"""The distribution: the wheel and the source archive, built here and used from an empty environment."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_source_archive_holds_what_the_wheel_is_built_of(built: tuple[Path, 
 
 
 def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """In an environment with nothing else, a device opens, and the desk says in one line what it lacks."""
+    """In an environment with nothing else, a device opens, and the desk names the missing packages in one line."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     (site,) = (tmp_path / "venv").rglob("site-packages")

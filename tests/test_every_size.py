@@ -1,7 +1,7 @@
-"""What is designed keeps what is declared, whatever the mechanism and the number of values (promise 5).
+"""A designed channel keeps its declared level, for every mechanism and number of values (promise 5).
 
-A catalogue's recipe and the protocol's audit know nothing of each other, so that they agree to the nanonat
-over every size is evidence for both. That the audit is brute force: tests/protocol.
+A catalogue's recipe and the protocol's audit are independent of each other, so their agreement to the nanonat over
+every size is evidence for both. The audit against brute force: tests/protocol.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def question(k: int, level: int, numbers: bool) -> Question:
 
 
 def serves(mechanism, numbers: bool) -> bool:
-    """Whether a mechanism has a channel for values, or for numbers, of some size."""
+    """Return whether a mechanism has a channel for values, or for numbers, of some size."""
     return any(callable(mechanism.recipe(question(k, exact.NANONATS, numbers))) for k in SOME)
 
 

@@ -1,4 +1,4 @@
-"""The faces of the packages: what a user imports from `aggregator`, `edge_sdk` and `protocol` by its name alone."""
+"""The faces of the packages: the names that a user imports from `aggregator`, `edge_sdk` and `protocol`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def documented(face):
 
 @each_face
 def test_what_a_face_offers_is_documented(name):
-    """Every function and method says what it takes and what it returns; a property says what it is."""
+    """Every function and method documents its arguments and its result; a property has a description."""
     for word, function, is_property in documented(importlib.import_module(name)):
         said, signature = inspect.getdoc(function) or "", inspect.signature(function)
         assert said, word
@@ -76,7 +76,7 @@ def test_no_module_has_the_name_of_an_export(name):
 
 @each_face
 def test_importing_a_package_loads_none_of_its_modules(name):
-    """A face loads a module when a name of it is first used, so a program pays for what it uses."""
+    """A face loads a module when a name of it is first used, so a program loads only the modules that it uses."""
     program = f"import {name}, sys; print([module for module in sys.modules if module.startswith('{name}.')])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

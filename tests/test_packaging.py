@@ -1,4 +1,4 @@
-"""What pip installs: each part's needs are declared, and a part that is not installed is asked for in one line."""
+"""The installation with pip: each part declares its dependencies, and a missing part is named in one line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_imported_is_declared(package: str) -> None:
 
 
 def test_a_device_without_the_desk_is_told_what_to_install() -> None:
-    """Where click is missing, ``halftruth`` ends in one line that names the extra, and exit code 1."""
+    """Without click, ``halftruth`` ends in one line that names the extra, and exit code 1."""
     program = "import sys; sys.modules['click'] = None; from aggregator.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""What people are told of a promise is true: in every face, for every notion, each bound is the exact one, rounded up.
+"""The promise that people read is true: in every face, for every notion, each bound is the exact one, rounded up.
 
 The exact factors are computed here with decimals of 80 digits, not by the code that is tested.
 """
@@ -148,7 +148,7 @@ def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None
 
 
 def test_every_notion_has_its_sentences_in_every_language() -> None:
-    """Every kind of notion is told in every language of the app, and all languages have the same sentences."""
+    """Every kind of notion has its sentences in every language of the app; all languages have the same ones."""
     assert set(texts.LANGUAGES) == set(SENTENCES) == set(MARKS)
     for sentences in SENTENCES.values():
         assert set(KINDS) <= sentences.keys() == SENTENCES["en"].keys()

@@ -23,7 +23,7 @@ OPENS, DAY = 1_800_000_000, 86_400
     [(Values(("red", "green", "blue")), ("red", "green", "blue")), (Buckets.of([0, 10, 40]), (3, 10, 25, 39))],
 )
 def test_a_device_with_the_same_dice_sends_the_same_bytes(domain, answers, tmp_path):
-    """The outbox of a device that joined, consented and answered in three periods is what the simulated panel wrote."""
+    """The outbox of a device that joined, consented and answered in three periods is the simulated panel's batch."""
     channel = hadamard(domain.size, exact.NANONATS)
     terms = Campaign(
         "T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", plain_views(channel), OPENS, OPENS + 9 * DAY, DAY,

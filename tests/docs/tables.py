@@ -45,7 +45,7 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def choices() -> str:
-    """What ``auto`` takes, and how much more error the runner-up has."""
+    """The mechanism that ``auto`` takes, and the larger error of the runner-up."""
 
     def cell(question: Question) -> str:
         rows = [row for row in plan(question, 1) if row.candidate is not None]
@@ -96,7 +96,7 @@ def levels() -> str:
 
 
 def catalogue() -> str:
-    """Every mechanism, what it does and who described it."""
+    """Every mechanism, with its description and source."""
     return grid(
         ["name", "what it does", "source", "decoding n reports"],
         ([f"`{one.name}`", one.does, one.source, one.decode] for one in CATALOGUE),
@@ -159,7 +159,7 @@ def ball_errors() -> str:
 
 
 def projective_orders() -> str:
-    """The error of projective response over the least that there is, with primes alone and with all fields."""
+    """The error of projective response divided by the smallest possible one, with primes alone and with all fields."""
     from aggregator.families.projective.recipe import geometries, projective_error
     from aggregator.families.sets.recipe import subset_error
     from protocol.channels.projective.field import is_prime

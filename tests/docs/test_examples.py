@@ -1,4 +1,4 @@
-"""docs/examples keeps its word: its page's commands succeed, its notebook runs, and what they import is exported."""
+"""The page and programs of docs/examples: commands succeed, the notebook runs, and imported names are exported."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def printed_code() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory) -> dict[str, str]:
-    """What each command of the examples' page printed, all run in order in a copy of the folder."""
+    """The output of each command of the examples' page, all run in order in a copy of the folder."""
     folder = tmp_path_factory.mktemp("docs") / "examples"
     shutil.copytree(EXAMPLES, folder)
     (commands,) = re.findall(r"```console\n(.*?)```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)

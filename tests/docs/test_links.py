@@ -1,4 +1,4 @@
-"""The documents point to what is there: links lead to files and headings, and paths in code type exist."""
+"""The links of the documents: each leads to a file and a heading, and paths in code type exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/MECHANISMS.md says what the library does: its tables are current, and its proofs are tests."""
+"""docs/MECHANISMS.md describes the library: its tables are current, and its proofs are tests."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ROWS = (
     "name", [pytest.param(name, marks=pytest.mark.long) if name == "ball-errors" else name for name in TABLES]
 )
 def test_computed_tables_are_current(name: str) -> None:
-    """Every computed table is what the library gives now; `make tables` writes them anew.
+    """Every computed table equals the library's result; `make tables` writes them anew.
 
-    The table of errors within a ball takes as long as all others: `make test` leaves it out. Its channels are held by
+    The table of errors within a ball takes as long as all others: `make test` leaves it out. Its channels are tested by
     tests/protocol/test_ball.py and tests/aggregator/test_design_ball.py.
     """
     page = PAGE.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
 
 
 def test_every_mechanism_is_described() -> None:
-    """A mechanism says in a line what it does, whose it is, and what decoding costs."""
+    """A mechanism has one line for its description, one for its source, and the cost of decoding."""
     for mechanism in CATALOGUE:
         assert mechanism.does
         assert mechanism.source

@@ -1,4 +1,4 @@
-"""Bits (SPEC 5.6) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Bits (SPEC 5.6) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _refused() -> dict[str, Any]:
 
 
 def _words(channel: Bits, x: int) -> list[bytes]:
-    """Each word of four bytes at both sides of its threshold, the others being what they are elsewhere."""
+    """Yield each word of four bytes at both sides of its threshold, with the other words unchanged."""
     others = [0x9E3779B9 * (place + 1) % S for place in range(channel.inputs)]
     rands = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes)]
     for place, number_of in enumerate(channel.class_of):

@@ -1,4 +1,4 @@
-"""Blocks (SPEC 5.7) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Blocks (SPEC 5.7) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graded channels (SPEC 5.12) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Graded channels (SPEC 5.12) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 

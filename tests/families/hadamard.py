@@ -1,4 +1,4 @@
-"""Hadamard channels (SPEC 5.3) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Hadamard channels (SPEC 5.3) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 

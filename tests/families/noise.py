@@ -1,4 +1,4 @@
-"""Noise (SPEC 5.8) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Noise (SPEC 5.8) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.families.shapes import MOST, SEED, STEPS, Law, Shapes, at_edges, big,
 
 
 def mirrored(rows: int, columns: int, weights: Sequence[int]) -> Noise:
-    """Noise that is alike in all directions, from the weights of all steps but (0, 0), which has what they leave."""
+    """Return noise that is equal in all directions from the weights of all steps but (0, 0), which has the rest."""
     images = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)][1:]
     rest = STEPS - sum(weight * image for weight, image in zip(weights, images, strict=True))
     return Noise(rows, columns, (rest, *weights))

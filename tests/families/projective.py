@@ -1,4 +1,4 @@
-"""Projective channels (SPEC 5.4) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Projective channels (SPEC 5.4) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Responses (SPEC 5.2) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Responses (SPEC 5.2) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What the tests ask of a family: channels of every shape, what is no channel, and a second reader of the text.
+"""The test material of a family: channels of every shape, refused ones, and a second reader of the text.
 
-A vector that the code wrote proves the code and not the text. Where a reader that knows only SPEC 5, lists and loops,
-gives the same weights and draws, a stranger's would too; it is slow, and checks nothing: what is refused, the negative
-vectors say. Weights come from closed forms and levels in integers, as an author's would; which mechanism is best is no
-matter here.
+A vector that the code wrote proves the code and not the text. The reader knows only SPEC 5, lists and loops. If it
+gives the same weights and draws, an independent implementation would too. It is slow and refuses nothing; the negative
+vectors say what is refused. Weights come from closed forms and levels in integers, as an author's would; the best
+mechanism does not matter here.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Shapes:
 
 
 def outside_of(level: int, having: int, lacking: int) -> int:
-    """ceil(2^128 / (having * e + lacking)): what an output without the own input weighs at ``level``."""
+    """Return ceil(2^128 / (having * e + lacking)): the weight of an output without the true input at ``level``."""
     return -(-(WIDE << exact.EXP_BITS) // (exact.exp_lower(level) * having + EXP_ONE * lacking))
 
 

@@ -1,4 +1,4 @@
-"""Subset selection (SPEC 5.5) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Subset selection (SPEC 5.5) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, o
 
 
 def subset(size: int, ones: int, level: int) -> SubsetSelection:
-    """The channel with sets of a size of choice; of one set without the own input there is no remainder."""
+    """Return the channel with sets of the given size; one set without the true input has no remainder."""
     having, lacking = comb(size - 1, ones - 1), comb(size - 1, ones)
     least = outside_of(level, having, lacking)
     return SubsetSelection(size, ones, least + ((WIDE - least) % having if lacking == 1 else 0))

@@ -1,4 +1,4 @@
-"""Tables (SPEC 5.1) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Tables (SPEC 5.1) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows (SPEC 5.9) for tests: channels, wire forms that are none, and a second reader of the text."""
+"""Windows (SPEC 5.9) for tests: channels, refused wire forms, and a second reader of the text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: 
 
 
 def _refused() -> dict[str, Any]:
-    """Each is this channel of two arcs, a heavy input and a single, but for what its name says."""
+    """Each is this channel of two arcs, a heavy input and a single, except for the difference in its name."""
     unit = ONE // 100
     good: dict[str, Any] = {
         "arcs": [3, 0, 5, 0], "cells": 3, "orders": 2, "heavies": [1], "singles": [3, 4 * unit, unit],
@@ -143,13 +143,13 @@ def law(arcs: list[int], cells: int, orders: int, heavy: list[int], singles: lis
         return (h[heavy.index(x)],) * 2 if x in heavy else (low, low)
 
     def part(x: int) -> list[int]:
-        """What the types, the bonus and each single's ``other`` take of 2^64, in this order."""
+        """Return the shares of the types, the bonus and each single's ``other`` in 2^64, in this order."""
         sizes = [kind[0] * pair(x, kind)[0] + (cells - kind[0]) * pair(x, kind)[1] for kind in types]
         bonus = sum(own - other for z, own, other in single if z == x)
         return [*sizes, bonus, *(other for _, _, other in single)]
 
     def before(x: int, r: int, cell: int) -> int:
-        """How many points of x lie before this cell: u with J (2^64 s + u a) < cell * 2^64 A."""
+        """Return the number of points of x before this cell: u with J (2^64 s + u a) < cell * 2^64 A."""
         return min(max(-((cells * one * begins[r][x] - cell * one * circle) // (cells * arcs[x])), 0), one)
 
     def weight(x: int, y: int) -> int:

@@ -1,8 +1,8 @@
 """Fuzz a target with coverage as the guide, until stopped: ``python -m tests.fuzz TARGET [libFuzzer's options]``.
 
-Atheris tells libFuzzer which branches an input took, so it finds what random mutation does not. It is no
+Atheris reports to libFuzzer which branches an input took, so it finds cases that random mutation does not. It is no
 dependency of the tests: ``make fuzz`` installs it. New inputs, and one that breaks a law, are kept in the folder
-``fuzz-output``; ``python -m tests.fuzz TARGET FILE`` shows again what one of them breaks.
+``fuzz-output``; ``python -m tests.fuzz TARGET FILE`` runs one of them again.
 """
 
 from __future__ import annotations

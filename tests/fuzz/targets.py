@@ -1,8 +1,7 @@
-"""What hostile bytes are thrown at, and the law that each target keeps.
+"""The targets of hostile bytes, and the law of each.
 
-A target takes any bytes and returns, or raises ``AssertionError`` where a law is broken; any other exception
-is the traceback that was looked for. The same targets serve the seeded mutations of test_targets and the
-coverage-guided fuzzer of ``make fuzz``.
+A target takes any bytes and returns, or raises ``AssertionError`` if a law is broken; any other exception is a defect,
+too. The same targets serve the seeded mutations of test_targets and the coverage-guided fuzzer of ``make fuzz``.
 
 Whole batches through a study: tests.aggregator.test_intake_ingest.
 """
@@ -121,7 +120,7 @@ def campaign_target(payload: bytes) -> None:
 
 
 def signed_campaign_target(data: bytes) -> None:
-    """A file opens as a campaign by nobody trusted, is read unverified, or is BadData."""
+    """A file opens as a campaign by an untrusted author, is read unverified, or is BadData."""
     for read in (lambda: open_campaign(data, [bytes(32), b"\1" * 32]), lambda: unverified_campaign(data)):
         try:
             read()

@@ -1,4 +1,4 @@
-"""Hostile bytes meet BadData and nothing else, and what reads fast reads what the slow twin reads."""
+"""Hostile bytes raise BadData and nothing else, and the fast reader agrees with the slow twin."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SLOWEST = 10.0
 
 
 def thrown(target: str, number: int, seed: int) -> None:
-    """So many mutations of the target's seeds, and of mutations of these."""
+    """Yield mutations of the target's seeds, and mutations of these."""
     rng = random.Random(seed)
     seeds = seeds_of(target)
     assert len(seeds) >= 5

@@ -88,7 +88,7 @@ def test_the_witness_is_a_ratio_of_the_whole_channel() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_one_class_above_its_level_fails_all(place: int) -> None:
-    """A campaign is refused if the channel of one class is a billionth above its level, even if the others keep theirs."""
+    """A campaign is refused if one class is a billionth above its level, also if the others keep theirs."""
     channels = list(CHANNELS)
     worse = NOTIONS[place].level + 10
     channels[place] = personal.lip_response(PRIORS[place], worse) if place < 2 else personal.choice(K, worse)

@@ -411,7 +411,7 @@ BITS = (
 
 
 def test_a_few_columns_show_the_worst_of_all_balls() -> None:
-    """The columns that a family picks reach the same maximum as a walk through all columns, over every ball and factor."""
+    """The columns that a family picks reach the same maximum as a walk through all columns, by ball and factor."""
     for channel in (*GRID.values(), *BITS):
         fast, slow = structure_of(channel), Structure(channel)
         for prior in priors(channel.inputs):

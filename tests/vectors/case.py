@@ -1,6 +1,6 @@
-"""How a case of a vector file is written: numbers that JSON carries, wire values that a person reads.
+"""The form of a case in a vector file: numbers that JSON carries, wire values that a person reads.
 
-A value has one written form, so the files differ only where what they say differs.
+A value has one written form, so files differ only where their content differs.
 """
 
 from __future__ import annotations

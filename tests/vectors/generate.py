@@ -1,8 +1,7 @@
 """Write the test vectors: ``python -m tests.vectors.generate``.
 
-Every case is a fixed input and what must become of it. A case with a ``stage`` must be refused there. The
-stages are written down by hand, here or in the tables beside, never computed: a vector that repeated what the code does
-would prove nothing.
+Every case is a fixed input and its required result. A case with a ``stage`` must be refused there. The stages are
+written by hand, here or in the tables beside, never computed: a vector computed by the code would prove nothing.
 
 Secret keys and bytes are fixed; there is no clock and no chance. Checked by tests/protocol/test_vectors.py.
 """
@@ -768,7 +767,7 @@ def offering() -> Campaign:
 
 
 def transcripts() -> Campaign:
-    """A campaign in which each report is designed for what the device's earlier ones told."""
+    """A campaign in which each report is designed for the posterior after the device's earlier ones."""
     notion = notions.TranscriptPrior(NAT, PRIOR, 2**10)
     return terms(
         domain=domain.Values(("well", "so-so", "unwell")), notion=notion, mechanism="transcript-lip",
@@ -789,7 +788,7 @@ GERMAN = Texts(
 
 
 def informed(**changes: Any) -> Campaign:
-    """A campaign with everything that a person may be told, in three languages."""
+    """A campaign with every text that a person may see, in three languages."""
     fields: dict[str, Any] = {
         "addresses": ("https://study.library.example", "http://127.0.0.1:8000/evening_classes"),
         "contact": "privacy@library.example, +44 20 7946 0000",
@@ -803,7 +802,7 @@ def informed(**changes: Any) -> Campaign:
 
 
 def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
-    """The payload of a campaign, by default the shared one, with some fields replaced, whatever they then are."""
+    """Return the payload of a campaign, by default the shared one, with some fields replaced by any values."""
     names = (
         "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel",
         "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",
@@ -821,7 +820,7 @@ LANGUAGES = ("en", "de-AT", "pt_BR", "fr")
 
 
 def _shown(texts: Texts) -> list[Any]:
-    """What a reader is shown, in the order of a translation."""
+    """Return the texts that a person sees, in the order of a translation."""
     return [
         texts.language, texts.title, texts.question, texts.purpose, texts.organisation, texts.contact, texts.retention,
         texts.notice, list(texts.labels), list(texts.classes),
@@ -829,7 +828,7 @@ def _shown(texts: Texts) -> list[Any]:
 
 
 def _asked(shown: Domain) -> list[Any]:
-    """What a reader is asked: of each question of a form the text and the names of its domain, else the names."""
+    """Return the texts to translate: of a form each question and the names of its domain, else the names."""
     if not isinstance(shown, Form):
         return list(shown.named)
     return [[one.text, list(one.domain.named)] for one in shown.questions]
@@ -1731,7 +1730,7 @@ def enrolment_cases() -> Iterator[Case]:
 
 
 def answer_cases() -> Iterator[Case]:
-    """A device's life in a campaign, from its secret and its random bytes to what leaves it."""
+    """A device's life in a campaign, from its secret and its random bytes to its envelopes."""
     numbers = domain.NumberRange.of(0, 100, 25, random=True, clamp=True, unit="EUR")
     items = domain.Items(2, ("tea", "coffee", "cocoa"))
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
@@ -1778,7 +1777,7 @@ def _life(
     answers: list[tuple[int, str]],
     level: int = 0,
 ) -> Case:
-    """One device's answers as (period, text), none of them given twice."""
+    """One device's answers as (period, text), each given once."""
     data = seal_campaign(made, ANALYST)
     signed = open_campaign(data, [ANALYST.public])
     key = SigningKey.for_campaign(secret, signed.id)
