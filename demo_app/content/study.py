@@ -34,7 +34,7 @@ class QuestionNames:
         text: the question.
         kind: as in ``edge_sdk.presentation.AnswerChoices``.
         names: the names of the values in the person's language, by label.
-        unit: what its numbers count; "" where it does not say.
+        unit: of its numbers, such as "hours"; "" for none.
     """
 
     text: str
@@ -52,9 +52,9 @@ class StudyCard:
         following: begin of the next period; None after the last.
         left: number of answers that are still possible in this period.
         early: True if its author closed it early, at ``closes``.
-        questions: those of a form, in order, by name; empty where one thing is asked.
-        names: what the study calls its values in the person's language, by its own labels; empty where it does not say.
-        unit: what the numbers of its only question count; "" where it does not say.
+        questions: of a form, in order, by name; empty for a single question.
+        names: the names of the values in the person's language, by label; empty if not translated.
+        unit: of the numbers of a single question; "" for none.
     """
 
     campaign_id: bytes
