@@ -36,6 +36,15 @@ def test_a_unit_loads_no_command_and_a_store_in_memory_no_rollback():
     assert done.stdout == "[]\n"
 
 
+def test_an_answer_on_the_command_line_loads_no_terms_and_no_network():
+    """What a command shows of a campaign, sends or reads from a table is loaded by the commands that need it."""
+    unused = "edge_sdk.campaigns.terms", "edge_sdk.transport.upload", "edge_sdk.doctor", "csv", "json", "ssl"
+    code = f"""import edge_sdk.__main__, edge_sdk.campaigns.joined, sys
+print([name for name in {unused!r} if name in sys.modules])"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_no_two_files_of_the_device_import_each_other():
     """Imports run one way through all files, those that are late or for types only included."""
     root = Path(edge_sdk.__file__).parents[1]
