@@ -70,7 +70,7 @@ def dask(address):
     """The engine on them, with small pieces and rounds, and both workers there."""
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.workers.client.wait_for_workers(2, timeout=20)
-        yield replace(engine, piece_bytes=PIECE, round_outputs=150)
+        yield replace(engine, piece_bytes=PIECE, round_outputs=80)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def copied(study, name):
     return Study.open(shutil.copytree(study.path, study.path.parent / name))
 
 
-def messy(seed, number=400):
+def messy(seed, number=220):
     """Files of every kind of envelope and fault, with many copies of the same slots."""
     rng = random.Random(seed)
     _, faulty = one_of_each()
@@ -170,10 +170,10 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
     assert result.warnings == (f"{tmp_path / 'gone'} could not be read: No such file or directory",)
 
 
-@pytest.mark.parametrize("answers", [1, 3])
+@pytest.mark.parametrize("answers", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answers):
     """Of a campaign with views, workers derive the same view of each key: rows, tallies of each view, what is estimated
-    and the status are those of the local engine."""
+    and the status are those of the local engine. In short, of devices that may answer three times a period."""
     here, signed, sent = filled(tmp_path, answers)
     there = crowd.study(tmp_path / "there", signed, range(60))
     result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + crowd.WEEK)
@@ -296,7 +296,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
     rng, path = np.random.default_rng(number), study.path / REPORTS
     devices = rng.integers(-(2**63), 2**63 - 1, 60)
     kept = [slots.Slots(path, 10**6, *shards.bounds(shard, number)) for shard in range(number)]
-    for step in range(6):
+    for step in range(4):
         table = tables.snapshot(path)
         for shard, parcel in enumerate(shards.split([offer(rng, devices, 40)], number)):
             one = shards.joined((PLAIN.id.hex(),), [parcel])
@@ -487,9 +487,14 @@ def told(tally):
     return type(tally), fields
 
 
-@pytest.mark.parametrize("kind", ["plain", "several", "bits", "own", "own, several", "transcript"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "several", "bits", pytest.param("own", marks=pytest.mark.long), "own, several", "transcript"]
+)
 def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
-    """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate."""
+    """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate.
+
+    In short, people with priors of their own answer several times.
+    """
     made, signed = counted(tmp_path, kind)
     study_version = StudyVersion.of(made)
     version = tables.snapshot(made.path / REPORTS).version()
@@ -524,7 +529,7 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
 # Faults.
 
 
-def many(study, tmp_path, number=400):
+def many(study, tmp_path, number=200):
     """A file of reports of ``PLAIN`` by devices of its own, half of which are known; and its counts."""
     study.enrol(b"".join(enrolment(n, PLAIN) for n in range(100, 100 + number // 2)))
     file = tmp_path / "many.htr"
@@ -558,8 +563,8 @@ def struck(engine, study, tmp_path, how):
     flag.touch()
     result = engine.ingest(study, [file], now=NOW)
     assert len(list(tmp_path.glob("flag.[0-9]*"))) == 1
-    assert (result.accepted, result.rejected) == (200, {"unknown-key": 200})
-    assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 200
+    assert (result.accepted, result.rejected) == (100, {"unknown-key": 100})
+    assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 100
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
@@ -574,7 +579,7 @@ def test_a_silent_worker_is_given_up(study, tmp_path):
     with dask_processes(2, heartbeat=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
-        struck(Cluster(client, piece_bytes=PIECE, round_outputs=150), study, tmp_path, "stop")
+        struck(Cluster(Workers(client), piece_bytes=PIECE, round_outputs=80), study, tmp_path, "stop")
         client.wait_for_workers(2, timeout=60)
         workers = list(client.run(os.getpid).values())
         os.kill(workers[0], signal.SIGSTOP)
@@ -595,7 +600,7 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
         held.result()
         on_disk = client.run(lambda dask_worker: len(dask_worker.data.slow))
         assert list(on_disk.values()) == [1]
-        result = Cluster(client, piece_bytes=PIECE).ingest(other, [file], now=NOW)
+        result = Cluster(Workers(client), piece_bytes=PIECE).ingest(other, [file], now=NOW)
     assert result == ingest(study, [file], now=NOW)
     assert rows(study) == rows(other)
 
@@ -615,7 +620,7 @@ def drive(address, study, file, moment, die, told):
 
     tables.write_deltalake = write
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
-        engine.piece_bytes, engine.round_outputs = PIECE, 50
+        engine.piece_bytes, engine.round_outputs = PIECE // 3, 30
         told.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
 
 
@@ -627,10 +632,10 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
     before = len(rows(study))
-    assert 0 < before < 200
+    assert 0 < before < 100
     result = dask.ingest(study, [file], now=NOW)
-    assert (result.accepted, result.rejected) == (200 - before, {"unknown-key": 200, "replayed": before})
-    assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 200
+    assert (result.accepted, result.rejected) == (100 - before, {"unknown-key": 100, "replayed": before})
+    assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 100
 
 
 def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
@@ -641,8 +646,8 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     mine = dask.ingest(study, [file], now=NOW)
     theirs = heard(pipe)
     process.join(60)
-    assert local.accepted + mine.accepted + theirs == len(rows(study)) == 200
-    assert study.rejected(PLAIN)["unknown-key"] == 600
+    assert local.accepted + mine.accepted + theirs == len(rows(study)) == 100
+    assert study.rejected(PLAIN)["unknown-key"] == 300
 
 
 def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch):
@@ -660,9 +665,9 @@ def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch)
 
     monkeypatch.setattr(tables, "write_deltalake", late)
     result = dask.ingest(study, [file], now=NOW)
-    assert (others[1].accepted, result.accepted) == (50, 150)
-    assert result.rejected == {"unknown-key": 200, "replayed": 50}
-    assert len(rows(study)) == 200
+    assert (others[1].accepted, result.accepted) == (50, 50)
+    assert result.rejected == {"unknown-key": 100, "replayed": 50}
+    assert len(rows(study)) == 100
 
 
 # What is said.
