@@ -74,7 +74,7 @@ def test_tables_of_a_later_version_are_left_alone(study, name, change):
         done = CliRunner().invoke(halftruth, ["--study", str(study), *words])
         assert done.exit_code == 1, command
         assert f"its table {name}" in " ".join(done.stderr.split())
-        assert "update halftruth here" in " ".join(done.stderr.split())
+        assert "update halftruth" in " ".join(done.stderr.split())
         assert "Traceback" not in done.stderr
     assert files_of(study) == before
 
@@ -87,7 +87,7 @@ def test_a_table_that_a_later_version_extends_meanwhile_counts_nothing_more(stud
     later_column(study, name)
     file = study.with_name("batch.htr")
     file.write_bytes(report(2, PLAIN, 3) + b"noise")
-    with pytest.raises(Newer, match="update halftruth here"):
+    with pytest.raises(Newer, match="update halftruth"):
         ingest(opened, [file], now=NOW, threads=1)
     if name == "reports":
         assert tables.query(tables.snapshot(study / name), "SELECT * FROM rows").num_rows == sum(before)
@@ -112,5 +112,5 @@ def test_a_campaign_of_a_later_version_stops_no_other(study):
     assert take(study, report(2, PLAIN, 3)) == 1
     assert opened.tally(opened.campaign("education")).reports == 3
     for work in (lambda: opened.campaign("later"), lambda: opened.status(NOW)):
-        with pytest.raises(StudyError, match=r"campaign 'later'.*update halftruth here"):
+        with pytest.raises(StudyError, match=r"campaign 'later'.*update halftruth"):
             work()
