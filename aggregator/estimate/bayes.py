@@ -52,10 +52,10 @@ BIN = 1 / 16
 """Raw estimates are binned before the fit, in bins of this many standard errors, ..."""
 
 COARSER = 4
-"""... as many times wider beyond ``NEAR`` ..."""
+"""... which are this many times as wide beyond ``NEAR``, ..."""
 
 BINS_PER_OCTAVE = 4
-"""... and these parts of an octave of standard errors."""
+"""... and in this many parts of each octave of standard errors."""
 
 LEAST = -10.0
 """Raw estimates below this many standard errors share the lowest bin."""

@@ -92,9 +92,9 @@ class DistrictDifference(Differences):
     after: Floats
 
     @property
-    def sure(self) -> list[int]:
+    def significant(self) -> list[int]:
         """The districts that differ significantly, the largest difference first."""
-        return sorted(super().sure, key=lambda z: -abs(self.raw[z]))
+        return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
         """Return the machine-readable form; its keys are a contract. ``only`` as of ``Difference.as_json``."""
@@ -170,7 +170,7 @@ def _rows(
     rows = found.numbers(*sides)
     return {
         "values": [{"value": labels[x]} | rows[x] for x in shown],
-        "differ": [labels[x] for x in found.sure if x in shown],
+        "differ": [labels[x] for x in found.significant if x in shown],
     }
 
 

@@ -32,8 +32,8 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
     """
     if reported is not None and reported.factor > 1:
         return _project_sets(raw, reported)
-    alike = variances is None or np.ptp(variances) <= SMALLEST * variances.max()
-    v = np.ones_like(raw) if variances is None or alike else np.maximum(variances, SMALLEST * variances.max())
+    equal = variances is None or np.ptp(variances) <= SMALLEST * variances.max()
+    v = np.ones_like(raw) if variances is None or equal else np.maximum(variances, SMALLEST * variances.max())
     order = np.argsort(-raw / v, kind="stable")
     c = (np.cumsum(raw[order]) - 1) / np.cumsum(v[order])
     kept = np.flatnonzero((raw / v)[order] > c)[-1]

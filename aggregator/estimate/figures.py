@@ -46,7 +46,7 @@ class Figures:
 
     @property
     def intervals(self) -> Intervals:
-        """The intervals."""
+        """The ends of all intervals."""
         return Intervals(self.low, self.high, self.simultaneous_low, self.simultaneous_high)
 
     def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
@@ -72,7 +72,7 @@ class Shares(Figures):
 
     @property
     def above_zero(self) -> NDArray[np.bool_]:
-        """(k,) whether the simultaneous interval is above zero, so that somebody has this value."""
+        """(k,) whether the simultaneous interval is above zero, so that the value occurs in the population."""
         above: NDArray[np.bool_] = self.simultaneous_low > 0
         return above
 
@@ -109,7 +109,7 @@ class Differences(Figures):
     """Shares of one side minus those of another."""
 
     @property
-    def sure(self) -> list[int]:
+    def significant(self) -> list[int]:
         """The numbers of the figures whose simultaneous interval does not contain zero."""
         return [int(x) for x in np.flatnonzero((self.simultaneous_low > 0) | (self.simultaneous_high < 0))]
 

@@ -127,7 +127,7 @@ class FormDifference(Differences):
             "confidence": self.level,
             "paired": self.paired,
             "values" if len(self.labels[0]) == 1 else "cells": self.rows(),
-            "differ": [" and ".join(self.labels[x]) for x in self.sure],
+            "differ": [" and ".join(self.labels[x]) for x in self.significant],
         }
 
 

@@ -146,7 +146,7 @@ def _extrapolate(p: Floats, first: Floats, second: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Partial:
+class IdentifiedValues:
     """Estimates of the values that a channel without an inverse distinguishes.
 
     Attributes:
@@ -167,7 +167,7 @@ class Partial:
         return identified
 
 
-def identified_values(decoder: Decoder, share: Floats, p: Floats) -> Partial:
+def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedValues:
     """Return estimates of the values that a channel without an inverse distinguishes from all others.
 
         F = Q D^-1 Q',  raw = share D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
@@ -196,4 +196,4 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> Partial:
     raw = share[seen] @ inverse
     variance = np.maximum(share[seen] @ inverse**2 - raw**2, 0)
     weight = float(np.abs(inverse[:, identified]).max()) if identified.any() else math.nan
-    return Partial(np.where(identified, raw, np.nan), np.where(identified, variance, np.nan), weight)
+    return IdentifiedValues(np.where(identified, raw, np.nan), np.where(identified, variance, np.nan), weight)

@@ -52,9 +52,11 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
     if method in ("mmse", "map") and prior is None:
         raise MethodRefused(f"method {method!r} needs a prior, and this campaign has none: use 'projection'")
     if method == "em" and isinstance(decoder, Pooled):
-        raise MethodRefused("method 'em' takes all people to be alike, and this campaign's are not: use 'projection'")
+        raise MethodRefused(
+            "method 'em' needs one channel and prior for everybody, and this campaign has several: use 'projection'"
+        )
     if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
-        raise MethodRefused("method 'map' takes people's values to stay, and this campaign's drift: use 'mmse'")
+        raise MethodRefused("method 'map' needs values that do not change, and this campaign allows drift: use 'mmse'")
     if method == "smooth" and decoder.by_value:
         raise MethodRefused("method 'smooth' is for numbers sent by a wave: for this channel use 'projection'")
     if method in WITHOUT_INVERSE and not decoder.one_hot:

@@ -90,7 +90,7 @@ class Resolution(Shares):
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedView:
     """One view with its reports.
 
     Attributes:
@@ -105,7 +105,7 @@ class Asked:
     linear: Linear | None
 
     @classmethod
-    def of(cls, terms: Campaign, place: int, tally: Tally) -> Asked:
+    def of(cls, terms: Campaign, place: int, tally: Tally) -> AskedView:
         """Return the view at position ``place`` of the campaign, with its unbiased estimate.
 
         Raises:
@@ -140,7 +140,7 @@ class Views:
         tree: the positions in ``asked`` of the views that form the tree, the coarsest first.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[AskedView, ...]
     tree: tuple[int, ...]
 
     @classmethod
@@ -153,7 +153,7 @@ class Views:
         Raises:
             NotInvertible
         """
-        asked = [Asked.of(terms, place, part) for place, part in enumerate(parts)]
+        asked = [AskedView.of(terms, place, part) for place, part in enumerate(parts)]
         asked.sort(key=lambda one: one.decoder.inputs)
         return cls(tuple(asked), _largest_chain(asked))
 
@@ -198,7 +198,7 @@ class TreeShares:
     raw: Floats
     se: Floats
     _level: int
-    _asked: tuple[Asked, ...]
+    _asked: tuple[AskedView, ...]
     _passes: Passes
 
     @classmethod
@@ -256,7 +256,7 @@ def _is_nested(coarse: Integers, fine: Integers) -> bool:
     return True
 
 
-def _largest_chain(asked: Sequence[Asked]) -> tuple[int, ...]:
+def _largest_chain(asked: Sequence[AskedView]) -> tuple[int, ...]:
     """Return the positions of the nested views with the most reports; the last one has reports."""
     best: list[tuple[int, tuple[int, ...]]] = []
     for place, one in enumerate(asked):

@@ -5,7 +5,7 @@
 The weights w are known beforehand or follow from the number of reports of each class, which is public. So the class
 sizes are fixed, and only the variation within classes is random.
 
-Weights of known shares of the population: class_weights. Weights by precision, where classes are alike: shared.
+Weights of known shares of the population: class_weights. Weights by precision, if classes have the same shares: shared.
 """
 
 from __future__ import annotations

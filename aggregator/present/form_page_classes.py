@@ -73,7 +73,7 @@ def _question(name: str, found: FormClasses, level: float) -> Html:
         for one in found.differences:
             difference = f"{100 * one.raw[x]:+.{PLACES}f}"
             interval = tag("small", f"{100 * one.low[x]:+.{PLACES}f} to {100 * one.high[x]:+.{PLACES}f}")
-            cells.append(tag("td", tag("strong", difference) if x in one.sure else difference, interval))
+            cells.append(tag("td", tag("strong", difference) if x in one.significant else difference, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
     reports = ", ".join(f"{one.reports:,} reports of {side}" for side, one in found.sides)
     caption = f"{name}: {reports}; {100 * level:.4g}% intervals, differences in percentage points"

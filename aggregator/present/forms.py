@@ -92,7 +92,8 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
     percent = f"{100 * found.level:.4g}%"
     notes = [
         "Devices that are in both are compared with themselves." if found.paired else "No device is in both.",
-        f"{len(found.sure)} of {len(found.labels)} differ significantly, by the {percent} intervals for all together",
+        f"{len(found.significant)} of {len(found.labels)} differ significantly, by the {percent} intervals for all "
+        "together",
     ]
     title = f"{found.names[1]} less {found.names[0]}"
     table = Table(title=Text(title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
@@ -101,7 +102,7 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
         table.add_column(Text(name))
     for name in (*found.names, "difference", f"{percent} interval", f"{percent}, all together"):
         table.add_column(Text(name), justify="right")
-    sure = set(found.sure)
+    sure = set(found.significant)
     for x, (label, row) in enumerate(zip(found.labels, found.rows(), strict=True)):
         table.add_row(
             *map(Text, label),

@@ -41,7 +41,7 @@ def course_section(trend: Trend) -> list[Html]:
         sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
     ]  # fmt: skip
     if change is not None:
-        sure = len(change.sure)
+        sure = len(change.significant)
         words = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has changed significantly"
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
@@ -57,7 +57,7 @@ def course_section(trend: Trend) -> list[Html]:
                         *(percent(side.unbiased()[x], 1) for side in (change.before, change.after)),
                         points(change.raw[x], places),
                         between(low[x], high[x], places),
-                        "significant" if x in change.sure else "",
+                        "significant" if x in change.significant else "",
                     )
                     for x in shown
                 ],
@@ -68,11 +68,11 @@ def course_section(trend: Trend) -> list[Html]:
 
 def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     """Return a table of the districts of one resolution with a significant change."""
-    latest, shown = trend.latest, each.sure[:ROWS]
+    latest, shown = trend.latest, each.significant[:ROWS]
     places = places_of(each, shown)
     name = district_name(latest.terms.domain, each.resolution)
-    words = f"{len(each.labels):,} {name}: {len(each.sure):,} have changed significantly"
-    if len(shown) < len(each.sure):
+    words = f"{len(each.labels):,} {name}: {len(each.significant):,} have changed significantly"
+    if len(shown) < len(each.significant):
         words += f", the {len(shown)} largest changes"
     names = trend.change.names if trend.change is not None else ()
     rows = [

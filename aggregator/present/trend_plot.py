@@ -110,7 +110,7 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
         near, far = (change.low, change.high) if own else (change.simultaneous_low, change.simultaneous_high)
         words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
-        colour = TRUTH if x in change.sure else INK
+        colour = TRUTH if x in change.significant else INK
         axes.annotate(
             words, (0, 1), xytext=(0, 4), xycoords="axes fraction", textcoords="offset points", size=8, color=colour
         )

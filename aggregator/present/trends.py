@@ -86,7 +86,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     if truths is not None and truths[0] is not None:
         table.add_column("true change", justify="right")
     table.add_column("")
-    places, sure = places_of(found, shown), set(found.sure)
+    places, sure = places_of(found, shown), set(found.significant)
     low, high = ends(found, len(shown))
     for each in found.coarser:
         _add_districts(table, found, each, trend is not None)
@@ -105,9 +105,9 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
 def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
     """Add a section with the districts of one resolution that differ significantly."""
     name = district_name(found.after.terms.domain, each.resolution)
-    words = f"{len(each.labels):,} {name}: {len(each.sure):,} differ"
+    words = f"{len(each.labels):,} {name}: {len(each.significant):,} differ"
     table.add_row(Text(words, style="bold"))
-    for z in each.sure[:HELD]:
+    for z in each.significant[:HELD]:
         places = places_of(each, [z])
         cells = [each.labels[z], *([""] if in_course else [])]
         cells += [percent(side[z], places) for side in (each.before, each.after)]
@@ -261,12 +261,12 @@ def foremost(found: Difference, rows: int) -> list[int]:
     if len(found.raw) <= rows:
         return list(range(len(found.raw)))
     order = np.argsort(-found.evidence, kind="stable")
-    return [int(x) for x in order[: min(rows, max(FEW, len(found.sure)))]]
+    return [int(x) for x in order[: min(rows, max(FEW, len(found.significant)))]]
 
 
 def sure_places(found: Difference) -> list[Place]:
     """Return the districts and values that differ significantly at their resolution, the coarsest first."""
-    return [Place(each.resolution, z) for each in found.resolutions for z in each.sure]
+    return [Place(each.resolution, z) for each in found.resolutions for z in each.significant]
 
 
 def foremost_places(found: Difference, rows: int) -> list[Place]:
@@ -300,10 +300,10 @@ def selection_of_places(found: Difference, shown: int) -> str:
 
 def selection(found: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost``."""
-    sure, what = len(found.sure), "changes" if found.paired else "differences"
-    if sure >= shown:
+    count, what = len(found.significant), "changes" if found.paired else "differences"
+    if count >= shown:
         return f"the {shown} most significant {what} of {len(found.raw):,} values"
-    return f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - sure} of them may be zero"
+    return f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - count} of them may be zero"
 
 
 def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
@@ -385,7 +385,7 @@ def _caption(found: Difference, shown: int) -> Text:
         )
     if shown < len(found.raw):
         lines.append(f"{selection(found, shown)}; --json has all")
-    count = len(found.sure)
+    count = len(found.significant)
     who = f"* {count:,} of {len(found.raw):,} values differ" if count else "no value differs"
     lines.append(f"{who} significantly, by the {100 * found.level:.4g}% intervals for all together")
     return Text("\n".join(lines))

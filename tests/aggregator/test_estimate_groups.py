@@ -309,7 +309,7 @@ def test_without_any_change_there_is_still_doubt(readings):
     np.testing.assert_allclose(found.raw, 0, atol=1e-12)
     assert (found.high > 3 / 500).all()
     assert (found.low < -3 / 500).all()
-    assert found.sure == []
+    assert found.significant == []
 
 
 @pytest.mark.parametrize("name", ["response", "sharp"])

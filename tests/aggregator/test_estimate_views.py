@@ -334,7 +334,7 @@ def test_a_change_is_told_at_the_resolution_that_holds():
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(change_table(found))
     text = console.export_text()
-    assert f"4 squares of 3x3: {len(squares.sure)} differ" in text
+    assert f"4 squares of 3x3: {len(squares.significant)} differ" in text
     assert last in text
 
 

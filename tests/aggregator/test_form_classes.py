@@ -340,7 +340,7 @@ def test_classes_that_are_alike_seldom_differ_and_have_no_association(crowds: in
         tally = drawn(made, UNRELATED, (6_000, 6_000), rng)
         for kind, (names, true) in enumerate(((("vote",), vote / vote.sum()), (("age", "home"), table))):
             sides = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))  # noqa: B023
-            alike[kind] += not sides.differences[0].sure
+            alike[kind] += not sides.differences[0].significant
             for place, (_, side) in enumerate(sides.sides):
                 held[kind, place] += bool(
                     ((side.shares.simultaneous_low <= true) & (true <= side.shares.simultaneous_high)).all()

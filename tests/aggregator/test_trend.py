@@ -43,8 +43,8 @@ def test_the_surest_changes_come_first_and_noise_is_folded():
     """Of 60 values the two that surely changed come first, with a star; of the others few follow, and the caption says
     that they may have no change. Each row adds up: the shares shown differ by the change shown."""
     found = many()
-    assert set(found.sure) == {5, 17} == set(foremost(found, 25)[:2])
-    assert ((found.evidence > 1) == np.isin(np.arange(60), found.sure)).all()
+    assert set(found.significant) == {5, 17} == set(foremost(found, 25)[:2])
+    assert ((found.evidence > 1) == np.isin(np.arange(60), found.significant)).all()
     console = Console(width=140, file=io.StringIO())
     console.print(change_table(found))
     text = console.file.getvalue()
