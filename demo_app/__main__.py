@@ -26,22 +26,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the app, and return its exit code."""
     options = _parser().parse_args(arguments)
     if importlib.util.find_spec("kivy") is None:
-        return _told("Kivy is not installed: pip install 'halftruth[demo]'", FAILED)
+        return _failed("Kivy is not installed: pip install 'halftruth[demo]'", FAILED)
     brought = []
     for path in (*sorted(TRUST.glob("*.pub")), *options.trust):
         try:
             brought.append(path.read_text(encoding="utf-8").strip())
         except OSError as error:
-            return _told(f"the key file {path} cannot be read: {error.strerror}", USAGE)
+            return _failed(f"the key file {path} cannot be read: {error.strerror}", USAGE)
         except UnicodeDecodeError:
-            return _told(f"the key file {path} cannot be read: it is not text", USAGE)
-    # Kivy reads these when it is imported: our options are not Kivy's, and it writes no log of what a person does.
+            return _failed(f"the key file {path} cannot be read: it is not text", USAGE)
+    # Kivy reads these at import: it must ignore this program's options, and write no log of a person's actions.
     os.environ.setdefault("KIVY_NO_ARGS", "1")
     os.environ.setdefault("KIVY_NO_FILELOG", "1")
     os.environ.setdefault("KIVY_LOG_MODE", "PYTHON")
-    # It looks for programs that X11's second clipboard needs, which the app does not.
+    # Kivy warns if programs for X11's second clipboard are missing; the app does not use it.
     logging.getLogger("kivy").addFilter(lambda record: not record.getMessage().startswith(NOISE))
-    # What a device needs is read while the window is made: one after the other, they are most of a cold start.
+    # Import the device's modules while the window opens: one after the other, they are most of a cold start.
     threading.Thread(target=importlib.import_module, args=("edge_sdk.presentation",), daemon=True).start()
     from kivy.config import Config
 
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _told(why: str, code: int) -> int:
+def _failed(why: str, code: int) -> int:
     print(f"demo_app: {why}", file=sys.stderr)
     return code
 
@@ -70,15 +70,22 @@ def _parser() -> argparse.ArgumentParser:
         description="Answer signed questions with half-truths, and see what leaves: the app for people.",
     )
     parser.add_argument(
-        "--store", metavar="DIR", type=Path, help="the device's own folder; the system's place if left out"
+        "--store", metavar="DIR", type=Path, help="the device's folder; by default the system's folder for this app"
     )
-    parser.add_argument("--link", metavar="LINK", default="", help="a link to a study, to be asked about and followed")
-    parser.add_argument("--page", metavar="URL", default="", help="the address of a study to look at")
     parser.add_argument(
-        "--trust", metavar="PUB", type=Path, action="append", default=[], help="the public key of an author to let in"
+        "--link", metavar="LINK", default="", help="a link to a study; the app asks before it follows it"
     )
-    parser.add_argument("--language", default="", choices=("en", "de"), help="the language; the system's if left out")
-    parser.add_argument("--dark", action="store_true", help="light letters on a dark ground")
+    parser.add_argument("--page", metavar="URL", default="", help="the address of a study to add")
+    parser.add_argument(
+        "--trust",
+        metavar="PUB",
+        type=Path,
+        action="append",
+        default=[],
+        help="the file with the public key of an author to trust",
+    )
+    parser.add_argument("--language", default="", choices=("en", "de"), help="the language; by default the system's")
+    parser.add_argument("--dark", action="store_true", help="use the dark colours")
     parser.add_argument("--ready", action="store_true", help="print a line once the first screen can be used")
     return parser
 

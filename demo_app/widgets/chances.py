@@ -183,7 +183,7 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
         texture.blit_buffer(bytes(pixels), colorfmt="rgba", bufferfmt="ubyte")
 
     fill(made)
-    # A phone may take its graphics away while the app is not in front.
+    # A phone may discard the graphics of an app in the background.
     made.add_reload_observer(fill)
     return made
 

@@ -57,7 +57,7 @@ Builder.load_string("""
             owner: root
             pos_hint: {"x": 0, "y": 0}
         BoxLayout:
-            # Side by side where large letters leave the map little height.
+            # Side by side if large letters leave little height for the map.
             orientation: "vertical" if self.parent and self.parent.height > 3 * look.touch + dp(40) else "horizontal"
             size_hint: None, None
             size: self.minimum_size
@@ -124,7 +124,7 @@ class Surface(FocusBehavior, StencilView):
         self.bind(pos=self._place, size=self._place, focus=lambda *_: self._draw_over())
         look.bind(dark=self._recolour)
 
-    # Where a degree is
+    # Degrees and pixels
 
     @property
     def stretch(self) -> float:
@@ -224,7 +224,7 @@ class Surface(FocusBehavior, StencilView):
     def _fill_land(self, *_: object) -> None:
         self._land.clear()
         world = coast()
-        # x, y, and a place in a texture that there is not; OpenGL ES counts vertices in 16 bits, and there are 8,000.
+        # x, y, and unused texture coordinates. OpenGL ES numbers vertices in 16 bits, enough for these 8,000.
         points = zip(world.longitudes, world.latitudes, repeat(0.0), repeat(0.0))
         vertices = list(chain.from_iterable(points))
         for colour, mode, places in (
@@ -277,7 +277,7 @@ class Surface(FocusBehavior, StencilView):
         self._over.add(Color(*look.accent))
         self._over.add(Line(rectangle=(x, y, right - x, top - y), width=dp(1.4)))
         if max(right - x, top - y) < dp(20):
-            # Too small to be found: a ring about it.
+            # A ring around a cell that is too small to find.
             self._over.add(Line(circle=((x + right) / 2, (y + top) / 2, dp(16)), width=dp(1.4)))
 
     # Fingers and keys

@@ -37,7 +37,7 @@ class Graded(Pairwise):
         budgets: nanonats, for each class.
         runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance.
         unbounded: pairs (c, d) of classes, c <= d, increasing, whose inputs need no protection from each other.
-            If there are none, no two budgets are equal.
+            If the list is empty, no two budgets are equal.
     """
 
     budgets: tuple[int, ...]
