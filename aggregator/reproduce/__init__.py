@@ -1,9 +1,9 @@
-"""The papers' experiments, run through the product and set beside what the papers say.
+"""The papers' experiments, run with the product and compared with the papers' statements.
 
-An experiment is a function from a ``Setting`` to an ``Outcome``. It draws nothing and prints nothing: curves
-and findings are data, which ``document`` keeps as JSON, ``draw`` draws and ``page`` writes as a table.
+An experiment is a function from a ``Setting`` to an ``ExperimentResult``. It draws and prints nothing: curves and
+findings are data, which ``document`` stores as JSON, ``draw`` draws and ``page`` writes as a table.
 
-How a paper joins: a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and its line in ``PAPERS``.
+To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and its line in ``PAPERS``.
 
     EXPERIMENTS = (
         Experiment("fig5", "A9", "Fig. 5: with and without a prior", _figure_5, repeats=10_000, quick_repeats=300),
@@ -13,17 +13,17 @@ How a paper joins: a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIM
     def _figure_5(setting: Setting) -> Outcome:
         for eps in setting.track(LEVELS):                           # progress; once in an experiment
             ...                                                     # setting.generator, .repeats, .quick
-        return Outcome(
+        return ExperimentResult(
             panels=(Panel("P1 = 0.5", "epsilon, nats", "error", (Curve("LDP", x, y, "ldp"), ...), log_y=True),),
             findings=(Finding(paper="...", ours=f"{number:.3g}", why="..."),),
-            verdict="One sentence with its numbers, for who decides what to use.",
-            data=None,                                       # or the label that the reader of a data set gives it
+            verdict="One sentence with numbers, for readers who choose a mechanism.",
+            data=None,                                       # or the label of the data set
         )
 
-What is at hand: ``crowd.tally`` (whole populations through a channel, with the device's exact law), ``crowd.campaign``
-(the campaign of a question and a mechanism's name), and the data sets: ``setting.data.retail()``, ``kosarak``,
+Tools: ``crowd.tally`` (simulates the reports of a population by the device's exact law), ``crowd.campaign`` (the
+campaign of a question and the name of a mechanism), and the data sets: ``setting.data.retail()``, ``kosarak``,
 ``clothing``, ``check_ins_on_grid``, ``last_check_ins``. The ``role`` of a curve gives its colour: ``experiment.ROLES``.
-Numbers in findings are written from what was computed; what a paper says may be quoted.
+Numbers in findings must be computed; only the papers' statements may be quoted.
 
 Papers are run by ``halftruth reproduce``; ``python -m aggregator.reproduce`` writes docs/RESULTS.md.
 """
@@ -40,10 +40,10 @@ PAPERS = {
     "context": "Acharya, Bonawitz, Kairouz, Ramage, Sun 2020: context-aware local differential privacy",
     "sok": "Wang, Qin, Qiu 2023: privacy definitions and classical mechanisms in the local setting",
 }
-"""The papers by the name of their module."""
+"""The papers, by name of their module."""
 
 
 def experiments(paper: str) -> tuple[Experiment, ...]:
-    """The experiments of a paper, in its own order."""
+    """Return the experiments of a paper, in its order."""
     found: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
     return found

@@ -1,7 +1,7 @@
-"""`make results`: run all papers quickly and write docs/RESULTS.md and its figures anew.
+"""`make results`: run all papers quickly and update docs/RESULTS.md and its figures.
 
-The page's own words stay; what was computed is replaced, paper by paper, between its comments. Papers know
-nothing of each other, so they run at once, a process each on as many processors as there are.
+Only the computed parts of the page, between its comments, are replaced. Papers are independent, so they run in
+parallel, one process each.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ SEED = 1
 
 
 def main() -> None:
-    """Write the parts of the papers named after the folder of data, or of all."""
+    """Write the parts of the papers that are named after the folder of data, or of all papers."""
     if not any(sys.argv[1:2]) or not Path(sys.argv[1]).is_dir():
-        sys.exit("name the folder of the data sets: make results DATA=DIR")
+        sys.exit("the folder of the data sets is missing: make results DATA=DIR")
     figures, page = DOCS / "results", DOCS / "RESULTS.md"
     papers, data, start = sys.argv[2:] or list(PAPERS), DataFolder(Path(sys.argv[1])), time.monotonic()
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:

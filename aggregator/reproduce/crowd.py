@@ -1,8 +1,7 @@
-"""A population through a channel: what its reports count to, drawn many at once with the device's exact law.
+"""Simulated tallies of a population, drawn many reports at once by the device's exact law.
 
-People with the same value answer by the same law, so their counts are one multinomial draw; where a row of
-the channel is too long to write down, the draw follows the steps of the channel's own ``sample``. Nothing is signed or
-sealed: `halftruth simulate` does that, with real keys.
+People with the same value report by the same law, so their counts are one multinomial draw. If a row of the channel is
+too long, the draw follows the steps of the channel's ``sample``. Nothing is signed: `halftruth simulate` does that.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import chosen
 from aggregator.present.table import total_variation
+from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse
 from protocol.channels.bits.channel import S
@@ -27,20 +27,25 @@ from protocol.notions import Notion
 from protocol.views import plain_views
 
 _WRITTEN = 2**24
-"""Cells of the rows of a channel that are written down."""
+"""Maximum number of cells of a channel's rows that are computed."""
+
+
+def level(eps: float) -> int:
+    """Return a level in nanonats."""
+    return exact.level_from(eps)
 
 
 def values(size: int) -> Values:
-    """A domain of so many values without names of their own."""
+    """Return a domain of ``size`` values without names."""
     return Values(tuple(f"v{x}" for x in range(size)))
 
 
 def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None = None) -> Campaign:
-    """The campaign of a question: its channel made, certified, and chosen where ``mechanism`` is a choice.
+    """Return the campaign of a question, with its certified channel.
 
     Args:
-        mechanism: as drafts name it, such as "auto", "lip" or "hadamard".
-        part: of the people who hold a sensitive value, where it is said.
+        mechanism: its name in drafts, such as "auto", "lip" or "hadamard".
+        part: share of the people who hold a sensitive value, if stated.
     """
     name, channel = chosen(mechanism, Question(domain, notion, part))
     return Campaign(
@@ -49,25 +54,25 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None 
 
 
 def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random.Generator) -> Tally:
-    """One report of everybody.
+    """Simulate one report of everybody.
 
     Args:
-        held: (k,) how many people hold each value.
-        generator: for experiments; devices take the operating system's randomness.
+        held: (k,) number of people who hold each value.
+        generator: for experiments; devices use the operating system's randomness.
     """
     people = np.asarray(held, dtype=np.int64)
     if people.shape != (channel.inputs,) or people.min() < 0:
-        raise ValueError(f"a number of people for each of {channel.inputs} values is expected")
+        raise ValueError(f"expected a number of people, 0 or more, for each of {channel.inputs} values")
     return Tally(_counts(channel, people, generator), int(people.sum()))
 
 
 def variation(
     terms: Campaign, held: Sequence[int] | Integers, method: str, generator: np.random.Generator, surveys: int
 ) -> float:
-    """Mean total variation between the shares of ``held`` and their estimates in simulated surveys.
+    """Return the mean total variation between the shares of ``held`` and their estimates in simulated surveys.
 
     Args:
-        method: of ``estimate.names.METHODS``.
+        method: one of ``estimate.names.METHODS``.
     """
     truth = np.asarray(held) / np.sum(held)
     found = (estimate(terms, tally(terms.channel, held, generator), method=method) for _ in range(surveys))
@@ -90,17 +95,17 @@ def _counts(channel: Channel, people: Integers, generator: np.random.Generator) 
 
 
 def _responses(channel: RandomizedResponse, people: Integers, generator: np.random.Generator) -> Integers:
-    """The truth of some, and a draw from the cover of the others."""
-    told = generator.binomial(people, channel.truth / 2**channel.scale)
+    """Draw the counts of true values, and of values from the cover."""
+    truthful = generator.binomial(people, channel.truth / 2**channel.scale)
     cover = np.array([channel.cover_of(y) for y in range(channel.inputs)], dtype=np.float64)
     if not channel.covered:
-        return told
-    counts: Integers = told + generator.multinomial(int((people - told).sum()), cover / cover.sum())
+        return truthful
+    counts: Integers = truthful + generator.multinomial(int((people - truthful).sum()), cover / cover.sum())
     return counts
 
 
 def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> Integers:
-    """Each bit by itself: set with probability a by those who hold its value, b by all others."""
+    """Draw each bit: set with probability a by those who hold its value, b by all others."""
     class_of = np.asarray(channel.class_of, dtype=np.int64)
     own, other = (np.array(weights)[class_of] / S for weights in (channel.own, channel.other))
     counts: Integers = generator.binomial(people, own) + generator.binomial(people.sum() - people, other)
@@ -108,20 +113,20 @@ def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> In
 
 
 def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -> Integers:
-    """Each block through its inner channel; open inputs as they are, or hidden evenly in the one block there is."""
+    """Draw each block by its inner channel; open inputs are reported, or hidden uniformly in the only block."""
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for block, inner in enumerate(channel.channels, 1):
         start = channel.offsets[block]
         held = people[list(channel.members[block])]
         counts[start : start + inner.outputs] = _counts(inner, held, generator) if inner.outputs > 1 else held.sum()
-    told = people[list(channel.members[0])]
+    reported = people[list(channel.members[0])]
     if channel.cover:
-        hidden = generator.binomial(told, channel.hidden / 2**channel.scale)
+        hidden = generator.binomial(reported, channel.hidden / 2**channel.scale)
         outputs = channel.channels[0].outputs
         start = channel.offsets[1]
         counts[start : start + outputs] += generator.multinomial(int(hidden.sum()), np.full(outputs, 1 / outputs))
-        told = told - hidden
-    counts[channel.offsets[0] : channel.offsets[0] + len(told)] += told
+        reported = reported - hidden
+    counts[channel.offsets[0] : channel.offsets[0] + len(reported)] += reported
     return counts
 
 
@@ -138,7 +143,7 @@ def _rows(channel: Channel, people: Integers, generator: np.random.Generator) ->
 
 
 def _columns(channel: Hadamard, people: Integers, generator: np.random.Generator) -> Integers:
-    """Hadamard's columns, as ``Hadamard.sample`` draws them."""
+    """Draw the columns of Hadamard's response as ``Hadamard.sample`` does."""
     row = np.repeat(np.arange(1, channel.inputs + 1), people)
     column = generator.integers(channel.outputs, size=len(row))
     lies = generator.random(len(row)) >= channel.truth / ONE
@@ -147,7 +152,7 @@ def _columns(channel: Hadamard, people: Integers, generator: np.random.Generator
 
 
 def _one_by_one(channel: Channel, people: Integers, generator: np.random.Generator) -> Integers:
-    """Everybody as a device does it."""
+    """Draw each report as a device does."""
     counts = np.zeros(channel.features, dtype=np.int64)
     for x in np.flatnonzero(people):
         for _ in range(people[x]):

@@ -1,9 +1,9 @@
 """The public data sets of the experiments, read from their original files or from compact forms of them.
 
-A data set says itself how much of it was read. A result from a part of it carries the part's name and size,
-and is never set beside a paper's number as the same data.
+The label of a data set tells how much of it was read. A result from a part of the data has the part's name and size,
+and is never presented as computed from the paper's data.
 
-No data set comes with halftruth: ``SOURCES`` says where each is described.
+No data set comes with halftruth: ``SOURCES`` has the address of each.
 
     original                                      compact, numpy arrays without pickles
     kosarak.dat                                   kosarak_first100k.npz   items, and offsets of each list in them
@@ -11,7 +11,7 @@ No data set comes with halftruth: ``SOURCES`` says where each is described.
     renttherunway_final_data.json                 renttherunway.npz       user, item, rating (0: none)
     loc-gowalla_totalCheckins.txt                 gowalla_u5628_us_grid.csv.gz, gowalla_last_checkin_36x36_u1000.npz
 
-Original files may be packed with gzip.
+Original files may be compressed with gzip.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ from protocol.errors import BadData, NotYet
 Integers = NDArray[np.int64]
 
 GRID_ROWS, GRID_COLUMNS = 125, 350
-"""Of the grid over the United States: latitude 25 to 50, longitude -130 to -60, in cells of a fifth of a degree."""
+"""The grid over the United States: latitude 25 to 50, longitude -130 to -60, in cells of a fifth of a degree."""
 
 DISTRICTS = 36
-"""Districts of the world in either direction, 5 degrees of latitude by 10 of longitude."""
+"""Number of districts of the world in each direction, 5 degrees of latitude by 10 of longitude each."""
 
 _LINES = 100_000
-"""Check-ins that are turned into numbers at once."""
+"""Check-ins that are converted at once."""
 
 
 class MissingData(NotYet):
-    """A data set that is not in the folder of data, or no folder was named."""
+    """A data set is not in the folder of data, or no folder was given."""
 
 
 class UnreadableData(BadData):
-    """A file that is not the data set its name says."""
+    """A file is not the data set that its name indicates."""
 
     stage = "data set"
 
@@ -60,11 +60,11 @@ class DataSource:
     """A public data set.
 
     Attributes:
-        title: what people call it.
-        originals: names of its original file.
-        compact: name of the compact form.
-        where: where it is described and had.
-        records: how many the whole of it has.
+        title: its common name.
+        originals: possible names of its original file.
+        compact: name of the file in compact form.
+        where: its address.
+        records: number of records of the whole data set.
     """
 
     title: str
@@ -105,8 +105,8 @@ class Baskets:
     Attributes:
         offsets: (users + 1,); list i is ``items[offsets[i]:offsets[i + 1]]``.
         items: all lists, one after another; ids from 0, not all of them used.
-        label: name and size of what was read.
-        whole: whether it is the whole data set.
+        label: name and size of the data that were read.
+        whole: whether the whole data set was read.
     """
 
     offsets: Integers
@@ -119,7 +119,7 @@ class Baskets:
 
     @property
     def times(self) -> Integers:
-        """(items,) how often each item stands in the lists."""
+        """(items,) number of occurrences of each item."""
         return np.bincount(self.items)
 
 
@@ -129,7 +129,7 @@ class CheckIns:
 
     Attributes:
         counts: (43,750,) check-ins in each cell, rows from the south, columns from the west.
-        label, whole: as of ``Baskets``.
+        label, whole: see ``Baskets``.
     """
 
     counts: Integers
@@ -139,12 +139,12 @@ class CheckIns:
 
 @dataclass(frozen=True)
 class LastCheckIns:
-    """Where each user checked in last, and before: districts of 36 x 36 over the world.
+    """The last and the earlier check-ins of each user, in 36 x 36 districts of the world.
 
     Attributes:
         last: (users,) district of the last check-in.
-        owner, district, count: how often user ``owner`` was in ``district`` before, one row a pair.
-        label, whole: as of ``Baskets``.
+        owner, district, count: number of earlier check-ins of user ``owner`` in ``district``, one row a pair.
+        label, whole: see ``Baskets``.
     """
 
     last: Integers
@@ -156,7 +156,7 @@ class LastCheckIns:
 
     @property
     def earlier(self) -> Integers:
-        """(1296,) earlier check-ins of everybody in each district."""
+        """(1296,) number of earlier check-ins of all users in each district."""
         found = np.zeros(DISTRICTS**2, dtype=np.int64)
         np.add.at(found, self.district, self.count)
         return found
@@ -164,16 +164,16 @@ class LastCheckIns:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """Where the data sets are.
+    """The folder of the data sets.
 
     Attributes:
-        path: a folder; None where nobody named one.
+        path: of the folder; None if none was given.
     """
 
     path: Path | None
 
     def file(self, name: str) -> Path:
-        """The file of a data set: the original, or else the compact form.
+        """Return the file of a data set: the original, or else the compact form.
 
         Raises:
             MissingData
@@ -191,17 +191,17 @@ class DataFolder:
         )
 
     def kosarak(self) -> Baskets:
-        """Clicks on a news portal, one basket a user (F. Bodon)."""
+        """Read clicks on a news portal, one basket a user (F. Bodon)."""
         return self._baskets("kosarak")
 
     def retail(self) -> Baskets:
-        """Market baskets of a shop (Brijs et al. 1999)."""
+        """Read market baskets of a shop (Brijs et al. 1999)."""
         return self._baskets("retail")
 
     def clothing(self) -> Baskets:
-        """What each person rented and rated, by item (Misra, Wan, McAuley 2018); rentals without a rating are left out.
+        """Read the rated rentals of each person (Misra, Wan, McAuley 2018); rentals without a rating are left out.
 
-        An item that somebody rented twice stands in their list twice.
+        An item that a person rented twice occurs twice in their list.
         """
         path = self.file("clothing")
         if path.suffix == ".npz":
@@ -216,7 +216,7 @@ class DataFolder:
         return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, whole)
 
     def check_ins_on_grid(self) -> CheckIns:
-        """How many check-ins each cell of the grid over the United States has (Cho, Myers, Leskovec 2011)."""
+        """Read the number of check-ins in each cell of the grid over the United States (Cho, Myers, Leskovec 2011)."""
         path = self.file("gowalla-grid")
         if path.suffix != ".gz" or "us_grid" not in path.name:
             _, _, latitude, longitude = _check_ins(path)
@@ -232,7 +232,7 @@ class DataFolder:
         return CheckIns(counts, f"{name}, {int(counts.sum()):,} check-ins in the United States", whole)
 
     def last_check_ins(self) -> LastCheckIns:
-        """Everybody's last district and the earlier ones (Cho, Myers, Leskovec 2011)."""
+        """Read each user's last district and the earlier ones (Cho, Myers, Leskovec 2011)."""
         path = self.file("gowalla-last")
         if path.suffix == ".npz":
             arrays = _arrays(path, "last_district", "early_offsets", "early_district", "early_count")
@@ -241,7 +241,7 @@ class DataFolder:
             owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
             district, count = (arrays[key].astype(np.int64) for key in ("early_district", "early_count"))
             if not len(owner) == len(district) == len(count):
-                raise UnreadableData(f"{path.name}: the offsets do not go with the lists")
+                raise UnreadableData(f"{path.name}: the offsets do not match the lists")
             records, name = len(last) + int(count.sum()), f"Gowalla ({path.stem.split('_')[-1]})"
         else:
             user, seconds, latitude, longitude = _check_ins(path)
@@ -257,7 +257,7 @@ class DataFolder:
             arrays = _arrays(path, "offsets", "items")
             offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
             if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
-                raise UnreadableData(f"{path.name}: the offsets do not go with the items")
+                raise UnreadableData(f"{path.name}: the offsets do not match the items")
         else:
             offsets, items = _lists(path)
         whole = len(items) == source.records
@@ -270,7 +270,7 @@ def _part(title: str, whole: bool) -> str:
 
 
 def _arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a compact form."""
+    """Read the arrays of a file in compact form."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in names}
@@ -280,7 +280,7 @@ def _arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
 
 @contextmanager
 def _text(path: Path) -> Iterator[IO[str]]:
-    """A text file, packed or not."""
+    """Context manager: a text file, compressed or not."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         try:
             yield file
@@ -289,23 +289,23 @@ def _text(path: Path) -> Iterator[IO[str]]:
 
 
 def _lists(path: Path) -> tuple[Integers, Integers]:
-    """A file of the FIMI: a line is a basket, item ids with blanks between. Empty lines are no baskets."""
+    """Read a FIMI file: each line is a basket of item ids with blanks between. Empty lines are skipped."""
     items, ends = array("q"), array("q", [0])
     with _text(path) as file:
         for number, line in enumerate(file, 1):
             try:
                 items.extend(map(int, line.split()))
             except ValueError:
-                raise UnreadableData(f"{path.name}, line {number}: a basket is item ids with blanks between") from None
+                raise UnreadableData(f"{path.name}, line {number}: expected item ids with blanks between") from None
             if len(items) > ends[-1]:
                 ends.append(len(items))
     if len(ends) < 2 or min(items) < 0:
-        raise UnreadableData(f"{path.name} holds no baskets of item ids from 0")
+        raise UnreadableData(f"{path.name}: expected baskets of item ids from 0")
     return np.array(ends, dtype=np.int64), np.array(items, dtype=np.int64)
 
 
 def _rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
-    """A JSON object a line, with ``user_id``, ``item_id`` and ``rating`` as text, null where there is none."""
+    """Read a file with a JSON object in each line: ``user_id``, ``item_id``, and ``rating``, which may be null."""
     user, item, rated = array("q"), array("q"), []
     with _text(path) as file:
         for number, line in enumerate(file, 1):
@@ -316,17 +316,19 @@ def _rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
                 rated.append(record.get("rating") is not None)
             except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
                 raise UnreadableData(
-                    f"{path.name}, line {number}: a rental is a JSON object with user_id, item_id and rating"
+                    f"{path.name}, line {number}: expected a JSON object with user_id, item_id and rating"
                 ) from None
     if not user:
-        raise UnreadableData(f"{path.name} holds no rentals")
+        raise UnreadableData(f"{path.name} has no rentals")
     _, codes = np.unique(np.array(item), return_inverse=True)
     return np.array(user, dtype=np.int64), codes.astype(np.int64), np.array(rated)
 
 
 def _check_ins(path: Path) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
-    """User, time in seconds, latitude and longitude of each line: user, ISO time, latitude, longitude, place; by "
-    "tabs."""
+    """Read the user, time in seconds, latitude and longitude of each line.
+
+    A line has user, ISO time, latitude, longitude and place, with tabs between.
+    """
     parts: list[tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]] = []
     with _text(path) as file:
         rows: list[list[str]] = []
@@ -338,7 +340,7 @@ def _check_ins(path: Path) -> tuple[Integers, Integers, NDArray[np.float64], NDA
         if rows:
             parts.append(_columns(rows, path, len(parts)))
     if not parts:
-        raise UnreadableData(f"{path.name} holds no check-ins")
+        raise UnreadableData(f"{path.name} has no check-ins")
     user, seconds, latitude, longitude = zip(*parts, strict=True)
     return np.concatenate(user), np.concatenate(seconds), np.concatenate(latitude), np.concatenate(longitude)
 
@@ -356,8 +358,8 @@ def _columns(
     except ValueError:
         first = part * _LINES + 1
         raise UnreadableData(
-            f"{path.name}, lines {first} to {first + len(rows) - 1}: a check-in is user, time such as "
-            "2010-10-19T23:55:27Z, latitude, longitude and place, with tabs between"
+            f"{path.name}, lines {first} to {first + len(rows) - 1}: expected user, time such as 2010-10-19T23:55:27Z, "
+            "latitude, longitude and place, with tabs between"
         ) from None
 
 
@@ -369,9 +371,9 @@ def _districts(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) ->
 
 
 def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """Last district of each user, and (owner, district, count) of all check-ins before it.
+    """Return the last district of each user, and (owner, district, count) of all earlier check-ins.
 
-    Of several at the last second the first in the file counts as the last: the file is newest first.
+    Of several check-ins in the last second, the first in the file is the last one: the file is newest first.
     """
     order = np.lexsort((-np.arange(len(user)), seconds, user))
     owners, starts = np.unique(user[order], return_index=True)
@@ -385,7 +387,7 @@ def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Int
 
 
 def _grid_sheet(path: Path) -> Integers:
-    """A CSV of row, col, checkins, users: the cells that are not empty."""
+    """Read a CSV of row, col, checkins, users with the cells that are not empty."""
     counts = np.zeros(GRID_ROWS * GRID_COLUMNS, dtype=np.int64)
     with _text(path) as file:
         rows = csv.DictReader(file)

@@ -1,7 +1,6 @@
-"""A run of a paper's experiments as a document: what was found, with which seed, from which data.
+"""A run of a paper's experiments as a document, with its results, seed and data.
 
-The document holds everything that is drawn or written, so a figure, a table and a page are functions of it
-alone, and two runs are compared by comparing documents.
+Figures, tables and the page are functions of the document alone, so two runs can be compared by their documents.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from aggregator.reproduce.data import DataFolder, MissingData, UnreadableData
 from aggregator.reproduce.experiment import Curve, Experiment, ExperimentResult, Finding, Panel
 
 DIGITS = 9
-"""Significant digits that a document keeps of a number: beyond them, libraries and processors differ."""
+"""Significant digits of numbers in a document; further digits differ between libraries and processors."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Found:
 
     Attributes:
         name, row, title: of the experiment.
-        repeats: of what is random.
-        outcome: what it found.
+        repeats: number of repetitions of random parts.
+        outcome: its result.
     """
 
     name: str
@@ -38,7 +37,7 @@ class Found:
 
     @property
     def figure(self) -> bool:
-        """Whether there is anything to draw."""
+        """Whether the experiment has a figure."""
         return bool(self.outcome.panels)
 
 
@@ -49,9 +48,9 @@ class Document:
     Attributes:
         paper: the name of its module.
         quick: whether it was a quick run.
-        seed: of everything random.
+        seed: of all randomness.
         found: the experiments that were run.
-        missing: those that were not, by name, and why.
+        missing: the reasons why others were not run, by name.
     """
 
     paper: str
@@ -61,7 +60,7 @@ class Document:
     missing: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys do not change."""
         return {
             "paper": self.paper,
             "quick": self.quick,
@@ -71,17 +70,17 @@ class Document:
         }
 
     def as_text(self) -> str:
-        """The machine-readable form as a file, an experiment a line."""
+        """Return the machine-readable form as text, with one line for each experiment."""
         head = {key: value for key, value in self.as_json().items() if key != "experiments"}
         lines = ",\n".join(json.dumps(_plain(asdict(each)), ensure_ascii=False) for each in self.found)
         return f'{json.dumps(head)[:-1]}, "experiments": [\n{lines}\n]}}\n'
 
     @classmethod
     def from_json(cls, value: Any) -> Document:
-        """The document of its machine-readable form.
+        """Return the document of a machine-readable form.
 
         Raises:
-            UnreadableData: it is not one.
+            UnreadableData: the value is not such a form.
         """
         try:
             found = tuple(
@@ -103,20 +102,22 @@ def run(
     begun: Callable[[Experiment], None] = lambda _: None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Document:
-    """Run the experiments of a paper; those whose data are missing are left out, and said.
+    """Run the experiments of a paper; those whose data are missing are listed with the reason.
 
     Args:
-        only: names of experiments; all where none is given.
-        begun: told each experiment before it runs.
-        advance: moves a progress bar; an experiment has ``experiment.STEPS`` parts.
+        only: names of experiments; empty for all.
+        begun: called with each experiment before it runs.
+        advance: moves a progress bar; an experiment has ``experiment.STEPS`` steps.
     Raises:
-        ValueError: ``only`` names what is no experiment of the paper.
-        UnreadableData: a file of data is not what its name says.
+        ValueError: ``only`` has a name that is no experiment of the paper.
+        UnreadableData: a file is not the data set that its name indicates.
     """
     offered = experiments(paper)
     unknown = sorted(set(only) - {each.name for each in offered})
     if unknown:
-        raise ValueError(f"{paper} has no experiment {unknown[0]!r}: {', '.join(each.name for each in offered)}")
+        raise ValueError(
+            f"{paper} has no experiment {unknown[0]!r}: expected {', '.join(each.name for each in offered)}"
+        )
     found, missing = [], {}
     for each in offered:
         if only and each.name not in only:
@@ -134,7 +135,7 @@ def run(
 
 
 def _plain(value: Any) -> Any:
-    """A value of JSON: floats to ``DIGITS``, what is not a number as null."""
+    """Return a value for JSON: floats are rounded to ``DIGITS``, and NaN and infinity become null."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
 """The figures of a document: one PNG for each experiment, a panel for each of the paper's.
 
-A colour means the same in every figure. Red is what was published, and dotted where it does not keep what it
-claims; blue is the best that keeps it.
+A colour means the same in every figure. Published results are red, and dotted where they violate the claimed level; the
+best mechanism that keeps the level is blue.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aggregator.reproduce.experiment import Curve, Panel
 
 DOTS_PER_INCH = 100
 WIDTH, HEIGHT = 4.6, 3.6
-"""Of a panel, inches."""
+"""Size of a panel in inches."""
 
 STYLES: dict[str, tuple[str, str, float]] = {
     "published": ("#c2410c", "-", 1.1),
@@ -40,10 +40,10 @@ STYLES: dict[str, tuple[str, str, float]] = {
 
 DASHES = ("-", "--", "-.", ":")
 SPARSE = (0, (1, 2.6))
-"""Of a second curve that does not keep what it claims: dots again, farther apart."""
+"""Dots of a second curve that violates the claimed level, farther apart."""
 
 COLOURS = 255
-"""Of a figure's file: enough for a dozen lines and their edges, at half the bytes."""
+"""Colours in a figure's file: enough for a dozen lines and their edges, at half the size."""
 
 MARKS = ("o", "s", "^", "D", "v")
 
@@ -80,7 +80,7 @@ def draw(found: Found, path: Path) -> None:
 
 
 def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
-    """Draw a panel; its lines by name."""
+    """Draw a panel; return its lines by name."""
     lines: dict[str, Line2D] = {}
     times: dict[str, int] = {}
     for curve in panel.curves:
@@ -94,7 +94,7 @@ def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
     if panel.log_y:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        if high < 100 * low:  # less than two decades: name some steps between
+        if high < 100 * low:  # less than two decades: label some steps between
             axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -119,6 +119,6 @@ def _curve(axes: Axes, curve: Curve, place: int) -> Line2D:
     if place:
         illegal = curve.role == "illegal"
         style = SPARSE if illegal else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
-    order = {"optimum": 4, "published": 5}.get(curve.role, 3)  # where they are the same, both are seen
+    order = {"optimum": 4, "published": 5}.get(curve.role, 3)  # if they coincide, both remain visible
     (line,) = axes.plot(curve.x, curve.y, color=colour, ls=style, lw=width, zorder=order)
     return line

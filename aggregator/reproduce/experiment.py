@@ -1,7 +1,7 @@
-"""What an experiment is given and what it gives back.
+"""The input and the result of an experiment.
 
-An outcome is numbers and sentences. Nothing in it depends on where or how it is shown, so a run can be kept,
-compared with an earlier one and drawn again.
+A result consists of numbers and sentences. It does not depend on its presentation, so a run can be stored, compared
+with an earlier one and drawn again.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from aggregator.reproduce.data import DataFolder
 Part = TypeVar("Part")
 
 ROLES = ("published", "illegal", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
-"""What a curve is, which gives it its colour, the same in every figure:
+"""The role of a curve, which determines its colour in every figure:
 
-published   the paper's curve, where it keeps what it claims
-illegal     the paper's curve, where it does not
-optimum     the best there is that keeps the claim
-ours        our best mechanism or estimate, where it is not the optimum
-ldp         plain LDP with an estimate that knows the prior
-free        without a prior at all
+published   the paper's curve, where it keeps the claimed level
+illegal     the paper's curve, where it violates the claimed level
+optimum     the optimum under the claimed level
+ours        our best mechanism or estimate, if it is not the optimum
+ldp         plain LDP with an estimate that uses the prior
+free        without a prior
 server      a trusted server
-bound       below it is nothing
+bound       a lower bound
 alone       the prior without any report
 other       anything else; several in a panel differ in their dashes
 """
 
 STEPS = 1000
-"""What one experiment advances a progress bar by."""
+"""Steps of a progress bar for one experiment."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Curve:
 
     Attributes:
         name: for the legend.
-        x, y: as many of both; NaN in ``y`` is a gap.
+        x, y: of the same length; NaN in ``y`` is a gap.
         role: one of ``ROLES``.
         marks: simulated points, drawn without a line.
     """
@@ -56,14 +56,16 @@ class Curve:
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
-            raise ValueError(f"the role of a curve is one of {', '.join(ROLES)}, not {self.role!r}")
+            raise ValueError(f"unknown role {self.role!r} of a curve: expected one of {', '.join(ROLES)}")
         if len(self.x) != len(self.y) or not self.x:
-            raise ValueError(f"curve {self.name!r} has {len(self.x)} x and {len(self.y)} y")
+            raise ValueError(
+                f"curve {self.name!r} has {len(self.x)} x and {len(self.y)} y: expected equal numbers, at least 1"
+            )
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure, in the paper's axes."""
+    """One panel of a figure, with the paper's axes."""
 
     title: str
     x_label: str
@@ -75,7 +77,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: what the paper says, what we get, and why they differ (or that they do not)."""
+    """A row of the table: the paper's statement, our result, and the reason for a difference, if any."""
 
     paper: str
     ours: str
@@ -84,13 +86,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """What an experiment found.
+    """The result of an experiment.
 
     Attributes:
-        panels: of its figure; none where there is nothing to draw.
+        panels: of its figure; empty for none.
         findings: rows of the table, at least one.
-        verdict: one sentence for a reader who decides what to use, with its numbers.
-        data: name and size of the data set, as its reader labels it; None for synthetic data.
+        verdict: one sentence with numbers, for a reader who chooses a mechanism.
+        data: label of the data set; None for synthetic data.
     """
 
     panels: tuple[Panel, ...]
@@ -101,14 +103,14 @@ class ExperimentResult:
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment is given.
+    """The input of an experiment.
 
     Attributes:
-        data: where the data sets are.
-        generator: its randomness; the same for the same seed, whatever else runs.
-        repeats: how often to repeat what is random.
-        quick: whether fewer points will do as well.
-        advance: moves the progress bar; the parts of an experiment sum to ``STEPS``.
+        data: the folder of data sets.
+        generator: source of randomness; depends only on the seed and the experiment's name.
+        repeats: number of repetitions of random parts.
+        quick: whether fewer points are enough.
+        advance: moves the progress bar; the steps of an experiment sum to ``STEPS``.
     """
 
     data: DataFolder
@@ -118,7 +120,7 @@ class Setting:
     advance: Callable[[int], None]
 
     def track(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """The parts of the work, one by one, telling the progress bar."""
+        """Yield the parts of the work, and advance the progress bar after each."""
         whole = list(parts)
         for place, part in enumerate(whole):
             yield part
@@ -131,11 +133,11 @@ class Experiment:
 
     Attributes:
         name: short, unique within its paper; figures are files of this name.
-        row: of the list of what the papers describe, such as A9.
-        title: what it is, for a heading.
+        row: in the list of the papers' contents, such as A9.
+        title: for a heading.
         run: the experiment.
-        repeats, quick_repeats: how often what is random is repeated, as in the paper, and in a quick run.
-        needs: names of the data sets without which it cannot run, as ``data.SOURCES`` has them.
+        repeats, quick_repeats: number of repetitions of random parts, as in the paper and in a quick run.
+        needs: names in ``data.SOURCES`` of the data sets that it needs.
     """
 
     name: str
@@ -149,20 +151,20 @@ class Experiment:
     def outcome(
         self, data: DataFolder, seed: int, *, quick: bool, advance: Callable[[int], None] = lambda _: None
     ) -> ExperimentResult:
-        """Run it.
+        """Run the experiment.
 
         Raises:
-            MissingData: one of the data sets it needs is not in ``data``.
-            UnreadableData: one is not what its name says.
+            MissingData: a data set that it needs is not in ``data``.
+            UnreadableData: a file is not the data set that its name indicates.
         """
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
         return self.run(Setting(data, generator, self.quick_repeats if quick else self.repeats, quick, advance))
 
 
 def parted(name: str, x: Sequence[float], y: Sequence[float], legal: Sequence[bool], notion: str) -> tuple[Curve, ...]:
-    """A published curve in two: where it keeps what it claims, and where it does not and its name says so."""
+    """Divide a published curve into the part that keeps the claimed level, and the part that does not, named so."""
     kept = tuple(value if keeps else math.nan for value, keeps in zip(y, legal, strict=True))
-    # To the next legal point on either side, so that the line has no gap.
+    # Extended to the next legal point on either side, so that the line has no gap.
     near = [any(not keeps for keeps in legal[max(place - 1, 0) : place + 2]) for place in range(len(x))]
     broken = tuple(value if close else math.nan for value, close in zip(y, near, strict=True))
     both = (

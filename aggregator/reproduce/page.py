@@ -1,7 +1,6 @@
 """Documents as Markdown: a paper's experiments, each with its verdict, figure and table.
 
-A page is a function of documents. In a longer text the part of a paper stands between two comments that name
-it, so whoever reads it reads what a run gave.
+The part of a paper is a function of its document. In a longer text it stands between two comments that name the paper.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from aggregator.reproduce.document import Document, Found
 
 
 def part(document: Document, figures: str) -> str:
-    """The part of a page about one paper.
+    """Return the part of a page about one paper.
 
     Args:
-        figures: the folder of its figures, as links name it.
+        figures: the folder of its figures, for links.
     """
     command = f"halftruth reproduce {document.paper}{' --quick' if document.quick else ''} --seed {document.seed}"
     lines = [
@@ -54,14 +53,14 @@ def _cell(text: str) -> str:
 
 
 def written(page: str, document: Document, figures: str) -> str:
-    """``page`` with the part of the document's paper written anew.
+    """Return ``page`` with a new part for the document's paper.
 
     Raises:
-        ValueError: the page has no place for it.
+        ValueError: the page has no comments for this paper.
     """
     place = re.compile(rf"(<!-- computed: {re.escape(document.paper)} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not place.search(page):
         raise ValueError(
-            f"the page has no place for {document.paper}: <!-- computed: {document.paper} -->, <!-- end -->"
+            f"the page has no place for {document.paper}: expected <!-- computed: {document.paper} --> and <!-- end -->"
         )
     return place.sub(lambda found: found[1] + part(document, figures) + "\n" + found[2], page)

@@ -1,7 +1,7 @@
 """The notions of the SoK, on example campaigns: Wang, Qin, Qiu 2023.
 
-Every campaign here is asked the same question by the product's own audit, under every notion that the paper
-defines, so what a promise under one notion is worth under another is read off, not argued.
+Every campaign is audited by the product under every notion that the paper defines. So the level of a promise under
+another notion is computed, not argued.
 
 Point-wise notions bound every output, average-case ones a mean over outputs; context-free notions hold for every
 prior, context-aware ones for the prior they name.
@@ -21,8 +21,9 @@ from aggregator.author.audit import MOST_STEPS, Audit, ask, audit
 from aggregator.estimate.error import lip_mse, prior_mse
 from aggregator.families.response.recipe import random_sampling
 from aggregator.reproduce import crowd
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, Experiment, ExperimentResult, Finding, Panel, Setting
-from protocol import exact, levels
+from protocol import levels
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Table
 from protocol.domain import Buckets
@@ -32,24 +33,19 @@ from protocol.notions import Block, Geo, HighLow, Information, Ldp, MinId, Mutua
 from protocol.views import plain_views
 
 DOMAIN = Buckets.of([0, 1, 2, 3, 4, 5])
-"""Six numbers, so that values have a distance."""
+"""Six numbers, so that values have distances."""
 
 PRIOR = (40, 25, 15, 10, 6, 4)
 
 PEOPLE = 10_000
-"""Reports of the release whose anonymity is looked at."""
+"""Number of reports in the release whose anonymity is computed."""
 
 RARELY = Fraction(1, 100)
-"""How often the last example tells the truth."""
-
-
-def level(eps: float) -> int:
-    """Nanonats."""
-    return exact.level_from(eps)
+"""Probability with which the last example reports the true value."""
 
 
 def halves() -> Pufferfish:
-    """Two secrets, whether the answer is below 3, each as likely within as the prior or an even law has it."""
+    """Return two secrets (the answer is below 3, or not) with two scenarios: the prior, and a uniform law."""
     laws = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
     scenarios = tuple(
         Scenario(name, ((*law[:3], 0, 0, 0), (0, 0, 0, *law[3:]))) for name, law in laws.items()
@@ -58,15 +54,15 @@ def halves() -> Pufferfish:
 
 
 def rarely() -> Table:
-    """The answer once in a hundred, else a word that says nothing."""
+    """Return a channel that reports the answer once in a hundred times, and otherwise a constant."""
     size = len(PRIOR)
     return Table.nearest([[RARELY * (x == y) for y in range(size)] + [1 - RARELY] for x in range(size)])
 
 
 def examples() -> dict[str, Campaign]:
-    """A campaign for every kind of promise, each of one nat where it has a level."""
+    """Return a campaign for every kind of promise, with a level of 1 nat if it has a level."""
     one, size = level(1), len(PRIOR)
-    told: dict[str, tuple[Notion, str]] = {
+    settings: dict[str, tuple[Notion, str]] = {
         "randomised response": (Ldp(one), "randomized-response"),
         "Hadamard": (Ldp(one), "hadamard"),
         "OUE": (Ldp(one), "oue"),
@@ -79,7 +75,7 @@ def examples() -> dict[str, Campaign]:
         "OUE-LIP": (Information(one, PRIOR), "oue-lip"),
         "mutual information": (MutualInformation(one, PRIOR), "mutual-information"),
     }
-    found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in told.items()}
+    found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in settings.items()}
     notion = MutualInformation(one, PRIOR)
     found["truth once in 100"] = Campaign(
         "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", plain_views(rarely()), 0, 1, 1, 1, 1, "open"
@@ -89,7 +85,7 @@ def examples() -> dict[str, Campaign]:
 
 @dataclass(frozen=True)
 class SokRow:
-    """A notion of the SoK: what the paper says of it, and what an audit says of a campaign under it."""
+    """A notion of the SoK: the paper's statement on it, and a function from an audit to the level of a campaign."""
 
     name: str
     kind: str
@@ -156,6 +152,7 @@ ROWS = (
 
 
 def notions(setting: Setting) -> ExperimentResult:
+    """Audit the example campaigns under every notion of the paper."""
     campaigns = examples()
     found = {
         name: audit(terms, ask(terms, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
@@ -215,6 +212,7 @@ LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 
 def sweep(setting: Setting) -> ExperimentResult:
+    """Compute the levels of channels under five notions."""
     even = (1,) * len(PRIOR)
     cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
         "randomised response, even prior": (
@@ -283,7 +281,7 @@ CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 
 @dataclass(frozen=True)
 class _Point:
-    """A campaign: the nats asked for, a person's squared error, nats of mutual information."""
+    """A campaign: its level in nats, a person's squared error, and its mutual information in nats."""
 
     asked: float
     error: float
@@ -292,6 +290,7 @@ class _Point:
 
 
 def utility(setting: Setting) -> ExperimentResult:
+    """Compare the errors of point-wise and average-case notions."""
     notion_of: dict[str, tuple[Callable[[float], Notion], str, str]] = {
         "LDP, best": (lambda eps: Ldp(level(eps)), "auto", "ldp"),
         "LIP, best": (lambda eps: Information(level(eps), PRIOR), "lip-table", "optimum"),
@@ -383,7 +382,7 @@ def _or_none(nats: float | None) -> str:
 
 
 def _joint(channel: Channel) -> Channel:
-    """A channel whose outputs are counted one by one: sets of bits as the outputs they are."""
+    """Return a channel with one output for each word of bits; other channels unchanged."""
     if not channel.unary:
         return channel
     rows = [
@@ -398,7 +397,7 @@ def _never(channel: Channel) -> int:
 
 
 def _between(points: Sequence[_Point], leak: float) -> float:
-    """The error at a mutual information, between the campaigns nearest to it."""
+    """Interpolate the error at a mutual information."""
     return float(np.interp(leak, [point.leak for point in points], [point.error for point in points]))
 
 
@@ -412,6 +411,7 @@ RELATIONS: Mapping[str, str] = {
 
 
 def relations(setting: Setting) -> ExperimentResult:
+    """Test the paper's implications between notions on random channels and priors."""
     broken = dict.fromkeys(RELATIONS, 0)
     near = dict.fromkeys(RELATIONS, 0.0)
     odds, fish, ball, sampled = 0.0, 0.0, 0.0, 0.0
@@ -482,7 +482,7 @@ def relations(setting: Setting) -> ExperimentResult:
 
 
 def _apart(prior: Sequence[int]) -> float:
-    """How far the random sampling channel is from its description, over all cells."""
+    """Return the largest difference of the random sampling channel's cells from their description."""
     channel, law = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
     rows = np.array([[channel.weight(x, y) for y in range(len(law))] for x in range(len(law))]) / 2**channel.scale
     reveal = rows[0, 0] - rows[1, 0]

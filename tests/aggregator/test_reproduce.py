@@ -259,7 +259,7 @@ def test_a_missing_data_set_says_where_it_is_described(name, tmp_path):
 
 BROKEN = {
     "kosarak.dat": ("1 2\n3 x\n", "kosarak", "line 2"),
-    "retail.dat": ("\n", "retail", "no baskets"),
+    "retail.dat": ("\n", "retail", "expected baskets"),
     "renttherunway_final_data.json": ('{"user_id": "1", "rating": "2"}\n', "clothing", "line 1"),
     "loc-gowalla_totalCheckins.txt": (check_in(0, "yesterday", 30.0, -97.0, 1), "last_check_ins", "lines 1 to 1"),
     "Gowalla_totalCheckins.txt": (check_in(0, "2010-10-19T23:55:27Z", "nan", -97.0, 1), "last_check_ins", "latitude"),

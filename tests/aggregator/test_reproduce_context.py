@@ -16,8 +16,9 @@ from aggregator.families.sets.recipe import subset_error
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
-from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, blocks_of, level, people_needed
+from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, blocks_of, people_needed
 from aggregator.reproduce.context.sensitive import high_low_law
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
 from aggregator.reproduce.experiment import Setting
 from protocol.notions import Block, HighLow, Ldp
@@ -54,7 +55,7 @@ def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
 def test_everybody_is_told_once(mechanism):
     """A population that stands still sends one report a person, and its shares are found again."""
     asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
-    tally = asked.told(held, np.random.default_rng(1))
+    tally = asked.tally(held, np.random.default_rng(1))
     assert tally.counts.sum() == tally.reports == held.sum()
     # 100,000 people: the standard error of a share is below 0.006.
     assert total_variation(asked.shares(tally, "projection"), held / held.sum()) < 0.03

@@ -76,7 +76,7 @@ def test_what_is_told_has_the_law_of_devices(length):
     for kind in kinds:
         for x, count in terms.domain.draws(tuple(sorted(kind))).items():
             expected[x] += count / DITHERS / len(kinds)
-    told = people.told(length, np.random.default_rng(1))
+    told = people.reported(length, np.random.default_rng(1))
     assert told.sum() == len(people)
     error = np.sqrt(expected * (1 - expected) / len(people))
     assert (np.abs(told / len(people) - expected) <= 5 * error + 1e-12).all()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aggregator.author.audit import ask, audit
-from aggregator.reproduce import sok
+from aggregator.reproduce import crowd, sok
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
 from protocol import levels
@@ -29,7 +29,7 @@ def rows_of(channel):
 
 
 def audited(terms):
-    return audit(terms, ask(terms, prior=sok.PRIOR, epsilons=(sok.level(0.5),), pufferfish=sok.halves()))
+    return audit(terms, ask(terms, prior=sok.PRIOR, epsilons=(crowd.level(0.5),), pufferfish=sok.halves()))
 
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])

@@ -24,9 +24,9 @@ from aggregator.reproduce.context.reader import (
     CampaignReader,
     block,
     laws,
-    level,
     people_needed,
 )
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import Ldp
 

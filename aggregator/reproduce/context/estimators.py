@@ -9,7 +9,8 @@ import numpy as np
 
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, laws, level
+from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, laws
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import HighLow, Ldp
 

@@ -13,7 +13,8 @@ from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import EPS, TV, CampaignReader, level
+from aggregator.reproduce.context.reader import EPS, TV, CampaignReader
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.domain import Domain
@@ -63,7 +64,7 @@ def table_1(setting: Setting) -> ExperimentResult:
         reader = _on_grid(domain, grid, mechanism)
         error[grid, name] = expected_mse(reader.terms.channel, truth)
         surveys = setting.repeats if name == "hadamard" else min(setting.repeats, 1 if setting.quick else 10)
-        tallies = [reader.told(places.counts, setting.generator) for _ in range(surveys)]
+        tallies = [reader.tally(places.counts, setting.generator) for _ in range(surveys)]
         for method in ("projection", "empirical-bayes"):
             far[grid, name, method] = float(
                 np.mean([total_variation(reader.shares(tally, method), truth) for tally in tallies])
@@ -148,7 +149,7 @@ def figure_3(setting: Setting) -> ExperimentResult:
     shown = {"check-ins": truth}
     for grid in setting.track((GRIDS[0], GRIDS[-1])):
         reader = _on_grid(domain, grid, "hadamard")
-        tally = reader.told(places.counts, setting.generator)
+        tally = reader.tally(places.counts, setting.generator)
         name = "LDP" if grid == (1, 1) else f"{grid[0]} x {grid[1]} blocks"
         shown[f"{name}, 1 nat, empirical Bayes"] = reader.shares(tally, "empirical-bayes")
     panels = tuple(

@@ -1,4 +1,4 @@
-"""A campaign with what reads its reports, the laws of the paper, and how many people are enough.
+"""A campaign with its estimators, the paper's distributions, and the number of people needed.
 
 People drawn from a law report by one law of outputs, so a survey of half a million is one multinomial draw.
 """
@@ -18,7 +18,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.registry import decoder_of
 from aggregator.reproduce import crowd
-from protocol import exact
+from aggregator.reproduce.crowd import level
 from protocol.campaign import Campaign
 from protocol.channels import ProjectiveGeometry
 from protocol.notions import Block, Ldp, Notion
@@ -27,10 +27,10 @@ VALUES, EPS = 1000, 1.0
 """The paper's k and epsilon."""
 
 BLOCKS = (10, 20, 50, 100)
-"""Its numbers of blocks."""
+"""The paper's numbers of blocks."""
 
 DECAY, EXPONENT = 0.95, 1.0
-"""Of the geometric and the Zipf law."""
+"""Parameters of the geometric and of the Zipf distribution."""
 
 TV = "total variation from the truth"
 
@@ -40,31 +40,26 @@ METHODS = {
     "empirical-bayes": "empirical Bayes",
     "map": "posterior mode, even prior",
 }
-"""How a distribution is made of the unbiased estimates, or, for the posterior mode, of the reports."""
+"""Methods that turn the unbiased estimates (for the posterior mode: the reports) into a distribution."""
 
 
 LEVELS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
 FEW = (0.5, 1.0, 2.0, 4.0)
 
 
-def level(eps: float) -> int:
-    """Nanonats."""
-    return exact.level_from(eps)
-
-
 def blocks_of(size: int, count: int) -> list[int]:
-    """Blocks of neighbouring values, as equal as can be."""
+    """Return the block of each value: neighbouring values in blocks of nearly equal size."""
     return [x * count // size for x in range(size)]
 
 
 def block(size: int, count: int, eps: float) -> Notion:
-    """Block-structured LDP over so many blocks; plain LDP over one."""
+    """Return block-structured LDP with ``count`` blocks; plain LDP with one."""
     return Block.over(level(eps), blocks_of(size, count)) if count > 1 else Ldp(level(eps))
 
 
 @dataclass(frozen=True)
 class CampaignReader:
-    """A campaign and what reads its reports."""
+    """A campaign and the estimators of its reports."""
 
     terms: Campaign
 
@@ -73,18 +68,18 @@ class CampaignReader:
         return decoder_of(self.terms.channel)
 
     def drawn(self, law: Floats, people: int, generator: np.random.Generator) -> Tally:
-        """One report of each of ``people`` who are drawn from ``law``: their outputs are drawn from one law too."""
+        """Simulate a report of each of ``people`` drawn from ``law``."""
         outputs = np.maximum(self.decoder.forward(law), 0)
         return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
 
-    def told(self, held: Integers, generator: np.random.Generator) -> Tally:
-        """One report of everybody, and of as many drawn by the shares of ``held`` where a row takes long."""
+    def tally(self, held: Integers, generator: np.random.Generator) -> Tally:
+        """Simulate one report of everybody; if a row is too long, of as many people drawn by the shares of ``held``."""
         if isinstance(self.terms.channel, ProjectiveGeometry):
             return self.drawn(held / held.sum(), int(held.sum()), generator)
         return crowd.tally(self.terms.channel, held, generator)
 
     def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
-        """The distribution that one of ``METHODS`` makes."""
+        """Return the estimated distribution by one of ``METHODS``."""
         if method == "map":
             even = np.full(self.decoder.inputs, 1 / self.decoder.inputs)
             share = tally.counts / tally.reports
@@ -98,7 +93,7 @@ class CampaignReader:
 
 
 def laws(generator: np.random.Generator) -> dict[str, Floats]:
-    """The four laws of fig. 2, each over ``VALUES``."""
+    """Return the four distributions of fig. 2 over ``VALUES``."""
     rank = np.arange(VALUES)
     geometric, zipf = DECAY**rank, 1 / (rank + 1.0) ** EXPONENT
     found = {
@@ -111,7 +106,7 @@ def laws(generator: np.random.Generator) -> dict[str, Floats]:
 
 
 def people_needed(reader: CampaignReader, law: Floats, distance: float) -> float:
-    """How many people bring the raw estimate that near in expectation, its errors being normal.
+    """Return the number of people for which the expected distance of the raw estimate is ``distance``, if normal.
 
     E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v: what one report adds to the variance of x
     """

@@ -11,7 +11,8 @@ import numpy as np
 from aggregator.estimate.error import expected_mse
 from aggregator.families.decoder import Floats
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, level, people_needed
+from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, people_needed
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import HighLow, Ldp
 

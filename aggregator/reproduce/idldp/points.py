@@ -1,13 +1,11 @@
 """Graded projective response in the experiments of Gu et al. 2020: a point of a geometry instead of a word of bits.
 
-A report tells something of all items at once, so the error of a count depends on who holds what. For people who stay
-as they are the variance of an item's count is
+A report has information on all items at once, so the error of a count depends on the true shares. For fixed people and
+a fixed assignment of the budgets to the items, the variance of an item's count is exactly
 
-    n (E phi_x(Y)^2 - p_x),   phi_x what a report adds to the share of x, whose mean is 1 for x and 0 for the others,
+    n (E phi_x(Y)^2 - p_x),   phi_x: addition of a report to the share of x, with mean 1 for x and 0 for other items
 
-exactly, for each way in which the budgets are dealt to the items.
-
-Which figures show it: single.
+Figures: single.
 """
 
 from __future__ import annotations
@@ -17,51 +15,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from aggregator.reproduce.experiment import Finding
-from aggregator.reproduce.idldp.surveys import USUAL, Exact, ItemHolders, Parts, campaign, frequent
+from aggregator.reproduce.idldp.surveys import USUAL, Exact, ItemHolders, Parts, campaign
 
 GRADED = "graded"
-"""The mechanism, as drafts name it."""
+"""Name of the mechanism in drafts."""
 
 LABEL = "graded, in few bits"
 
 DEALINGS = 40
-"""Ways in which budgets are dealt: which of the frequent items has a small one moves their relative error."""
+"""Random assignments of the budgets to items; the relative error depends on the budgets of frequent items."""
 
 
 @dataclass(frozen=True)
-class OfPoints:
-    """What the count of each item is off by, in expectation over reports, for several dealings of the budgets.
+class OfPoints(Exact):
+    """The expected errors of graded projective response; ``parts`` are ``DEALINGS`` assignments of the budgets.
 
     Attributes:
-        people: everybody.
-        deviation: (d, m) the standard deviation of each item's count in each of the dealings.
-        bits: of a report.
+        bits: number of bits of a report.
     """
 
-    people: ItemHolders
-    deviation: Floats
     bits: int
-
-    @property
-    def mse(self) -> float:
-        """Sum over the items of the squared error, over n."""
-        return float((self.deviation**2).sum(axis=1).mean() / len(self.people))
-
-    def relative(self, most: int) -> float:
-        """RE(k): the mean relative error of the ``most`` frequent items, the estimates being nearly normal."""
-        top = frequent(self.people.counts, most)
-        each = self.deviation[:, top] * np.sqrt(2 / np.pi) / self.people.counts[top]
-        return float(each.mean())
 
 
 def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, parts: Parts = USUAL) -> OfPoints:
-    """The errors of graded projective response where everybody holds one item, in ``DEALINGS`` dealings.
+    """Return the errors of graded projective response if everybody holds one item.
 
     Args:
-        eps: nats, the budget of the best protected items.
+        eps: budget of the best protected items, in nats.
     """
     channel = campaign(people.size, 0, eps, GRADED, parts).channel
     decoder = decoder_of(channel).plain
@@ -71,14 +53,15 @@ def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, p
         p = people.counts[order] / len(people)
         variances = decoder.variances(decoder.forward(p)) + p**2 - p
         deviation[order] = np.sqrt(len(people) * np.maximum(variances, 0))
-    return OfPoints(people, found, channel.output_bits)
+    even = np.full(DEALINGS, 1 / DEALINGS)
+    return OfPoints(people.counts, np.zeros(people.size), found, even, len(people), channel.output_bits)
 
 
 def in_few_bits(points: Sequence[OfPoints], unary: Sequence[Exact], size: int, levels: Sequence[float]) -> Finding:
-    """What graded projective response has of IDUE's error, level by level.
+    """Return the ratio of the errors of graded projective response and of IDUE, by level.
 
     Args:
-        size: how many items there are, the bits of a word.
+        size: number of items, which is the number of bits of IDUE's reports.
     """
     ratios = [ours.mse / theirs.mse for ours, theirs in zip(points, unary, strict=True)]
     bits = sorted({one.bits for one in points})

@@ -1,14 +1,14 @@
-"""People with items, and what surveys of them come to: the exact error of each item, and simulated reports.
+"""People with items, and surveys of them: the exact error of each item, and simulated reports.
 
-With padding to l, person u's set gives item i with a chance q_u of 0 or 1 / max(l, size of the set). What a
-bit adds to the estimate has, over people who stay as they are, the variance
+With padding to l, person u's set yields item i with probability q_u: 0, or 1 / max(l, size of the set). For fixed
+people, the contribution of a bit to the estimate has the variance
 
     (b (1 - b) + (a - b) (1 - 2b) mean(q) - (a - b)^2 mean(q^2)) / (a - b)^2
 
-and with sets of one item and l = 1 this is eq. 7 of Gu et al. 2020. Budgets are dealt to the items by chance, so an
-item's expected error is a mean over the classes of budgets, exactly; simulated surveys deal them anew each time.
+which is eq. 7 of Gu et al. 2020 for sets of one item and l = 1. Budgets are assigned to the items at random, so an
+item's expected error is exactly the mean over the classes of budgets; each simulated survey assigns them again.
 
-Which experiment asks for what: single, sets.
+Experiments: single, sets.
 """
 
 from __future__ import annotations
@@ -96,13 +96,13 @@ class ItemHolders:
         return np.diff(self.offsets)
 
     def sets(self) -> list[tuple[int, ...]]:
-        """The sets, one by one."""
+        """Return the sets as tuples."""
         items = self.items.tolist()
         ends = self.offsets.tolist()
         return [tuple(items[start:end]) for start, end in pairwise(ends)]
 
-    def told(self, length: int, generator: np.random.Generator) -> Integers:
-        """(m + l,) how many people tell each item or dummy, by the law of ``Items.draws``."""
+    def reported(self, length: int, generator: np.random.Generator) -> Integers:
+        """Draw the (m + l,) numbers of people who report each item or dummy, by the law of ``Items.draws``."""
         sizes = self.sizes
         place = generator.integers(np.maximum(sizes, length))
         of_set = place < sizes
@@ -115,7 +115,7 @@ class ItemHolders:
 
 @lru_cache(maxsize=64)
 def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
-    """(m,) and (m,): the mean over people of the chance to tell an item, and of its square."""
+    """Return (m,) and (m,): the mean over people of the probability to report an item, and of its square."""
     each = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
     once, twice = (
         np.bincount(people.items, weights=weights, minlength=people.size) / len(people) for weights in (each, each**2)
@@ -124,7 +124,7 @@ def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
 
 
 def budgets(size: int, eps: float, parts: Parts) -> list[int]:
-    """Nanonats, the least first: which item has which is for a survey to deal."""
+    """Return the budgets in nanonats, the least first; each survey assigns them to the items."""
     ends = np.rint(size * np.cumsum([part for part, _ in parts])).astype(int).tolist()
     found: list[int] = []
     for end, (_, times) in zip(ends, parts, strict=True):
@@ -134,7 +134,7 @@ def budgets(size: int, eps: float, parts: Parts) -> list[int]:
 
 @lru_cache(maxsize=2048)
 def campaign(size: int, length: int, eps: float, mechanism: str, parts: Parts = USUAL) -> Campaign:
-    """The campaign of item budgets: of single items where ``length`` is 0, else of sets padded to it."""
+    """Return the campaign of item budgets: for single items if ``length`` is 0, else for sets padded to it."""
     asked = budgets(size, eps, parts)
     if not length:
         return crowd.campaign(crowd.values(size), Graded.over(asked), mechanism)
@@ -144,13 +144,13 @@ def campaign(size: int, length: int, eps: float, mechanism: str, parts: Parts = 
 
 @dataclass(frozen=True)
 class Exact:
-    """What the count of each item is off by, in expectation over reports and over the dealing of the budgets.
+    """The expected errors of the items' counts, over reports and over the random assignment of the budgets.
 
     Attributes:
-        counts: (m,) what is true.
-        bias: (m,) the mean of the estimate beyond it.
-        deviation: (t, m) the estimate's standard deviation, if the item is in a class of budgets.
-        parts: (t,) of the items in each class.
+        counts: (m,) true counts.
+        bias: (m,) mean of the estimate minus the true count.
+        deviation: (t, m) standard deviation of the estimate if the item is in each class of budgets.
+        parts: (t,) share of the items in each class.
         people: n.
     """
 
@@ -167,17 +167,19 @@ class Exact:
 
     @property
     def spread(self) -> float:
-        """Standard deviation of one survey's squared error about ``mse``, where nothing is biased: squares of normal
-        errors vary by sqrt(2) times their mean."""
+        """Standard deviation of one survey's squared error if there is no bias.
+
+        The square of a normal error has a standard deviation of sqrt(2) times its mean.
+        """
         return float(np.sqrt(2 * (self.parts @ self.deviation**4).sum()) / self.people)
 
     def lost(self, most: int) -> float:
-        """What RE(k) would be without any noise."""
+        """Return RE(k) without noise: the part due to bias."""
         top = frequent(self.counts, most)
         return float((np.abs(self.bias[top]) / self.counts[top]).mean())
 
     def relative(self, most: int) -> float:
-        """RE(k): the mean relative error of the ``most`` frequent items, the estimates being nearly normal."""
+        """Return RE(k), the mean relative error of the ``most`` frequent items, for normal estimates."""
         top = frequent(self.counts, most)
         bias, deviation = self.bias[top], np.maximum(self.deviation[:, top], 1e-12)
         ratio = bias / deviation
@@ -186,7 +188,7 @@ class Exact:
 
 
 def expected(people: ItemHolders, length: int, channel: Bits) -> Exact:
-    """The exact errors of a survey; ``length`` is 0 where a person holds one item and nothing is padded."""
+    """Return the exact errors of a survey; ``length`` is 0 if each person holds one item, without padding."""
     chance, square = chances(people, max(length, 1))
     own, other = np.array(channel.own) / S, np.array(channel.other) / S
     gap = (own - other)[:, np.newaxis]
@@ -206,7 +208,7 @@ class Simulated:
     Attributes:
         terms: its campaign.
         linear: its unbiased estimate, by input.
-        order: (m,) the item that each input stands for.
+        order: (m,) the item of each input.
         people: n.
     """
 
@@ -242,46 +244,46 @@ class Simulated:
 
 
 def survey(people: ItemHolders, length: int, terms: Campaign, generator: np.random.Generator) -> Simulated:
-    """One report of everybody, the budgets dealt to the items anew."""
+    """Simulate one report of everybody, with a new assignment of the budgets to the items."""
     order = generator.permutation(people.size)
-    told = people.told(max(length, 1), generator)
-    inputs = told[: people.size][order]
+    reported = people.reported(max(length, 1), generator)
+    inputs = reported[: people.size][order]
     if length:
-        inputs = np.append(inputs, told[people.size :])
+        inputs = np.append(inputs, reported[people.size :])
     tally = crowd.tally(terms.channel, inputs, generator)
     return Simulated(terms, solve(decoder_of(terms.channel).plain, tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, most: int) -> Integers:
-    """The ``most`` items of the largest counts."""
+    """Return the ``most`` items with the largest counts."""
     top: Integers = np.argsort(-counts, kind="stable")[:most]
     return top
 
 
 def squared(found: Floats, people: ItemHolders) -> float:
-    """Sum over the items of the squared error of the counts, over n   (Gu et al. 2020, sec. VII)."""
+    """Return the sum over the items of the squared error of the counts, over n (Gu et al. 2020, sec. VII)."""
     return float(((found - people.counts) ** 2).sum() / len(people))
 
 
 def relative(found: Floats, people: ItemHolders, most: int) -> float:
-    """RE(k): the mean relative error of the ``most`` frequent items   (Gu et al. 2020, sec. VII)."""
+    """Return RE(k), the mean relative error of the ``most`` frequent items (Gu et al. 2020, sec. VII)."""
     truth = people.counts
     top = frequent(truth, most)
     return float((np.abs(found[top] - truth[top]) / truth[top]).mean())
 
 
 def variation(found: Floats, people: ItemHolders) -> float:
-    """Half the sum of the errors, in shares of the people."""
+    """Return the total variation distance: half the sum of the errors, as shares of the people."""
     return float(np.abs(found - people.counts).sum() / 2 / len(people))
 
 
 def precision(found: Floats, people: ItemHolders, most: int) -> float:
-    """The part of the ``most`` items of largest estimate that are among the ``most`` frequent."""
+    """Return the share of the ``most`` items with the largest estimates that are among the ``most`` frequent."""
     return len(np.intersect1d(frequent(found, most), frequent(people.counts, most))) / most
 
 
 def floor(size: int, eps: float) -> float:
-    """No unary encoding under MinID-LDP has an unbiased estimate of less total squared error for one person.
+    """Return a lower bound of the total squared error of one person, for unary encodings under MinID-LDP.
 
     For an item and another of the least budget, u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0, so u and v of
     every item are below eps; the variance falls in both, and at u = v = eps it is e^eps / (e^eps - 1)^2, whether the
@@ -291,5 +293,5 @@ def floor(size: int, eps: float) -> float:
 
 
 def mean(numbers: Sequence[float]) -> float:
-    """Of simulated surveys."""
+    """Return the mean over simulated surveys."""
     return float(np.mean(numbers))

@@ -17,6 +17,7 @@ from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response, published_lip_response, symmetric_lip
 from aggregator.reproduce import crowd
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import SOURCES
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from aggregator.reproduce.lip.published import (
@@ -28,7 +29,6 @@ from aggregator.reproduce.lip.published import (
     claimed,
     keeps,
     legal_from,
-    level,
     of_bit,
     published,
     rare_bit,

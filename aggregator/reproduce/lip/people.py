@@ -1,7 +1,7 @@
-"""Many people: priors of their own (fig. 8), last check-ins (fig. 9b), and what the papers' estimate is.
+"""Many people: declared priors (fig. 8), last check-ins (fig. 9b), and the papers' estimate.
 
-People are simulated through the integers that devices use, and their reports decoded by the study's own
-estimators. What can be computed exactly is, and the simulation stands beside it.
+People are simulated with the integers that devices use, and their reports decoded by the product's estimators. Exact
+values are computed where possible, and simulations beside them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import DISTRICTS
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, parted
 from aggregator.reproduce.lip.published import (
@@ -30,7 +31,6 @@ from aggregator.reproduce.lip.published import (
     bit,
     claimed,
     legal_from,
-    level,
     of_bit,
     published,
     roots,
@@ -44,23 +44,23 @@ from protocol.channels import Channel
 from protocol.notions import Information, Ldp
 
 UNIT = personal.MAX_DECLARED_WEIGHT
-"""A declared prior of one bit: so many parts, of which some are the yes's."""
+"""Denominator of a declared prior of one bit."""
 
 SIMULATED = 4.0
-"""Nats up to which surveys are simulated: above, hardly any of them has an error to measure."""
+"""Largest level in nats at which surveys are simulated; above it, hardly any has a measurable error."""
 
 DRAWS = 8_000_000
-"""People that are simulated at a level, at most; at least ``LEAST_SURVEYS`` surveys."""
+"""Maximum number of people simulated at a level, but at least ``LEAST_SURVEYS`` surveys."""
 LEAST_SURVEYS = 20
 LEAST_DRAWN = 1e-4
-"""An error below this is nothing beside the others, and would only squeeze them together."""
+"""Smaller errors are not drawn: they would compress the others."""
 
 FAINT = 1e-12
-"""Below this part of the likeliest sum's probability, the probability of a sum is not known well enough to compare."""
+"""Relative to that of the most likely sum, smaller probabilities of sums are too inexact for a comparison."""
 
 
 def figure_8(setting: Setting) -> ExperimentResult:
-    """Everybody has a prior of their own, uniform in 0 .. 1; with 5, 500 and 50,000 people, and a trusted server."""
+    """Compare devices with declared priors, uniform in 0 .. 1, and a trusted server: 5, 500 and 50,000 people."""
     crowds, levels = (5, 500, 50_000), SPARSE
     shares = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in crowds}
     errors: dict[str, list[float]] = {}
@@ -140,8 +140,8 @@ def figure_8(setting: Setting) -> ExperimentResult:
             "the program has a closed form: publish the sum, and pool each tail until its mean is at the end of the "
             "range. The least error of the sum at 1 nat is "
             + " and ".join(
-                f"{told.mse:.3g} with N = {number}, P1 = {share:g} (devices {number * alone:.3g})"
-                for number, share, told, alone in global_prior
+                f"{found.mse:.3g} with N = {number}, P1 = {share:g} (devices {number * alone:.3g})"
+                for number, share, found, alone in global_prior
             ),
             "the range is narrower where P1 is far from 1/2: e^-eps bounds the belief in a no from above as well",
         ),
@@ -161,7 +161,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
 
 
 def _alone(share: str) -> float:
-    """The least error at 1 nat of one device's bit, the prior of a one being ``share``."""
+    """Return the least error at 1 nat of one device's bit with a prior of ``share`` for a one."""
     return of_bit(lip_response(bit(share), level(1)), bit(share))
 
 
@@ -187,8 +187,7 @@ def _own_panel(
 
 
 def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
-    """The decoder of people who declared priors with ``yes`` parts, and (people, 2) how often each value is told "
-    "truly."""
+    """Return the decoder of people with declared priors of ``yes`` over ``UNIT``, and (people, 2) P(Y = x | X = x)."""
     priors: Integers = np.stack([UNIT - yes, yes], axis=1).astype(np.int64)
     decoder = PersonalDecoder(priors, level(eps), np.full(len(yes), 1 / len(yes)))
     truths: Floats = decoder.ceiling.reshape(priors.shape) * len(yes)
@@ -196,33 +195,33 @@ def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
 
 
 def _own_errors(yes: Floats, eps: float) -> Floats:
-    """(people,) the error of each person's bit through the channel that the rule gives their prior."""
+    """Return the (people,) errors of each person's bit with the channel for their prior."""
     _, truths = _rule(yes, eps)
     return _bit_errors(yes / UNIT, 1 - truths[:, 0], 1 - truths[:, 1])
 
 
 def _bit_errors(p: Floats, zero_as_one: Floats, one_as_zero: Floats) -> Floats:
-    """(people,) P (1 - P) - [P (lambda0 - q1)]^2 / (lambda0 lambda1)   (Jiang, Li, Tandon 2018, eq. 16)."""
+    """Return (people,) P (1 - P) - [P (lambda0 - q1)]^2 / (lambda0 lambda1)   (Jiang, Li, Tandon 2018, eq. 16)."""
     ones = (1 - p) * zero_as_one + p * (1 - one_as_zero)
     errors: Floats = p * (1 - p) - (p * (1 - ones - one_as_zero)) ** 2 / (ones * (1 - ones))
     return errors
 
 
 def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
-    """(surveys,) (S - E[S|Y])^2 / N of simulated surveys of people with their own priors."""
+    """Return (surveys,) (S - E[S|Y])^2 / N of simulated surveys of people with declared priors."""
     decoder, truths = _rule(yes, eps)
     people, p = len(yes), yes / UNIT
     squares = []
     for _ in range(max(min(setting.repeats, DRAWS // people), LEAST_SURVEYS)):
         held = setting.generator.random(people) < p
-        told = held ^ (setting.generator.random(people) >= np.where(held, truths[:, 1], truths[:, 0]))
-        share = np.stack([~told, told], axis=1).ravel() / people
+        output = held ^ (setting.generator.random(people) >= np.where(held, truths[:, 1], truths[:, 0]))
+        share = np.stack([~output, output], axis=1).ravel() / people
         squares.append((people * float(decoder.posterior_mean(share)[1]) - float(held.sum())) ** 2 / people)
     return np.array(squares)
 
 
 def trusted_sum(p: Floats, eps: float) -> float:
-    """The error of a server that publishes the sum of bits, but for its extremes, which it does not tell apart.
+    """Return the error of a server that publishes the sum of bits, with the extreme sums of each tail merged.
 
     A sum s moves the belief in person i's yes by 1 / (p_i + (1 - p_i) R), in a no by R / (p_i + (1 - p_i) R), with
     R = P(S - X_i = s) / P(S - X_i = s - 1), which lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S = s - 1)
@@ -231,7 +230,7 @@ def trusted_sum(p: Floats, eps: float) -> float:
     than P(c + 1) / P(c), so that all sums beyond it are kept too. Tails as short as that allows are merged.
 
     Args:
-        p: (n,) each person's prior of a one.
+        p: (n,) prior probability of a one, for each person.
     """
     law = _law_of_sum(p)
     sums = np.arange(len(law), dtype=np.float64)
@@ -251,7 +250,7 @@ def trusted_sum(p: Floats, eps: float) -> float:
 
 
 def _law_of_sum(p: Floats) -> Floats:
-    """(n + 1,) the law of a sum of independent bits, by halves."""
+    """Return the (n + 1,) law of a sum of independent bits, computed by halves."""
     if len(p) <= 64:
         law = np.ones(1)
         for share in p.tolist():
@@ -264,11 +263,11 @@ def _law_of_sum(p: Floats) -> Floats:
 
 
 REGION = 28 * DISTRICTS + 17
-"""Latitude 50 to 55, longitude -10 to 0: the district that holds the paper's region, most of the United Kingdom."""
+"""Latitude 50 to 55, longitude -10 to 0: the district with the paper's region, most of the United Kingdom."""
 
 
 def figure_8b_cns(setting: Setting) -> ExperimentResult:
-    """Whether the last check-in was in one district, everybody's own earlier ones being their prior."""
+    """Ask whether the last check-in was in one district; each person's earlier check-ins are their prior."""
     places = setting.data.last_check_ins()
     people = len(places.last)
     here = places.district == REGION
@@ -342,7 +341,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
 
 
 def figure_9b(setting: Setting) -> ExperimentResult:
-    """The histogram of last check-ins over the world's districts, with the earlier ones as everybody's prior."""
+    """Estimate the histogram of last check-ins over the world's districts; all earlier ones are the common prior."""
     places = setting.data.last_check_ins()
     earlier = places.earlier
     used = np.flatnonzero(earlier)
@@ -393,7 +392,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     at = {eps: place for place, eps in enumerate(levels)}
     one = published_lip_response(prior, level(1))
 
-    def told(method: str) -> str:
+    def distances(method: str) -> str:
         return " and ".join(f"{far[method, eps]:.3f}" for eps in shown)
 
     findings = (
@@ -413,9 +412,9 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the estimate is the mean of everybody's posterior (MMSE)",
-            f"total variation from the truth at {shown[0]:g} and {shown[1]:g} nats: MMSE {told('mmse')}, posterior "
-            f"mode (map) {told('map')}, LDP projected {told('projection')}, LDP with empirical Bayes "
-            f"{told('empirical-bayes')}; the prior alone {total_variation(law, truth):.3f}",
+            f"total variation from the truth at {shown[0]:g} and {shown[1]:g} nats: MMSE {distances('mmse')}, "
+            f"posterior mode (map) {distances('map')}, LDP projected {distances('projection')}, LDP with empirical "
+            f"Bayes {distances('empirical-bayes')}; the prior alone {total_variation(law, truth):.3f}",
             f"means of {setting.repeats} simulated surveys; for so few people over so many districts a prior that is "
             "nearly right outweighs everything else",
         ),
@@ -428,7 +427,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
 
 
 def _population_error(channel: Channel, prior: Sequence[int], truth: Floats) -> float:
-    """Mean over people who are distributed as ``truth`` of |one-hot - posterior|^2, the posterior being of ``prior``.
+    """Return the mean of |one-hot - posterior|^2 over people distributed as ``truth``, with the posterior of ``prior``.
 
     1 - 2 sum over y of (sum over x of t P Q^2) / P(y) + sum over y of t(y) (sum over x of P^2 Q^2) / P(y)^2
     """
@@ -448,11 +447,11 @@ METHODS = {
     "ldp projection": ("best LDP, projected", "ldp"),
     "ldp empirical-bayes": ("best LDP, empirical Bayes", "optimum"),
 }
-"""Notion and method, with the name and the role of the curve."""
+"""Name and role of the curve, by notion and method."""
 
 
 def one_step(setting: Setting) -> ExperimentResult:
-    """The papers' estimate is one step of expectation maximisation: what that means where the prior is wrong."""
+    """Show that the papers' estimate is one step of expectation maximisation, and its error if the prior is wrong."""
     size, eps, wrong = 100, 1.0, 0.3
     prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
     law = np.array(prior) / sum(prior)
@@ -471,13 +470,13 @@ def one_step(setting: Setting) -> ExperimentResult:
         found: dict[str, list[float]] = {name: [] for name in methods}
         for _ in range(setting.repeats):
             held = setting.generator.multinomial(people, truth)
-            told = {notion: crowd.tally(terms.channel, held, setting.generator) for notion, terms in asked.items()}
+            tallies = {notion: crowd.tally(terms.channel, held, setting.generator) for notion, terms in asked.items()}
             for name in methods:
                 notion, method = name.split()
-                share = estimate(asked[notion], told[notion], method=method).share
+                share = estimate(asked[notion], tallies[notion], method=method).share
                 found[name].append(total_variation(share, truth))
             if people == crowds[0]:
-                step = max(step, _step_apart(asked["lip"], prior, told["lip"]))
+                step = max(step, _step_apart(asked["lip"], prior, tallies["lip"]))
         for name, each in found.items():
             far[name].append(float(np.mean(each)))
     x = tuple(float(people) for people in crowds)
@@ -528,7 +527,7 @@ def one_step(setting: Setting) -> ExperimentResult:
 
 
 def _step_apart(terms: Campaign, prior: Sequence[int], counted: Tally) -> float:
-    """How far the mean posterior by Bayes' rule, from the integers, is from one EM step by the decoder."""
+    """Return the distance of the mean posterior by Bayes' rule, from the integers, from one EM step by the decoder."""
     law, share = np.array(prior) / sum(prior), counted.counts / counted.reports
     mean = np.zeros(len(law))
     for y in np.flatnonzero(counted.counts).tolist():

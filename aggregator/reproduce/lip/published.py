@@ -14,6 +14,7 @@ from fractions import Fraction
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from aggregator.families.decoder import Floats
 from aggregator.families.response.recipe import published_lip_response, randomized_response
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, parted
 from protocol import exact
 from protocol.channels import Channel, Table
@@ -27,11 +28,6 @@ SPARSE = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
 """Of these, enough for a quick run of what takes long."""
 
 BROKEN = "every share of the prior has to be at least 1/(e^eps + 1)"
-
-
-def level(eps: float) -> int:
-    """Nanonats."""
-    return exact.level_from(eps)
 
 
 def true_level(channel: Channel, prior: Sequence[int]) -> float:

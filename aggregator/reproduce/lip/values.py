@@ -17,6 +17,7 @@ from aggregator.families.mechanism import Question
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
+from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, parted
 from aggregator.reproduce.lip.published import (
     BROKEN,
@@ -26,7 +27,6 @@ from aggregator.reproduce.lip.published import (
     SPARSE,
     keeps,
     legal_from,
-    level,
     published,
     roots,
     true_level,
