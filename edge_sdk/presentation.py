@@ -173,21 +173,24 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
 
 
 def label_translations(device: Device, campaign_id: bytes, language: str | None = None) -> dict[str, str]:
-    """Return the labels of a joined campaign's only question in the person's language, by the campaign's own labels.
+    """Return what a joined campaign calls answers in the person's language, by the campaign's own words.
 
-    The groups that this device's view makes of neighbouring labels are among them.
+    These are the labels of its only question, and the groups and districts that this device's view makes of them.
 
     Args:
         language: of the person, as for ``Device.terms``.
     Returns:
-        Only labels that are translated; none for a form, whose ``questions`` have their own.
+        Only what is translated; no labels of a form, whose ``questions`` have their own.
     """
     joined = device.records.campaigns.find(campaign_id)
-    own, said, map_ = joined.campaign.domain, joined.campaign.domain_in(language), joined.map
-    if said is own or not isinstance(own, Values | Items):
+    own, said = joined.campaign.domain, joined.campaign.domain_in(language)
+    map_, shown = joined.map, joined.campaign.map_in(joined.view, language)
+    if said is own and shown is map_:
         return {}
     groups = range(map_.inputs(own)) if isinstance(own, Values) else ()
-    return {map_.label(own, z): map_.label(said, z) for z in groups} | dict(zip(own.named, said.named, strict=True))
+    labels = zip(own.named, said.named, strict=True) if isinstance(own, Values | Items) else ()
+    districts = dict(zip(map_.named, shown.named, strict=True))
+    return districts | {map_.label(own, z): shown.label(said, z) for z in groups} | dict(labels)
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:

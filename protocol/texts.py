@@ -10,15 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from protocol import address, codec
 from protocol.domain import Domain, Form
-from protocol.errors import CampaignError, DomainError
+from protocol.errors import CampaignError, DomainError, ViewError
+from protocol.views.maps import Map
 
 MAX_TEXT = 2000
 MAX_TITLE = 200
 MAX_NAME = 200
-"""Characters of a label, a unit or a class's name."""
+"""Characters of a label, a unit, or the name of a district or class."""
 MAX_TRANSLATIONS = 32
 
 _TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}")
@@ -34,7 +36,8 @@ class Texts:
         contact: how to reach the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
         notice: a link to the legal notice; "" for none.
-        labels: the domain's labels and units, as in ``Domain.named``; empty in a translation that keeps them.
+        labels: the domain's labels and units and the names of districts, as ``named`` of the domain and of the maps of
+            the views; empty in a translation that keeps them.
         classes: names of the classes of people; empty in a translation that keeps them.
     """
 
@@ -61,7 +64,7 @@ class Texts:
             require_text(getattr(self, name).replace("\n", " "), name, MAX_TEXT)
         if self.notice:
             address.require_link(self.notice)
-        _require_names(self.labels, "label or unit")
+        _require_names(self.labels, "label, unit or district")
         _require_names(self.classes, "class name")
         if len(set(self.classes)) != len(self.classes):
             raise CampaignError("no two class names are equal")
@@ -93,14 +96,18 @@ class Texts:
         return cls(language, title, question, purpose, organisation, contact, retention, notice, labels, classes)
 
 
-def translated(asked: Domain, said: Texts) -> Domain:
-    """Return the domain in the language of a translation: its labels and units, and the texts of a form's questions.
+def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain, tuple[Map, ...]]:
+    """Return the domain and the views' maps in the language of a translation.
 
     Args:
         asked: the campaign's domain.
+        maps: those of the campaign's views.
         said: the translation, over the campaign's own texts.
+    Returns:
+        The domain with the translation's labels and units, and its texts of a form's questions; the maps with its names
+        of districts.
     Raises:
-        CampaignError: the domain does not allow one of the texts, or a form has another number of questions.
+        CampaignError: the domain or a map does not allow one of the texts, or a form has another number of questions.
     """
     lines = said.question.split("\n")
     if isinstance(asked, Form) and len(lines) != len(asked.questions):
@@ -108,15 +115,17 @@ def translated(asked: Domain, said: Texts) -> Domain:
             f"the translation {said.language!r} has {len(lines)} lines of questions, the form has "
             f"{len(asked.questions)} questions: give the text of each on a line of its own, in order"
         )
+    rest = iter(said.labels)
     try:
-        renamed = asked.renamed(said.labels)
-        return renamed.reworded(lines) if isinstance(renamed, Form) else renamed
-    except DomainError as error:
+        renamed = asked.renamed(tuple(islice(rest, len(asked.named))))
+        named = tuple(map_.renamed(tuple(islice(rest, len(map_.named)))) for map_ in maps)
+        return (renamed.reworded(lines) if isinstance(renamed, Form) else renamed), named
+    except (DomainError, ViewError) as error:
         raise CampaignError(f"the translation {said.language!r}: {error}") from None
 
 
-def require_translations(own: Texts, translations: Sequence[Texts], asked: Domain) -> None:
-    """Refuse translations that do not fit the campaign's ``own`` texts and domain, or are not in order.
+def require_translations(own: Texts, translations: Sequence[Texts], asked: Domain, maps: Sequence[Map]) -> None:
+    """Refuse translations that do not fit the campaign's ``own`` texts, domain and maps, or are not in order.
 
     Raises:
         CampaignError
@@ -132,7 +141,7 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
         )
     for one in translations:
         for name, there, needed in (
-            ("labels and units", one.labels, own.labels),
+            ("labels, units and districts", one.labels, own.labels),
             ("class names", one.classes, own.classes),
         ):
             if there and len(there) != len(needed):
@@ -140,7 +149,7 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
                     f"the translation {one.language!r} has {len(there)} {name}, the campaign has {len(needed)} to "
                     "translate: translate each, in order, or none"
                 )
-        translated(asked, one.over(own))
+        translated(asked, maps, one.over(own))
 
 
 def require_language(tag: str) -> None:

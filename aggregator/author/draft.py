@@ -244,7 +244,10 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         notice=study.take("notice", str, "a link to the legal notice", ""),
         language=top.take("language", str, "the language of the texts, such as en", "").lower(),
         translations=translations_of(
-            top.take("text", dict, "a table [text.LANGUAGE] for each language", {}), domain, names
+            top.take("text", dict, "a table [text.LANGUAGE] for each language", {}),
+            domain,
+            [name for view in views for name in view.map.named],
+            names,
         ),
         goal=goal,
     )

@@ -132,7 +132,7 @@ def _left_unsaid(terms: Campaign) -> Iterator[str]:
 
 
 def _untranslated(terms: Campaign) -> Iterator[str]:
-    """Warn of translations that leave all labels of a question, its unit, or all names of classes as they are."""
+    """Warn of translations that leave labels, units, or names of districts or classes as they are."""
     for one in terms.translations:
         own, said = terms.domain, terms.domain_in(one.language)
         pairs = [("", own, said)]
@@ -144,6 +144,9 @@ def _untranslated(terms: Campaign) -> Iterator[str]:
             for of, here, there in pairs
             if here.named and here.named == there.named
         ]
+        districts = slice(len(own.named), None)
+        if terms.own_texts.labels[districts] == terms.texts(one.language).labels[districts] != ():
+            kept.append("the names of the districts")
         if terms.classes and terms.classes == terms.texts(one.language).classes:
             kept.append("the names of the classes")
         if kept:

@@ -30,11 +30,14 @@ def addresses_of(section: Section) -> tuple[str, ...]:
     return tuple(one.removesuffix("/") for one in written)
 
 
-def translations_of(tables: dict[str, Any], domain: Domain, classes: Sequence[str]) -> tuple[Texts, ...]:
+def translations_of(
+    tables: dict[str, Any], domain: Domain, districts: Sequence[str], classes: Sequence[str]
+) -> tuple[Texts, ...]:
     """Return the translations of ``[text.LANGUAGE]``, in order of their tags.
 
     Args:
         domain: the campaign's, whose labels and units may be translated.
+        districts: the names of the districts that its views ask for.
         classes: the names of its classes of people.
     Raises:
         DraftError: it names the entry.
@@ -44,44 +47,51 @@ def translations_of(tables: dict[str, Any], domain: Domain, classes: Sequence[st
         if language.lower() in sections:
             raise DraftError(f"[text.{language}] is the second table of this language: leave one out")
         sections[language.lower()] = Section(f"text.{language}", table)
-    return tuple(_translation(language, sections[language], domain, classes) for language in sorted(sections))
+    return tuple(
+        _translation(language, sections[language], domain, districts, classes) for language in sorted(sections)
+    )
 
 
-def _translation(language: str, section: Section, domain: Domain, classes: Sequence[str]) -> Texts:
+def _translation(
+    language: str, section: Section, domain: Domain, districts: Sequence[str], classes: Sequence[str]
+) -> Texts:
     said = {name: section.take(name, str, f"the {name} in this language", other) for name, other in _SAID.items()}
     if isinstance(domain, Form):
         question, labels = _questions(section, domain)
     else:
         question = section.take("question", str, "the question in this language")
-        labels = _labels(section, domain)
+        labels = [(_labels(section, domain), domain.named)]
+    labels.append((_names(section, "districts", districts), districts))
     named = _names(section, "classes", classes)
     section.done()
     try:
-        return Texts(language, question=question, **said, labels=labels, classes=named)
+        return Texts(language, question=question, **said, labels=_whole(labels), classes=named)
     except CampaignError as error:
         raise DraftError(f"[{section.name}] {error}") from None
 
 
-def _questions(section: Section, form: Form) -> tuple[str, tuple[str, ...]]:
-    """Return the texts of a form's questions, a line each, and its labels and units; no labels if none is translated.
-
-    Labels and units that the author left out are repeated in the campaign's own language.
-    """
+def _questions(section: Section, form: Form) -> tuple[str, list[tuple[Sequence[str], Sequence[str]]]]:
+    """Return the texts of a form's questions, a line each; and of each its labels or unit, translated and own."""
     what = "a table [text.LANGUAGE.question.NAME] for each question of the form"
     tables = Section(f"{section.name}.question", section.take("question", dict, what))
-    lines, found = [], []
+    lines = []
+    labels: list[tuple[Sequence[str], Sequence[str]]] = []
     for one in form.questions:
         asked = Section(
             f"{tables.name}.{one.name}", tables.take(one.name, dict, "a table with the text of this question")
         )
         lines.append(asked.take("text", str, "the text of the question in this language"))
-        found.append(_labels(asked, one.domain))
+        labels.append((_labels(asked, one.domain), one.domain.named))
         asked.done()
     tables.done()
-    if not any(found):
-        return "\n".join(lines), ()
-    labels = (name for names, one in zip(found, form.questions, strict=True) for name in names or one.domain.named)
-    return "\n".join(lines), tuple(labels)
+    return "\n".join(lines), labels
+
+
+def _whole(labels: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[str, ...]:
+    """Return all translated names, own ones where the author left them out; none if nothing is translated."""
+    if not any(found for found, _ in labels):
+        return ()
+    return tuple(name for found, own in labels for name in found or own)
 
 
 def _labels(section: Section, domain: Domain) -> tuple[str, ...]:

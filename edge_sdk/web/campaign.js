@@ -125,12 +125,12 @@ export class Campaign {
     /** The texts that the campaign was written in. @type {Texts} */
     this.ownTexts = checked({
       .../** @type {any} */ (Object.fromEntries(TEXTS.map((name) => [name, textFrom(fields[name], name)]))),
-      labels: this.domain.named,
+      labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
       classes: this.classes,
     });
     if (!trimmed(this.ownTexts.organisation)) throw new CampaignError("a campaign has an organisation");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
-    this.translations.forEach(({ language }) => this.domainIn(language));
+    this.translations.forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);
     const certificates = certificatesOf(this.views, this.notion, this.domain);
     /** What each view proves, in their order. */
@@ -174,7 +174,7 @@ export class Campaign {
   domainIn(language) {
     const { language: tag, question, labels } = this.texts(language);
     const form = this.domain instanceof Form ? this.domain : null;
-    if (tag === this.ownTexts.language || (!form && !labels.length)) return this.domain;
+    if (tag === this.ownTexts.language || (!form && !this.domain.named.length)) return this.domain;
     const lines = question.split("\n");
     if (form && lines.length !== form.questions.length)
       throw new CampaignError(`the translation "${tag}" has a line for each question of the form`);
@@ -182,6 +182,17 @@ export class Campaign {
       return domainFrom(renamed(this.fields.domain, [...labels], lines));
     } catch (error) {
       throw error instanceof DomainError ? new CampaignError(`the translation "${tag}": ${error.message}`) : error;
+    }
+  }
+
+  /** Refuse a translation whose names the domain or a view does not allow. @param {string} language */
+  requireNames(language) {
+    let at = this.domainIn(language).named.length;
+    const { labels } = this.texts(language);
+    for (const { map } of this.views) {
+      const names = labels.slice(at, (at += map.named?.length ?? 0));
+      if (new Set(names).size < names.length)
+        throw new CampaignError(`the translation "${language}" has one name for two districts`);
     }
   }
 

@@ -36,6 +36,8 @@ export function termsOf(joined, kept, now, language) {
   return {
     campaignId: joined.id,
     texts: language ? campaign.texts(language) : campaign.ownTexts,
+    /** The campaign's own words for those of `texts.labels`, in the same order. */
+    labels: campaign.ownTexts.labels,
     domain: campaign.domain.describe(),
     /** The same in the language of the texts; what is answered with is in `domain`. */
     shown: (language ? campaign.domainIn(language) : campaign.domain).describe(),

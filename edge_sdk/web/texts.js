@@ -15,7 +15,7 @@ import { CampaignError } from "./errors.js";
  * @property {string} contact
  * @property {string} retention
  * @property {string} notice
- * @property {string[]} labels the domain's labels and units, in its order
+ * @property {string[]} labels the domain's labels and units, and the names of the views' districts, in order
  * @property {string[]} classes
  */
 

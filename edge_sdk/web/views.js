@@ -28,6 +28,7 @@ import { MAX_VALUES, blocksOf, runsFrom } from "./runs.js";
  * @property {(domain: Domain) => number} inputs how many the view has; refuses a domain that it does not fit
  * @property {(domain: Domain, x: any) => number} input the view's input for the domain's
  * @property {(domain: Domain, z: number) => string} label
+ * @property {string[]} [named] the names that the author chose for its inputs
  */
 
 /** @typedef {{weight: number, map: Map_, channel: Channel}} View */
@@ -107,6 +108,7 @@ function districts(wire) {
     inputs,
     input: (_, x) => of[x],
     label: (_, z) => names[z] ?? `district ${z + 1}`,
+    named: names,
   };
 }
 

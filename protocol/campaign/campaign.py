@@ -20,7 +20,7 @@ from protocol.notions import Certificate, Notion
 from protocol.notions.classes import class_channels, require_class_names
 from protocol.notions.transcript import MAX_TRANSCRIPT, TranscriptPrior
 from protocol.texts import MAX_TITLE, Texts
-from protocol.views import View
+from protocol.views import Map, View
 
 MAX_ANSWERS_PER_PERIOD = 4096
 MAX_PERIODS = 2**20
@@ -90,7 +90,7 @@ class Campaign:
         if not self.organisation.strip():
             raise CampaignError("a campaign has an organisation: the person sees it before consenting")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
-        texts.require_translations(self.own_texts, self.translations, self.domain)
+        texts.require_translations(self.own_texts, self.translations, self.domain, self._maps)
         address.require_addresses(self.addresses)
         require_class_names(self.classes, self.notion)
         views.require_views(self.views)
@@ -120,9 +120,10 @@ class Campaign:
     @cached_property
     def own_texts(self) -> Texts:
         """The texts that the campaign was written in."""
+        labels = self.domain.named + tuple(name for map_ in self._maps for name in map_.named)
         return Texts(
             self.language, self.title, self.question, self.purpose, self.organisation, self.contact, self.retention,
-            self.notice, self.domain.named, self.classes,
+            self.notice, labels, self.classes,
         )  # fmt: skip
 
     def texts(self, language: str | None = None) -> Texts:
@@ -146,8 +147,27 @@ class Campaign:
         Returns:
             A domain with the same inputs in the same order. Answers and reports use the campaign's own labels.
         """
-        said = self.texts(language)
-        return self.domain if said.language == self.language else texts.translated(self.domain, said)
+        return self._in(language)[0]
+
+    def map_in(self, view: int, language: str | None = None) -> Map:
+        """Return the map of a view for a reader of ``language``: with translated names of districts.
+
+        Args:
+            view: by its position in the campaign.
+            language: as for ``texts``.
+        Returns:
+            A map with the same inputs in the same order.
+        """
+        return self._in(language)[1][view]
+
+    def _in(self, language: str | None) -> tuple[Domain, tuple[Map, ...]]:
+        """Return the domain and the maps of the views in a language."""
+        said, maps = self.texts(language), self._maps
+        return (self.domain, maps) if said.language == self.language else texts.translated(self.domain, maps, said)
+
+    @cached_property
+    def _maps(self) -> tuple[Map, ...]:
+        return tuple(view.map for view in self.views)
 
     @property
     def channel(self) -> Channel:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
@@ -57,6 +57,21 @@ class Map(ABC):
     @abstractmethod
     def label(self, domain: Domain, z: int) -> str:
         """Return the label of the view's input ``z``."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The names that the author chose for the view's inputs, in order; () if there are none."""
+        return ()
+
+    def renamed(self, names: Sequence[str]) -> Map:
+        """Return the same map under other names.
+
+        Args:
+            names: as many as ``named``, in its order.
+        Raises:
+            ViewError: the map does not allow one of the names.
+        """
+        return self
 
     @abstractmethod
     def encode(self) -> codec.Value:
@@ -176,6 +191,13 @@ class Districts(Map):
                 )
         if len(set(self.names)) != len(self.names):
             raise ViewError("no two districts have one name")
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return self.names
+
+    def renamed(self, names: Sequence[str]) -> Districts:
+        return replace(self, names=tuple(names)) if names else self
 
     @cached_property
     def _count(self) -> int:

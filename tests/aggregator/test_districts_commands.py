@@ -4,9 +4,12 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from aggregator.author.draft import DraftError, read_draft
+from aggregator.author.lint import lint
 from protocol.domain import Grid
 from tests.aggregator.command import printed
 from tests.aggregator.test_districts_file import box, feature, written
@@ -63,6 +66,34 @@ def test_the_audit_has_the_districts(session):
     views = json.loads(printed("audit", session / "shops.campaign", "--json"))["views"]
     assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer as it is", 0.5)]
     assert all(view["audited"] <= 4 for view in views)
+
+
+@pytest.mark.parametrize(
+    ("districts", "said"),
+    [
+        ('Harbour = "Hafen", "Old town" = "Altstadt", elsewhere = "anderswo"', ""),
+        ('Harbour = "Hafen", "Old town" = "Altstadt"', "[text.de.districts] elsewhere is missing: it is 'elsewhere'"),
+        ('Harbor = "Hafen"', "[text.de.districts] has an unknown entry 'Harbor'; did you mean 'Harbour'?"),
+    ],
+)
+def test_districts_have_translations(session, districts, said):
+    """The names of the file's districts, and of what lies elsewhere, are translated by name, and a missing one is
+    named; without any, the author is warned."""
+    table = f'[text.de]\ntitle = "Läden"\nquestion = "Wo?"\ndistricts = {{ {districts} }}\n'
+    (session / "german.toml").write_text(f'language = "en"\n{DRAFT}{table}', encoding="utf-8")
+    if said:
+        with pytest.raises(DraftError, match=re.escape(said)):
+            read_draft(session / "german.toml")
+        return
+    terms = read_draft(session / "german.toml")
+    (place,) = (j for j, view in enumerate(terms.views) if view.map.named)
+    assert dict(zip(terms.views[place].map.named, terms.map_in(place, "de").named, strict=True)) == {
+        "Harbour": "Hafen", "Old town": "Altstadt", "elsewhere": "anderswo",
+    }  # fmt: skip
+    assert terms.map_in(place, "fr") is terms.views[place].map
+    left = replace(terms, translations=(replace(terms.translations[0], labels=()),))
+    warned = "[text.de] leaves the names of the districts in the campaign's own language"
+    assert [any(line.startswith(warned) for line in lint(one)) for one in (terms, left)] == [False, True]
 
 
 def test_every_form_of_an_estimate_has_the_districts_by_name(session):

@@ -222,17 +222,24 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
         assert answered(answers.kind, "40", answers.card) == (("", f"40 {unit}"),)
 
 
-def test_groups_of_values_speak_the_persons_language(model, tmp_path):
-    """Where a view keeps a group of neighbouring values, the history names its ends as the question does."""
-    own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(Coarse(2),)), [AUTHOR.public]).terms
-    german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh"))
+@pytest.mark.parametrize(
+    ("map_", "names", "kept"),
+    [
+        (Coarse(2), (), "Ce .. De"),
+        (Districts(((0, 2), (1, 3)), ("A to B", "C to E")), ("A bis B", "C bis E"), "C bis E"),
+    ],
+)
+def test_groups_of_values_speak_the_persons_language(model, tmp_path, map_, names, kept):
+    """Where a view keeps a group of values or a district, the history calls it what the translation does."""
+    own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(map_,)), [AUTHOR.public]).terms
+    german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh", *names))
     terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
     model.consent(of(terms))
     model.answer(of(terms), "d")
     try:
         texts.speak("de")
         [answers] = model.history().answers
-        assert [answered(answers.kind, one.label, answers.card) for one in answers.given] == [(("", "Ce .. De"),)]
+        assert [answered(answers.kind, one.label, answers.card) for one in answers.given] == [(("", kept),)]
         assert answered("values", "d", answers.card) == (("", "De"),)
     finally:
         texts.speak("en")

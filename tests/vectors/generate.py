@@ -911,6 +911,8 @@ def campaign_cases() -> Iterator[Case]:
             translations=(Texts("de", "Korb", "Was ist im Korb?", labels=("Brot", "Milch", "Eier")),),
         ),
     )
+    west = Texts("de", "Karte", "Wo wohnen Sie?", labels=("Westen", "Osten", "Norden"))
+    yield described("districts in German", replace(at_resolutions(), language="en", translations=(west,)))
     good = seal_campaign(terms(), ANALYST)
     trusted = [ANALYST.public.hex()]
 
@@ -1044,6 +1046,14 @@ def campaign_cases() -> Iterator[Case]:
                 ("a unit with a blank at its end", ["nein", "ja", "nein", "ja", "Stunden "]),
                 ("a unit that is empty", ["nein", "ja", "nein", "ja", ""]),
                 ("an array for each question", [["nein", "ja"], ["nein", "ja"], ["Stunden"]]),
+            )
+        ),
+        *(
+            (f"names of districts: {name}", _payload(at_resolutions(), language="en", translations=[told]), "campaign")
+            for name, told in (
+                ("two for three", labelled(["Westen", "Osten"])),
+                ("four for three", labelled(["Westen", "Osten", "Norden", "Süden"])),
+                ("two that are equal", labelled(["Westen", "Osten", "Osten"])),
             )
         ),
         (

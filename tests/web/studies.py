@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from protocol import codec, envelope, exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -11,7 +12,7 @@ from protocol.closing import seal_closing
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Items, NumberRange, Values
 from protocol.notions import Classes, Ldp, OwnPrior
 from protocol.texts import Texts
-from protocol.views import Coarse, Questions, View, plain_views
+from protocol.views import Coarse, Districts, Questions, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, WEEK, response
 
 NOW = int(time.time())
@@ -49,8 +50,12 @@ def forged_promise() -> bytes:
 
 
 EDUCATION = study(translations=(GERMAN,))
-IN_PAIRS = study(
-    translations=(GERMAN,), views=(View(1, Coarse(2), response(3, NAT)), View(1, Coarse(3), response(2, NAT)))
+IN_GROUPS = study(
+    translations=(replace(GERMAN, labels=(*GERMAN.labels, "Schule", "Hochschule")),),
+    views=(
+        View(1, Coarse(2), response(3, NAT)),
+        View(1, Districts(((0, 3), (1, 3)), ("school", "college")), response(2, NAT)),
+    ),
 )  # fmt: skip
 TOWNS = study(
     title="Towns", question="Where did you grow up?", domain=Values(tuple(f"Town number {i}" for i in range(400)))

@@ -19,7 +19,7 @@ export function standing({ opens, closes, closedEarly, left, following }) {
 
 /** A value that was answered, as a person reads it; what a view made of it has a name of its own. @param {string} label @param {any} campaign @returns {string} */
 function named(label, campaign) {
-  const { domain, shown, views } = campaign;
+  const { domain, shown, views, labels, texts } = campaign;
   if (domain.kind === "form") {
     const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
     return questionsOf(campaign)
@@ -31,7 +31,7 @@ function named(label, campaign) {
   }
   if (domain.kind === "items" && label.startsWith("(none ")) return say("leaving.empty");
   if (views === 1) return spelled(label, domain, shown);
-  return domain.labels ? label.split(" .. ").map((one) => spelled(one, domain, shown)).join(" .. ") : label;
+  return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
 }
 
 /** @param {import("./main.js").Visit} visit */
