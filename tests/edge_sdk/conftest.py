@@ -71,7 +71,7 @@ def agreed(device: Device, data: bytes, *address: str, **role: object) -> bytes:
 
 
 class Clock:
-    """A clock that shows what it is told."""
+    """A clock that shows the time it was set to."""
 
     def __init__(self) -> None:
         self.now = float(OPENS)
@@ -81,7 +81,7 @@ class Clock:
 
 
 class Dice:
-    """Seeded randomness that counts what is asked of it."""
+    """Seeded randomness that counts the bytes it gives."""
 
     def __init__(self, seed: int = 1) -> None:
         self._generator = random.Random(seed)
@@ -102,7 +102,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where a store may be made."""
+    """The folder for a store."""
     return tmp_path / "app-data" / "halftruth"
 
 
@@ -110,7 +110,7 @@ def place(tmp_path: Path) -> Path:
 def open_device(clock: Clock) -> Iterator[Callable[..., Device]]:
     """Opens devices that trust ``AUTHOR`` and closes them after the test.
 
-    Each has seeded randomness of its own, so that no test fails by chance; what the system's is like: test_black_box.
+    Each has seeded randomness, so that no test fails by chance; the system's randomness: test_black_box.
     """
     opened = []
 

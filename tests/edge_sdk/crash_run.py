@@ -1,9 +1,9 @@
-"""Kill a device at random moments, again and again, and count what left against what was charged.
+"""Kill a device at random moments, again and again, and compare its envelopes with its charges.
 
 A child answers new values in a loop, or collects and bundles them, and dies; then the store is opened again. One of
-``OUTSIDE`` children dies by a signal from outside after a random delay, the others by their own hand just before an SQL
+``OUTSIDE`` children dies by a signal from outside after a random delay, the others kill themselves just before an SQL
 statement: in ``FULL`` runs once before each of the first ``MOST_STATEMENTS`` while answering, once while collecting.
-Run in a process of its own, because it forks: ``python -m tests.edge_sdk.crash_run RUNS SEED DIR``. Prints JSON.
+Run in a separate process, because it forks: ``python -m tests.edge_sdk.crash_run RUNS SEED DIR``. Prints JSON.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
 
 
 def run(runs: int, seed: int, place: Path) -> dict[str, int]:
-    """All runs; counts of what left, what was charged and what was queued."""
+    """Do all runs; return the numbers of sent, charged and queued outputs."""
     dice = random.Random(seed)
     data = campaign("Where", DOMAIN, periods=runs + 1, period_seconds=PERIOD, answers=MOST_ANSWERS)
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=10**6), clock=lambda: OPENS) as device:

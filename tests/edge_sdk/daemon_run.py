@@ -1,9 +1,9 @@
-"""Kill a unit at random moments, again and again, and count what it had read against what the study gets.
+"""Kill a unit at random moments, again and again, and compare its readings with the study's reports.
 
-A child is the unit itself under a clock that leaps from one due moment to the next, and it dies, half of the
-time by a signal from outside after a random delay, half of the time by its own hand just before a random SQL statement;
-then another child goes on at the time it died at. It tells each reading that was on the disk as soon as it was.
-Run in a process of its own, because it forks: ``python -m tests.edge_sdk.daemon_run RUNS SEED DIR``. Prints JSON.
+A child is the unit itself under a clock that jumps from one due moment to the next. It dies half of the time by a
+signal from outside after a random delay, half of the time by killing itself just before a random SQL statement; then
+another child continues at the time of its death. It reports each reading as soon as that is on the disk. Run in a
+separate process, because it forks: ``python -m tests.edge_sdk.daemon_run RUNS SEED DIR``. Prints JSON.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ every = 70
 
 
 def silent(level: int, text: str) -> None:
-    """A log that nobody reads."""
+    """A log without readers."""
 
 
 def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int) -> None:

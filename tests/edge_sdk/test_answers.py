@@ -1,4 +1,4 @@
-"""An answer: what it draws, what it costs, what it repeats, and what it gives away by its manner."""
+"""An answer: its draw, its cost, its repetition, and the independence of its other effects from the value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, ag
 
 
 def test_a_report_verifies_under_the_campaign_key_and_tells_its_place(open_device, clock):
-    """What leaves is a report of the campaign, its period and slot, signed with the device's key for the campaign."""
+    """The envelope is a report of the campaign, its period and slot, signed with the device's key for the campaign."""
     device = open_device(urandom=Dice(3))
     campaign_id = agreed(device, campaign())
     clock.now += 2 * WEEK + 5
@@ -31,7 +31,7 @@ def test_a_report_verifies_under_the_campaign_key_and_tells_its_place(open_devic
 
 
 def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
-    """With the random bytes given, an answer is exactly what the channel draws from them."""
+    """With given random bytes, an answer is exactly the channel's draw from them."""
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])
     for seed, (x, label) in itertools.product(range(20), enumerate(LABELS)):
@@ -142,7 +142,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock,
 
 
 def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
-    """Whatever was answered before, the same periods are sent with the same lengths until the same end (promise 9)."""
+    """After any earlier answers, the same periods are sent with the same lengths until the same end (promise 9)."""
     seen = set()
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4]:
         clock, dice = Clock(), Dice()
@@ -177,7 +177,8 @@ def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
 
 @pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_number_of_reports_is_the_number_of_asks(open_device, clock, answered):
-    """Whatever the values, equal ones and others: as many reports, in the same slots, and the same end (promise 9)."""
+    """For all values, equal ones and others: the same number of reports, in the same slots, and the same end
+    (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign(answers=3, enrolment="enrolled"))
@@ -233,7 +234,7 @@ DAYS = Dates.of("2026-01-01", "2026-12-31")
     ],
 )
 def test_a_number_or_day_that_is_none_or_outside_costs_nothing(open_device, domain, value, says):
-    """The error says what is expected; nothing is charged, kept or queued."""
+    """The error names the expected values; nothing is charged, kept or queued."""
     device = open_device()
     campaign_id = agreed(device, campaign(domain=domain))
     waiting = len(device.outbox)
@@ -350,7 +351,7 @@ def test_preview_draws_and_charges_nothing(open_device, clock):
 
 
 def test_a_receipt_and_a_device_never_show_an_answer(open_device, clock):
-    """What may end in a log by accident tells no value and no key."""
+    """A text that may end in a log by accident contains no value and no key."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     shown = repr(device.answer(campaign_id, "bachelor")) + repr(device) + repr(device.budget)

@@ -98,7 +98,7 @@ def test_a_file_is_audited_before_it_is_joined(folder, capsys):
 
 
 def test_it_is_said_to_people(folder, capsys):
-    """Without --json each level is a line in nats, and what is not computed says why."""
+    """Without --json each level is a line in nats, and a level that is not computed has its reason."""
     shown = run(capsys, "audit", "c.campaign")
     assert "name ldp  nats 1 nat" in shown
     assert "name geo  why the values have no distance" in shown

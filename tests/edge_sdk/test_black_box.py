@@ -1,4 +1,4 @@
-"""The level, measured from outside: what the device path really emits (promise 6)."""
+"""The level, measured from outside: the reports of the device's real path (promise 6)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ def test_every_mechanism_is_measured() -> None:
 
 
 def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
-    """Outputs in the signed reports of ``draws`` devices that answer ``x``, with the operating system's randomness.
+    """Return the outputs in the signed reports of ``draws`` devices that answer ``x``, with the operating system's
+    randomness.
 
     All of them have one view: a device that has another is not asked.
 
@@ -144,7 +145,7 @@ def measured(terms: Campaign, pair: tuple[int, int], draws: int) -> float:
 
 
 def declared(channel: Channel, pair: tuple[int, int]) -> float:
-    """What the integers say of the first of the pair against the second."""
+    """Return the level of the first of the pair against the second by the integers."""
     level = channel.loss([pair[0]], [pair[1]]).level
     assert level is not None
     return exact.nats(level)
@@ -152,10 +153,10 @@ def declared(channel: Channel, pair: tuple[int, int]) -> float:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
-    """The lower confidence bound on eps of the device's real path is at most what the integers say of the worst pair.
+    """The lower confidence bound on eps of the device's real path is at most the integers' level of the worst pair.
 
-    n: 600 reports of each of two inputs; alpha = 1e-6. A bound above it would mean that the device leaks more than
-    it declares. That it adds no noise nobody asked for takes more reports: the long test.
+    n: 600 reports of each of two inputs; alpha = 1e-6. A bound above it would mean that the device leaks more than it
+    declares. A test that it adds no unnecessary noise takes more reports: the long test.
     """
     terms = campaign(name)
     pair = exposed(terms)
@@ -170,8 +171,8 @@ RESOLUTIONS = tuple(
 @pytest.mark.parametrize("view", range(len(RESOLUTIONS)))
 @pytest.mark.parametrize("draws", [600, pytest.param(40_000, marks=pytest.mark.long)])
 def test_the_measured_level_of_a_view_never_exceeds_its_own(view: int, draws: int) -> None:
-    """The same of devices of each view: two cells are measured at no more than the level of what the view makes of
-    them, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 a pair."""
+    """The same law for devices of each view: two cells are measured at no more than the level of their images in the
+    view, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 a pair."""
     terms = Campaign(
         "t", "q", "p", "o", SQUARE, Ldp(NAT), "randomized-response", RESOLUTIONS, OPENS, OPENS + 9, 9, 1, 1, "enrolled",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A person's loss is bounded, in whatever order things happen (promise 7)."""
+"""A person's loss is bounded, in any order of events (promise 7)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ which = st.integers(0, len(CAMPAIGNS) - 1)
 class Life(RuleBasedStateMachine):
     """One device through answers, campaigns, restarts, clock jumps and forgetting.
 
-    What it was charged is taken from the receipts, so the ledger is tested and not trusted.
+    Its charges are taken from the receipts, so the ledger is tested and not trusted.
     """
 
     def __init__(self) -> None:

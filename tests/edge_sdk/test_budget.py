@@ -1,4 +1,4 @@
-"""Caps: what they refuse, and what an owner may change."""
+"""Caps: the answers that they refuse, and the changes that an owner may make."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_window_is_a_whole_number_of_seconds(seconds):
 
 
 def test_a_cap_is_rounded_down():
-    """What lies below a nanonat of a cap is not allowed."""
+    """The part of a cap below a nanonat is not allowed to be spent."""
     assert BudgetPolicy(lifetime=0.1234567899).caps()[0].nanonats == 123456789
 
 
@@ -77,7 +77,7 @@ def test_caps_only_tighten(open_device, clock, place):
     "lower", [BudgetPolicy(lifetime=5), BudgetPolicy(per_campaign=5), BudgetPolicy(window=(WEEK, 1))]
 )
 def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, lower):
-    """Nothing more is answered, whatever the value, until something is forgotten."""
+    """No further value is answered until something is forgotten."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     device.answer(campaign_id, "none")
@@ -116,7 +116,7 @@ def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock)
 
 
 def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
-    """A clock that went back before the forgetting does not make what was spent look older."""
+    """A clock that went back before the forgetting does not make the spending look older."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     campaign_id = agreed(device, campaign(periods=100))
     clock.now += 3 * WEEK

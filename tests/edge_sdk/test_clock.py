@@ -39,7 +39,7 @@ def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
 
 
 def test_setting_the_clock_refills_no_budget(open_device, clock):
-    """Whatever is answered under whatever dates, a slot is filled once, and the lifetime cap holds."""
+    """With answers under any dates, a slot is filled once, and the lifetime cap holds."""
     device = open_device(lifetime=6)
     joined = agreed(device, campaign(periods=6))
     for week in (0, 4, 1, 5, 2, 0, 3, 4, 1):
@@ -52,7 +52,7 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
 
 
 def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst_case(open_device, clock):
-    """Where the worst case of a window and the answers of later dates do not fit together, the clock is not set."""
+    """If the worst case of a window and the answers of later dates do not fit together, the clock is not set."""
     device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))
     joined = agreed(device, campaign(periods=10))
     clock.now = OPENS + 5 * WEEK
@@ -89,7 +89,7 @@ def test_the_command_shows_and_sets_the_clock(place, capsys):
 
 
 def test_a_closed_device_says_so(open_device):
-    """After ``close``, whatever asks the store is told that the device is closed, and nothing of damage."""
+    """After ``close``, every use of the store raises an error about a closed device, and none about damage."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     device.close()
@@ -112,7 +112,7 @@ def test_a_closed_device_says_so(open_device):
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
-    """A mistake of the calling program is one kind of error that says what was expected, wherever it is made."""
+    """A mistake of the calling program is one kind of error that names the expected argument, at every call."""
     device = open_device()
     agreed(device, campaign())
     calls = [lambda: device.join(wrong), lambda: device.tighten(wrong), lambda: device.answer(wrong, "none")]

@@ -37,8 +37,8 @@ def device(open_device):
 
 
 def test_nothing_is_answered_from_the_closing_on(device, clock):
-    """Before the notice's time answers are given as ever; from it on every value is refused alike, and nothing is
-    drawn or charged, kept or queued; what was collected before is still bundled."""
+    """Before the notice's time answers are given as usual. From it on every value is refused alike, and nothing is
+    drawn or charged, kept or queued; earlier readings are still bundled."""
     device.collect(ID, "bachelor")
     assert device.terms(ID).closed_early is None
     assert device.close_early(seal_closing(SIGNED, SOON, AUTHOR)).closed_early == SOON

@@ -41,7 +41,7 @@ def folder(tmp_path):
 
 
 def said(code, out, err):
-    """What came of a command, if it is no traceback."""
+    """Return the result of a command that ends without a traceback."""
     assert "Traceback" not in err
     assert code in (0, 2) or err.count("\n") == 1, "one clear line"
     return code, out, err
@@ -111,7 +111,8 @@ def test_a_whole_session(run, tmp_path):
 
 @pytest.mark.slow
 def test_a_session_for_people(run_apart):
-    """Without ``--json`` the same is said in lines; each command is a process of its own, as people run them."""
+    """Without ``--json`` the same content is printed in lines; each command is a separate process, as people run
+    them."""
     run = run_apart
     code, out, _ = run("join", "c.campaign", "--trust", "analyst.pub")
     assert code == 0
@@ -178,7 +179,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
 
 
 def test_an_invited_device_writes_its_enrolment(run, tmp_path):
-    """Where keys are enrolled by the organisation, the person hands over a file, which is never overwritten."""
+    """If the organisation enrols keys, the person hands over a file, which is never overwritten."""
     out = run("join", "invited.campaign", "--trust", "analyst.pub", "--json")[1]
     ident = json.loads(out)["campaign"]
     assert "enrolment ID FILE" in run("consent", ident)[1]
@@ -195,7 +196,7 @@ def test_budget_tightens_and_never_loosens(run):
 
 
 def test_help_helps(run):
-    """Every command is listed with what it does."""
+    """Every command is listed with a description."""
     code, out, _ = run("--help")
     assert code == 0
     commands = "join consent answer outbox ledger preview exposure audit forget enrolment budget adopt doctor run"
@@ -204,7 +205,7 @@ def test_help_helps(run):
 
 
 def test_whoever_reads_may_have_had_enough(run, tmp_path):
-    """A reader that closes early ends nothing and earns no traceback: what was asked for is done."""
+    """A reader that closes early causes no traceback, and the command is carried out."""
     reading, writing = os.pipe()
     os.close(reading)
     words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
@@ -215,7 +216,7 @@ def test_whoever_reads_may_have_had_enough(run, tmp_path):
 
 
 def test_what_cannot_be_printed_is_done_all_the_same(run, tmp_path):
-    """Where the output has no room, a line says that the rest was done."""
+    """If the output is full, a line says that the command was carried out."""
     words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

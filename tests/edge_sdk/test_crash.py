@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def killed(runs: int, store: Path) -> None:
-    """Kill devices, and compare all that left or was collected with what was charged and queued."""
+    """Kill devices, and compare everything sent or collected with everything charged and queued."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.crash_run", str(runs), "7", str(store)],
         capture_output=True,

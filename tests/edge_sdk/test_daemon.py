@@ -67,7 +67,7 @@ file = "reading"
 
 
 def written(folder: Path, text: str = PLAIN, data: bytes | None = None) -> Path:
-    """A configuration and what it names."""
+    """Return a configuration and the files that it names."""
     folder.mkdir(exist_ok=True)
     (folder / "author.pub").write_text(public_line(AUTHOR.public))
     (folder / "c.campaign").write_bytes(data or load_average())
@@ -82,7 +82,8 @@ def load_average(**changes: object) -> bytes:
 
 
 class World:
-    """A unit whose clock, source and dice the test owns; ``log`` has what it said, ``asked`` when it read."""
+    """A unit whose clock, source and dice the test owns; ``log`` has its log lines, ``asked`` the times of its
+    readings."""
 
     def __init__(self, file: Path, readings: object = "0.3", seed: int = 1) -> None:
         self.configuration: Configuration = load(file)
@@ -142,7 +143,7 @@ class World:
         return sorted(self.device._store.rows("SELECT period, slot FROM reading"))
 
     def reports(self) -> list[tuple[int, int, int]]:
-        """(period, slot, count) of what waits to leave."""
+        """Return (period, slot, count) of the waiting envelopes."""
         rows = self.device._store.rows("SELECT envelope FROM outbox ORDER BY number")
         return reports(b"".join(bytes(row) for (row,) in rows))
 
@@ -154,7 +155,7 @@ def reports(batch: bytes) -> list[tuple[int, int, int]]:
 
 @pytest.fixture
 def world(tmp_path):
-    """Makes worlds, and closes what they opened."""
+    """Makes worlds, and closes their stores."""
     made: list[World] = []
 
     def make(
@@ -211,7 +212,7 @@ def world(tmp_path):
     ],
 )
 def test_a_configuration_that_is_not_understood_is_refused_by_its_key(tmp_path, old, new, says):
-    """Whatever is missing, misspelt or of another type: the text names the file, the key and what was expected."""
+    """For a missing, misspelt or wrongly typed key, the text names the file, the key and the expected value."""
     assert PLAIN.count(old) == 1
     with pytest.raises(ConfigurationRefused, match=says) as refused:
         load(written(tmp_path / "unit", PLAIN.replace(old, new)))
@@ -312,13 +313,13 @@ def test_only_run_does_without_a_store(tmp_path, capsys):
     ],
 )
 def test_the_field_is_what_the_configuration_names(text, field, separator, found):
-    """A word of the last line, or a place in a JSON value with its digits as written; nothing where there is none."""
+    """A word of the last line, or a place in a JSON value with its digits as written; nothing if it is missing."""
     assert field_of(text, field, separator) == found
 
 
 @pytest.fixture
 def reader():
-    """Makes readers; whatever is written to ``wake`` stops them."""
+    """Makes readers; any byte written to ``wake`` stops them."""
     stop, wake = os.pipe()
 
     def make(timeout: float = 10, **keys: object) -> Callable[[], tuple[str, str]]:
@@ -386,7 +387,7 @@ def test_a_file_is_read_from_its_end(reader, tmp_path):
 
 
 def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
-    """Lines come in order, one for each reading; none in time is none, a last one without its end counts."""
+    """Lines are read in order, one for each reading; a late one is no reading, a last one without its end counts."""
     reading, writing = os.pipe()
     monkeypatch.setattr(sources, "STDIN", reading)
     one = reader(stdin=True, timeout=0.05)
@@ -500,8 +501,8 @@ def test_nothing_that_can_be_seen_depends_on_a_value(tmp_path, world):
 
 
 def test_sending_has_a_phase_of_its_own_and_no_bursts(world):
-    """What is sealed leaves at a moment of each interval that is drawn once for the store's life: not at the start, not
-    after an outage, and of two units not at the same time."""
+    """Sealed bundles leave at a moment of each interval that is drawn once for the store's life: not at the start,
+    not after an outage, and for two units not at the same time."""
 
     text = PLAIN.replace('file = "reading"', 'file = "reading"\n[schedule]\nevery = 60') + (
         f'[send]\nexport = "out"\nevery = {PERIOD}\n'
@@ -524,8 +525,8 @@ def test_sending_has_a_phase_of_its_own_and_no_bursts(world):
 
 
 def test_how_long_a_source_takes_is_not_seen(world):
-    """A sensor may take longer for some values. Whatever it takes, a reading is of the moment it was begun at, and what
-    falls due meanwhile leaves at the latest moment at which it could have ended."""
+    """A sensor may take longer for some values. A reading always belongs to the moment at which it began, and
+    bundles that are due meanwhile leave at the latest moment at which it could have ended."""
     text = (
         PLAIN.replace('file = "reading"', 'command = ["sensor"]\ntimeout = 10')
         + '[send]\nexport = "out"\nevery = 900\n'
@@ -568,7 +569,7 @@ def test_two_units_of_two_campaigns_share_a_store(world):
 
 
 def test_what_is_signed_is_not_overruled_by_a_configuration(world, tmp_path):
-    """A unit of a campaign that signs its address sends there without being told; another address is refused."""
+    """A unit of a campaign with a signed address sends there without configuration; another address is refused."""
     signed = load_average(addresses=("http://127.0.0.1:9",))
     one = world(data=signed)
     one.unit.step()
@@ -634,7 +635,7 @@ def test_before_it_opens_a_unit_waits_and_says_so(world):
 
 def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
     """The last bundle is sealed at the closing, leaves at its moment, and then there is no next step; nor after a
-    restart, and a store that never joined says so."""
+    restart. A store that never joined says so."""
     one = world(PLAIN + '[send]\nexport = "out"\nevery = 70000\n', load_average(periods=1))
     assert one.until(OPENS + PERIOD + 1)
     assert len(one.reports()) == 1
@@ -651,14 +652,14 @@ def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
 
 
 def test_without_a_way_out_a_unit_ends_when_all_is_sealed(world):
-    """What waits is fetched by somebody."""
+    """Waiting envelopes are exported by hand."""
     one = world(data=load_average(periods=1))
     assert not one.until(OPENS + PERIOD + 10)
     assert one.reports() == [(0, 0, 4)]
 
 
 def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(world):
-    """Where a bundle cannot be, each reading is sealed at once."""
+    """If bundles are impossible, each reading is sealed at once."""
     one = world(data=of_transcripts(), readings="bachelor")
     one.until(OPENS + 1)
     assert len(one.reports()) == 1
@@ -712,7 +713,7 @@ def test_a_full_disk_changes_nothing_and_ends_nothing(world):
 
 
 def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
-    """While a child tries to send, readings go on; what it says when it ends is one line, and nothing is lost."""
+    """While a child tries to send, readings go on; its result is one log line, and nothing is lost."""
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.until(OPENS + 1000 + 1)
     [sending] = one.unit.waits_for
@@ -745,7 +746,7 @@ def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
 
 
 def test_what_the_owner_forbids_is_not_read_past(world, tmp_path):
-    """A cap that is lowered below what is reserved stops the readings whatever they are; forgetting ends the unit."""
+    """A cap that is lowered below the reserved amount stops all readings; forgetting ends the unit."""
     one = world()
     one.until(OPENS + 1)
     with Device.open(one.configuration.store, budget=BudgetPolicy(lifetime=1)) as owner:
@@ -770,7 +771,7 @@ def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
 
 
 def test_the_log_never_says_a_value_or_what_was_spent(world):
-    """Whatever happens, no line has a reading, an answer, a level or what is left."""
+    """In all events, no line has a reading, an answer, a level or the remaining budget."""
     marked = "7.531246"
     one = world(
         PLAIN.replace('file = "reading"', 'file = "reading"\noutside = "skip"')
@@ -802,7 +803,7 @@ def open_now(periods: int, seconds: int, answers: int, ahead: int = 0) -> bytes:
 
 
 def test_a_signal_ends_a_unit_within_a_second_even_while_its_source_hangs(tmp_path):
-    """SIGTERM: exit code 0, and what was not read is not answered."""
+    """SIGTERM: exit code 0, and an unfinished reading is not answered."""
     text = PLAIN.replace('file = "reading"', 'command = ["sleep", "100"]\ntimeout = 50\ninstead = "0"')
     file = written(tmp_path / "unit", text, open_now(100, 60, 1))
     with begun(file) as unit:
@@ -849,7 +850,7 @@ def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
 
 
 def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
-    """What sending needs is loaded by a child and goes with it; one OpenSSL is enough."""
+    """The modules for sending are loaded by a child and end with it; one OpenSSL is enough."""
     file = written(tmp_path / "unit")
     program = (
         "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import "
@@ -863,10 +864,11 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
 
 @pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
-    """After every kill -9: each reading that was on the disk leaves, in its own slot and with one output only; at most
-    one a kill was on the disk and not told of; as many nats are charged as there are outputs kept.
+    """After every kill -9: each reading that was on the disk leaves, in its own slot and with one output only; at
+    most one a kill was on the disk without a report of it; as many nats are charged as there are outputs kept.
 
-    Of 30 kills, a fault that one kill in five shows is met with 99.8%; of 1,000, one that a kill in a hundred shows."""
+    Of 30 kills, a fault that one kill in five shows is met with 99.8%; of 1,000, one that a kill in a hundred shows.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.daemon_run", str(runs), "7", str(tmp_path / "unit")],
         check=True,
@@ -882,7 +884,8 @@ def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
 
 def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
     """Three days of hourly readings of this very machine, restarted now and then, sent by real processes to a real
-    service, one receipt lost: the study has every reading once, refuses nothing, and estimates from exactly so many."""
+    service, one receipt lost: the study has every reading once, refuses nothing, and estimates from exactly that
+    number."""
     data = campaign("Load", EDGES, periods=3, period_seconds=86_400, answers=24)
     study = Study.create(tmp_path / "lib")
     study.import_campaign(data, [AUTHOR.public], "load")

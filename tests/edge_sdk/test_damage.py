@@ -1,4 +1,4 @@
-"""A store whose database does not hold what was written into it, and what is left of it."""
+"""A store whose database does not hold the written content, and the parts that remain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESERVED = 6 * 10**9
 
 
 def answered(place, clock, answers: int = 3) -> bytes:
-    """A closed store with one campaign of 6 nats, of which so many are spent; the campaign's id."""
+    """Make a closed store with one campaign of 6 nats, ``spent`` of them spent; return the campaign's id."""
     policy = BudgetPolicy(lifetime=20, window=(100, 15))
     with Device.open(place, [AUTHOR.public], policy, clock=clock) as device:
         campaign_id = agreed(device, campaign("Distinctive title"))
@@ -74,7 +74,8 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> None:
-    """Damage is named as damage; adopted, the store has its caps and its keys, and what was reserved is spent."""
+    """Damage is reported as damage; after adoption the store has its caps and its keys, and the reserved amount is
+    spent."""
     answered(place, clock)
     secret = (place / SECRET_FILE).read_bytes()
     damage(place)
@@ -96,7 +97,7 @@ def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> 
 
 
 def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -> None:
-    """A large database is not read through at every opening; doctor reads it, and says what it found."""
+    """A large database is not read through at every opening; doctor reads it, and prints its findings."""
     answered(place, clock)
     path = place / DATABASE_FILE
     data = bytearray(path.read_bytes())
@@ -112,7 +113,7 @@ def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -
 
 
 def test_a_second_quarantine_has_a_name_of_its_own(place, clock) -> None:
-    """What was moved aside before is not overwritten."""
+    """Adoption does not overwrite an earlier quarantine."""
     answered(place, clock)
     for number in (1, 2):
         headless(place)
@@ -135,7 +136,7 @@ def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> No
 
 @pytest.mark.parametrize("damage", [headless, scrambled, cut])
 def test_nothing_is_adopted_that_nobody_can_count(place, clock, damage) -> None:
-    """With neither database nor checkpoint there is no telling what was spent: adopting refuses, and moves nothing."""
+    """With neither database nor checkpoint the spent amount is unknown: adopting refuses, and moves nothing."""
     answered(place, clock)
     damage(place)
     (place / CHECKPOINT_FILE).write_bytes(bytes(9000))
@@ -164,7 +165,7 @@ def test_the_database_says_what_the_checkpoint_has_lost(place, clock) -> None:
 
 
 def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None:
-    """What another store spent is not this one's."""
+    """The spending of another store does not count here."""
     answered(place, clock)
     with Device.open(tmp_path / "other", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock) as device:
         device.consent(device.join(campaign(level=9 * 10**9)).campaign_id)
@@ -175,7 +176,8 @@ def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None
 
 @pytest.mark.parametrize(("rounds", "seed"), [(50, 1), pytest.param(3000, 2, marks=pytest.mark.long)])
 def test_no_damage_lowers_what_was_spent(place, clock, tmp_path, rounds, seed) -> None:
-    """Whatever bytes change, a device answers as before, or refuses in words; adopted, it has not spent less."""
+    """With any bytes changed, a device answers as before, or refuses with a message; after adoption it has not spent
+    less."""
     dice = random.Random(seed)
     answered(place, clock, answers=2)
     whole = {path.name: path.read_bytes() for path in place.iterdir()}
@@ -220,7 +222,7 @@ STEPS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["headless", "a charge less", None])
 def test_a_kill_while_adopting_loses_nothing(place, clock, monkeypatch, damage) -> None:
-    """Killed at any step of adopting, a store that is opened or adopted again has spent what was reserved."""
+    """Killed at any step of adopting, a store that is opened or adopted again has spent the reserved amount."""
     answered(place, clock)
     if damage is None:
         (place / SECRET_FILE).unlink()

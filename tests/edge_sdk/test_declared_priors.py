@@ -1,4 +1,4 @@
-"""Declared priors before they are declared: what they tell and cost, and how one is chosen by charge."""
+"""Declared priors before their declaration: what they reveal and cost, and the choice of one by charge."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: 
 
 
 def test_a_declaration_that_holds_is_told(open_device) -> None:
-    """After forgetting, the first declaration is what is told, and another one is refused."""
+    """After forgetting, the first declaration still counts, and another one is refused."""
     device = open_device(lifetime=100)
     joined = agreed(device, of_own(), prior=PRIOR)
     device.forget(joined)
@@ -111,7 +111,8 @@ def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: byte
 
 
 def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
-    """The campaign's level is no level of one's own; higher ones, lower than the least, and no prior are refused."""
+    """A person's own level is below the campaign's; equal or higher ones, too small ones, and a level without a
+    prior are refused."""
     device = open_device(lifetime=100)
     joined = device.join(of_own()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
@@ -172,7 +173,8 @@ def test_the_choice_of_a_prior_is_charged_once_and_for_good(open_device, place) 
 
 
 def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
-    """For draws all over the range, what is declared is the sample of the prior nearest to the history, exactly."""
+    """For draws over the whole range, the declared prior is exactly the sample around the prior nearest to the
+    history."""
     channel = personal.choice(K + 1, 2 * NAT)
     seen = set()
     for draw in range(30):
@@ -214,7 +216,7 @@ def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: b
 
 
 def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) -> None:
-    """Campaigns that ask for none, levels that are none and histories of other values declare nothing."""
+    """Campaigns without own priors, numbers that are no levels and histories of other values declare nothing."""
     device = open_device(lifetime=100)
     with pytest.raises(CampaignError, match="asks for no prior"):
         device.choose_prior(device.join(campaign()).campaign_id, 1.0)

@@ -1,4 +1,4 @@
-"""Laws of what is shown before it leaves: it is all of the bytes that leave, and what a report says is what it says."""
+"""Laws of the view before sending: it shows all bytes that leave, and the meaning that a report has."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def channels(channel) -> bytes:
     ids=["open", "enrolled", "classes", "own prior", "transcript"],
 )
 def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, data, role):
-    """What is shown of a campaign, enrolment included, is the exported file, byte by byte; its parts sum to it; and a
-    preview names its size before, at least, and exactly where the report is as long as any."""
+    """The shown bytes of a campaign, enrolment included, are the exported file, byte by byte, and their parts sum to
+    it. A preview states their number beforehand, as a lower bound, and exactly if the report has full length."""
     device = open_device()
     joined = device.join(data).campaign_id
     unseen = device.preview(joined, "none")
@@ -156,8 +156,8 @@ def test_the_parts_of_a_report_stand_where_they_stand(open_device, clock):
     ids=["response", "classes", "own prior", "transcript", "hadamard", "bits"],
 )
 def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
-    """The answers that a report is said to fit are those whose rows are largest at its output, cell by cell (of words
-    of bits, those whose bit is set), and are named where they are few."""
+    """The answers that a report fits are those whose rows are largest at its output, cell by cell (of words of bits,
+    those whose bit is set), and are named if they are few."""
     device = open_device()
     joined = agreed(device, data, **role)
     labels = device.terms(joined).values
@@ -182,7 +182,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
 
 
 def test_shares_are_exact_fractions(open_device):
-    """What a preview says of chances and beliefs are fractions of integers; no float decided them."""
+    """The chances and beliefs of a preview are fractions of integers; no float decides them."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     preview = device.preview(joined, "master")

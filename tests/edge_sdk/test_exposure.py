@@ -1,4 +1,4 @@
-"""What reports told together: never less than an observer learns, and for tight channels no more."""
+"""The joint exposure of reports: never less than an observer learns, and for tight channels no more."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
 
 
 def together(*told: tuple[object, int], budgets: MinId | None = None, size: int = 3) -> Exposure:
-    """What so many draws from each channel told."""
+    """Return the exposure after the given number of draws from each channel."""
     domain = Values(tuple(f"v{x}" for x in range(size)))
     parts = tuple(
         CampaignExposure(bytes([n]), f"{n}", domain, {Law(Identity(), channel): times}, 0, budgets)
@@ -53,7 +53,8 @@ def together(*told: tuple[object, int], budgets: MinId | None = None, size: int 
 
 
 def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
-    """By what all outputs together move the odds of x against x' at most, output by output; None without bound."""
+    """Return the largest factor by which all outputs together move the odds of x against x', output by output; None
+    without bound."""
     worst = Fraction(0)
     for outputs in product(*(range(channel.outputs) for channel in channels)):
         mine = math.prod(channel.weight(x, y) for channel, y in zip(channels, outputs, strict=True))
@@ -126,7 +127,7 @@ def test_whoever_changes_may_be_told_by_more_than_any_pair() -> None:
 @settings(max_examples=30)
 @given(drawn=st.lists(st.tuples(tables(), st.integers(1, 2)), min_size=2, max_size=3))
 def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
-    """Where inputs are too many to compare, the sum of the channels' own worst cases is at least the exact bound."""
+    """If inputs are too many to compare, the sum of the channels' own worst cases is at least the exact bound."""
     found = together(*drawn)
     exact_ones = [found.worst, *map(found.value, range(3))]
     with pytest.MonkeyPatch.context() as patch:
@@ -149,8 +150,8 @@ def test_draws_of_a_tight_channel_add_up_exactly() -> None:
 
 
 def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
-    """Draws of a view move the odds of two values by the loss of what the map makes of them, and not at all where that
-    is one; beside draws of the answer as it is, the two add up."""
+    """Draws of a view move the odds of two values by the loss of their images, and not at all if the images are
+    equal; beside draws of the answer itself, the two add up."""
     domain = Values(tuple(f"v{x}" for x in range(5)))
     halves, plain = Law(Coarse(2), response(3, NAT)), Law(Identity(), response(5, NAT // 2))
 
@@ -264,7 +265,7 @@ def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, cloc
 
 
 def test_what_was_forgotten_still_counts(open_device, clock):
-    """What a campaign told before it was forgotten counts after joining again, and before that by itself."""
+    """The exposure of a campaign before it was forgotten counts after joining again, and before that by itself."""
     device = open_device()
     data = signed("Plain", Ldp(NAT), response(K, NAT), 3)
     again, other = agreed(device, data), agreed(device, signed("Other", Ldp(NAT), response(K, NAT)))
@@ -280,7 +281,7 @@ def test_what_was_forgotten_still_counts(open_device, clock):
 
 
 def test_the_class_that_was_chosen_tells_too(open_device, clock):
-    """A class chosen at random adds what the choice was charged, and the class's own channel what it loses."""
+    """A class chosen at random adds the charge of the choice, and the class's own channel its loss."""
     levels = (NAT // 2, NAT)
     channels = tuple(
         personal.lip_response(prior, level) for prior, level in zip((PRIOR, PRIOR[::-1]), levels, strict=True)
@@ -300,7 +301,7 @@ def test_the_class_that_was_chosen_tells_too(open_device, clock):
 
 
 def test_an_exposure_shows_no_dither(open_device, clock):
-    """What may end in a log tells no secret of the store but what it is for."""
+    """A text that may end in a log shows no secret of the store except its purpose."""
     device = open_device()
     campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
     [[dither]] = device._store.rows("SELECT dither FROM consent")

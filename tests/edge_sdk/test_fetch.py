@@ -36,7 +36,7 @@ LISTED = {"id": "0f" * 16, "title": "Education", "opens": 1, "closes": 2, "enrol
 
 
 class Network:
-    """In place of a connection: remembers what was asked, and says what it is told to."""
+    """Replaces a connection: remembers the requests, and gives the prepared answers."""
 
     def __init__(self, said: object = b"", status: int = 200) -> None:
         self.said = said if isinstance(said, bytes | Exception) else json.dumps(said).encode()
@@ -163,7 +163,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
     ],
 )
 def test_a_list_that_is_no_studys_is_refused_whole(said):
-    """If anything in a list is what no study says, nothing of the list is believed; trying again may help."""
+    """If any entry of a list cannot be a study's, the whole list is rejected; trying again may help."""
     with pytest.raises(NoAnswer) as refused:
         fetch_offers(URL, Network(said))
     assert isinstance(refused.value, NotYet)
@@ -180,7 +180,8 @@ def test_a_verdict_for_each_report_or_none(said):
     "trouble", [OSError(5, "a report's bytes"), http.client.BadStatusLine("a report's bytes"), UnicodeError("bytes")]
 )
 def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
-    """Whatever the network does, the error is one of halftruth's, and repeats nothing that was sent or came."""
+    """For every failure of the network, the error is one of halftruth's, and repeats nothing that was sent or
+    received."""
     with pytest.raises(HalftruthError) as refused:
         counted(URL, [b"report"], Network(trouble))
     assert isinstance(refused.value, NoAnswer)
@@ -189,7 +190,7 @@ def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500, 503])
 def test_only_200_is_an_answer(status):
-    """No other status is believed and no redirect followed; the text names the status."""
+    """Other statuses are refused and no redirect is followed; the text names the status."""
     network = Network({"campaigns": []}, status)
     with pytest.raises(NoAnswer, match=str(status)):
         fetch_offers(URL, network)

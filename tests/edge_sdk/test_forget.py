@@ -1,4 +1,4 @@
-"""Opting out: what is gone, and what stays counted (promise 11)."""
+"""Opting out: the deleted data, and the amounts that stay counted (promise 11)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_no_old_byte_is_left_in_any_file(open_device, clock, place, everything):
 
 
 def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
-    """Nothing of the campaign is in any table but its id, its spent total and its used slots."""
+    """The tables hold nothing of the campaign but its id, its spent total and its used slots."""
     device = open_device(place)
     campaign_id = agreed(device, campaign())
     history(device, clock, campaign_id)
@@ -63,7 +63,7 @@ def test_other_campaigns_are_untouched(open_device, clock):
 
 
 def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, clock):
-    """What was spent counts against a second consent, under the lifetime cap and the campaign's."""
+    """Earlier spending counts against a second consent, under the lifetime cap and the campaign's."""
     for policy in (BudgetPolicy(lifetime=7), BudgetPolicy(lifetime=1000, per_campaign=7)):
         clock.now = OPENS
         device = open_device(budget=policy)
@@ -77,7 +77,7 @@ def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, cl
 
 
 def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_device, clock):
-    """Whether one value was given ten times or six different ones, forgetting leaves the same room (promise 9)."""
+    """After one value ten times or six different ones, forgetting leaves the same budget (promise 9)."""
     left = []
     for changes in (1, 4, 6):
         clock.now = OPENS
@@ -93,7 +93,7 @@ def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_devi
 
 
 def test_forgetting_after_a_few_answers_releases_the_rest(open_device, clock):
-    """Two answers, whatever they were, leave two costs counted, and the rest of the worst case is released."""
+    """Any two answers leave two costs counted, and the rest of the worst case is released."""
     device = open_device(lifetime=20)
     campaign_id = agreed(device, campaign())
     for period in range(2):
@@ -142,7 +142,7 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, pl
 
 
 def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, clock, place, monkeypatch):
-    """Where old bytes cannot be cleared because another process reads, forget says so; again, it clears them."""
+    """If old bytes cannot be cleared because another process reads, forget reports it; run again, it clears them."""
     monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     device = open_device(place)
     campaign_id = agreed(device, campaign("Distinctive title"))

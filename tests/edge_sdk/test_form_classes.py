@@ -39,8 +39,8 @@ def asked_of(view: int, whole: dict[str, object]) -> dict[str, object]:
 
 @each
 def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
-    """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x), with as many random bytes
-    whatever class and answer; every output is one of the class's own (promises 9 and 22)."""
+    """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x), with equally many random
+    bytes for every class and answer; every output is one of the class's own (promises 9 and 22)."""
     law, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
@@ -90,7 +90,7 @@ def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int,
 
 
 def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
-    """Whether a device may agree as a class depends on the class alone, not on its view (promise 9)."""
+    """A device may or may not agree as a class by the class alone, not by its view (promise 9)."""
     most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
     assert least < most
     for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
@@ -106,7 +106,7 @@ def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
 
 
 def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
-    """Terms and preview are those of the costliest class, the same whatever the view; a class is needed to agree."""
+    """Terms and preview are those of the costliest class, the same for every view; a class is needed to agree."""
     told, previews = [], []
     for view in range(len(MAPS)):
         device = open_device(urandom=dice_of(DATA, view))
@@ -128,7 +128,7 @@ def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
 
 @each
 def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) -> None:
-    """After consent the bounds told are those of the class, rounded up (promise 20)."""
+    """After consent the shown bounds are those of the class, rounded up (promise 20)."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     terms = device.terms(campaign_id)

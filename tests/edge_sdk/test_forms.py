@@ -145,8 +145,8 @@ def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
 
 @each_view
 def test_exposure_is_of_the_asked_questions(member, clock, view):
-    """What was told is bounded over the inputs of the view; another form's campaign adds its own worst case, whose
-    questions the answer says nothing of."""
+    """Exposure is bounded over the inputs of the view; another form's campaign adds its own worst case, since the
+    answer does not concern its questions."""
     device, campaign_id, _ = member(asking(), view)
     right = {name: WHOLE[name] for name in NAMES[view]}
     device.answer(campaign_id, right)
@@ -187,7 +187,7 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
 
 
 def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_device):
-    """What could be believed and what a report costs are the most of any view, and as many bytes would leave."""
+    """The belief and the cost of a report are the largest of any view, and the number of bytes is the same."""
     data = asking()
     views = []
     for view in range(len(MAPS)):
@@ -203,7 +203,7 @@ def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_
 
 
 def test_a_form_of_32_questions_is_answered(open_device):
-    """Nothing on the device lists the inputs of a form: 32 numbers of 1,001 values are joined, shown, agreed to,
+    """The device never lists the inputs of a form: 32 numbers of 1,001 values are joined, shown, agreed to,
     previewed, answered, audited by exposure, and forgotten."""
     thousand = NumberRange.of(0, 1000)
     form = Form(tuple(FormQuestion(f"q{place}", "How many?", thousand) for place in range(32)))
@@ -222,7 +222,7 @@ def test_a_form_of_32_questions_is_answered(open_device):
 
 
 def test_every_question_of_a_form_is_told_in_its_parts(open_device):
-    """An app is told all questions of a form, in order, as those of campaigns of their own, before consent too; every
+    """An app gets all questions of a form, in order, like those of separate campaigns, before consent too; every
     label of a question answers it."""
     device = open_device()
     found = questions(device, device.join(asking()).campaign_id)
@@ -274,8 +274,8 @@ def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 
 def test_an_answer_bounds_nothing_of_questions_it_does_not_name():
-    """Where another campaign asked another question, exposure about an answer is the worst of any: which answer the
-    person gave there is not in it."""
+    """If another campaign asked another question, exposure about an answer is the largest for any answer to that
+    question, since the answer does not contain it."""
     quarter = 2**60
     law = Law(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
     told = CampaignExposure(b"other", "Another form", FORM, {law: 1})

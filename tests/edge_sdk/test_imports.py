@@ -1,4 +1,4 @@
-"""What a device loads."""
+"""The modules that a device loads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOREIGN = "numpy", "scipy", "click", "rich", "nacl", "deltalake", "aggregator", 
     "statement", ["import edge_sdk", "import edge_sdk.__main__, edge_sdk.device, edge_sdk.campaigns.joined"]
 )
 def test_a_device_loads_no_numpy_and_no_desktop(statement):
-    """Whatever of the device is imported, nothing of the aggregator's world comes with it."""
+    """No import of the device loads a module of the aggregator."""
     code = f"{statement}\nimport sys\nprint([name for name in {FOREIGN!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

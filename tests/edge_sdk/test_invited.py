@@ -1,4 +1,4 @@
-"""Laws of links: a device joins what the link names and no more, trusts nobody silently, and asks nobody unasked."""
+"""Laws of links: a device joins only the named campaign, trusts no author silently, and connects only after a yes."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Answering:
 
 @pytest.fixture
 def device(open_device):
-    """A device that trusts nobody."""
+    """A device without trusted authors."""
     return open_device(trust=())
 
 
 @pytest.mark.parametrize("data", [DATA, SIGNED], ids=["no address signed", "address signed"])
 @pytest.mark.parametrize("for_app", [False, True])
 def test_a_link_is_enough(device, data, for_app):
-    """Whoever trusts nobody joins by link: the author is trusted for that campaign alone."""
+    """A device without trusted authors joins by link: the author is trusted for that campaign only."""
     study = Answering(data)
     terms = device.accept(fetch_invited(link_to(data, for_app=for_app), study))
     assert {host for host, _ in study.asked} == {"study.example"}
@@ -116,7 +116,7 @@ def failing(link, study):
     ],
 )
 def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
-    """Another campaign, another key, none of them: one sentence, and nothing is kept."""
+    """Another campaign, another key, no study: one sentence, and nothing is kept."""
     link, study = link_to(DATA), Answering(DATA)
     spoil(link, study)
     with pytest.raises(error, match=why) as refused:
@@ -157,7 +157,7 @@ def test_no_invitation_can_be_made_up():
 
 
 def test_caps_and_schedule_hold_for_links_too(open_device):
-    """What joining a file refuses, following a link refuses."""
+    """A campaign that is refused as a file is refused by link."""
     now = OPENS + 20 * 7 * 86_400
     late = open_device(trust=(), clock=lambda: now)
     with pytest.raises(OutsideSchedule):
@@ -192,7 +192,7 @@ def test_trusted_authors_have_names_and_stay(tmp_path):
 
 
 def test_a_session_may_name_its_authors(tmp_path):
-    """What is trusted for a session is shown by its name and not kept."""
+    """An author who is trusted until the device is closed is shown by name and not stored."""
     with Device.open(tmp_path / "s", [NAMED, STRANGER.public], clock=lambda: OPENS) as device:
         assert device.trusted == [NAMED, AuthorKey(STRANGER.public)]
         assert device.join(DATA).author_name == "Town library"
@@ -202,7 +202,7 @@ def test_a_session_may_name_its_authors(tmp_path):
 
 
 def test_adoption_keeps_whom_the_owner_trusts(tmp_path):
-    """Going on with a restored store forgets what was joined, and keeps the owner's own decisions."""
+    """Adopting a restored store forgets the joined campaigns, and keeps the owner's own decisions."""
     place = tmp_path / "s"
     with Device.open(place, clock=lambda: OPENS) as device:
         device.trust_author(NAMED)

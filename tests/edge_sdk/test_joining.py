@@ -1,4 +1,4 @@
-"""Joining: what a device refuses before a person is ever asked (promise 13)."""
+"""Joining: the campaigns that a device refuses before it asks the person (promise 13)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.vectors.generate import GERMAN, informed, of_classes
 
 
 def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
-    """Who asks, why, when, at what level and at what worst cost: all from the signed bytes."""
+    """The terms have organisation, purpose, dates, level and worst case, all from the signed bytes."""
     data = campaign()
     terms = open_device().join(data)
     assert terms.campaign_id == campaign_id(data)
@@ -59,7 +59,7 @@ def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
 
 
 def test_every_signed_address_can_be_sent_to():
-    """What the protocol takes for an address of a study, the sender connects to, at the host that the terms show."""
+    """Every address that the protocol accepts leads the sender to the host that the terms show."""
     cases = json.loads((Path(generate.__file__).parent / "campaign.json").read_text(encoding="utf-8"))["cases"]
     signed = {one for case in cases for one in case.get("addresses", ())}
     assert len(signed) >= 8
@@ -70,8 +70,8 @@ def test_every_signed_address_can_be_sent_to():
 
 
 def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, clock):
-    """Texts, values and classes are shown in the language asked for, and else as written; what one answers with, and
-    what it costs, is the same in every language."""
+    """Texts, values and classes are shown in the requested language, and otherwise as written; the labels to answer
+    with, and the cost, are the same in every language."""
     device = open_device()
     joined = device.join(told_campaign()).campaign_id
     own, german, other = (device.terms(joined, language) for language in (None, "de_AT", "fr"))
@@ -119,7 +119,7 @@ def test_an_author_nobody_trusts_is_refused(open_device, clock):
 
 
 def test_every_altered_bit_is_refused(open_device, clock):
-    """No single bit of a signed campaign can be flipped: 1,000 of them, and all of its ends."""
+    """A signed campaign with any single bit flipped is refused: 1,000 of its bits, and all at its ends."""
     data = campaign()
     device = open_device()
     bits = sorted(
@@ -194,8 +194,8 @@ def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, c
 
 
 def test_another_edition_of_a_campaign_takes_nothing_over(open_device, clock):
-    """An author who signs the campaign anew, as it was before or for longer, has another campaign: the terms that were
-    agreed to stay, nobody has agreed to the other, and its worst case is reserved beside the first one's."""
+    """An author who signs the campaign again, with the same or later dates, makes another campaign: the accepted
+    terms stay, the other has no consent, and its worst case is reserved beside the first one's."""
     device = open_device(lifetime=13.0)
     agreed = device.join(campaign(level=10**9))
     device.consent(agreed.campaign_id)
@@ -230,7 +230,7 @@ def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, 
 
 
 def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
-    """Nothing is known of a campaign that was never joined."""
+    """A campaign that was never joined is unknown."""
     device = open_device()
     for ask in (
         device.terms,
@@ -246,7 +246,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
 
 
 def test_stored_campaigns_open_like_fresh_ones(open_device, clock, place):
-    """What is stored is the signed bytes themselves."""
+    """The store holds the signed bytes themselves."""
     data = campaign()
     with open_device(place) as device:
         device.join(data)

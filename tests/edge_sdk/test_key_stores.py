@@ -1,4 +1,4 @@
-"""Where the secret and the checkpoint are kept: files, a keyring, and a Keystore, the last two in memory here."""
+"""The key stores of secret and checkpoint: files, a keyring, and a Keystore, the last two in memory here."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Keystore(types.ModuleType):
     """
 
     class JavaException(Exception):  # pyjnius calls it so
-        """What Java threw."""
+        """An exception from Java."""
 
         classname = "java.security.ProviderException"
 
@@ -199,7 +199,7 @@ def phone(monkeypatch):
 
 
 def use(place, clock, period: int = 0, **options) -> float:
-    """Open, join, agree and answer once, as an app does at each start; what is spent then."""
+    """Open, join, agree and answer once, as an app does at each start; return the amount spent."""
     clock.now = OPENS + period * WEEK
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock, **options) as device:
         campaign_id = agreed(device, campaign())
@@ -255,7 +255,8 @@ def test_a_store_goes_on_with_the_key_store_it_was_made_with(make, place, clock,
 
 @each_key_store
 def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, ring, phone) -> None:
-    """Put back without its checkpoint, a database is refused; adopted, it has spent what the checkpoint reserved."""
+    """A database put back without its checkpoint is refused; after adoption it has spent the checkpoint's
+    reservation."""
     key_store = make(place)
     Device.open(place, key_store=key_store).close()
     held = (place / DATABASE_FILE).read_bytes()
@@ -270,7 +271,7 @@ def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, rin
 
 @each_key_store
 def test_forgetting_works_with_every_key_store(make, place, clock, ring, phone) -> None:
-    """After forgetting, the checkpoint is the one of what is left."""
+    """After forgetting, the checkpoint is that of the remaining rows."""
     use(place, clock, key_store=make(place))
     with Device.open(place, clock=clock) as device:
         device.forget()
@@ -286,7 +287,7 @@ def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> No
 
 
 def test_an_apps_own_key_store_is_named_each_time(place, clock) -> None:
-    """A key store that this package does not bring cannot be found by its name, and the error says so."""
+    """A key store from outside this package cannot be found by its name, and the error says so."""
 
     class Own(FileKeyStore):
         name = "own"
@@ -298,7 +299,7 @@ def test_an_apps_own_key_store_is_named_each_time(place, clock) -> None:
 
 
 def test_the_usual_key_store(place, ring, phone, monkeypatch) -> None:
-    """A new store is kept by the Keystore on Android and by files elsewhere, whatever keyring there is."""
+    """A new store is kept by the Keystore on Android and by files elsewhere, even if a keyring exists."""
     place.mkdir(parents=True)
     assert usual_key_store(place).name == "android"
     (place / SECRET_FILE).write_bytes(bytes(32))
@@ -354,7 +355,7 @@ def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
 
 
 def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place, ring) -> None:
-    """What is below the priority that the keyring package recommends keeps no secret."""
+    """A keyring below the priority that the keyring package recommends keeps no secret."""
     ring.priority = 0.5
     with pytest.raises(StoreError, match="no keyring"):
         Device.open(place, key_store=KeyringKeyStore("unit"))
@@ -364,7 +365,7 @@ def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place
 
 
 def test_a_locked_keyring_says_so(place, clock, ring) -> None:
-    """A locked keyring is no restored store, and what it says stays with it; an answer given meanwhile is kept."""
+    """A locked keyring is no restored store, and its text is not repeated; an answer given meanwhile is kept."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
@@ -457,7 +458,8 @@ def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
 
 
 def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, monkeypatch) -> None:
-    """Whenever the app dies, some key opens the file; what a crash left of old keys goes with the next new one."""
+    """If the app dies at any moment, some key opens the file; old keys that a crash left are deleted with the next
+    new one."""
     with Device.open(place) as device:
         secret = device._store.secret
     for turn in range(9):

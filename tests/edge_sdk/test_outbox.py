@@ -25,7 +25,7 @@ def queued(open_device, clock, place):
 
 
 def test_an_export_is_a_batch_in_order_and_empties_the_queue(queued, tmp_path):
-    """What was queued is in the file, in order, and no longer in the queue."""
+    """The queued envelopes are in the file, in order, and no longer in the queue."""
     waiting = [row for (row,) in queued._store.rows("SELECT envelope FROM outbox ORDER BY number")]
     assert len(queued.outbox) == 4
     assert queued.outbox.bytes == sum(map(len, waiting))
@@ -38,7 +38,7 @@ def test_an_export_is_a_batch_in_order_and_empties_the_queue(queued, tmp_path):
 
 
 def test_an_empty_queue_and_an_existing_file_are_refused(queued, tmp_path):
-    """Nothing is overwritten, and no empty file is made."""
+    """No file is overwritten, and no empty file is made."""
     taken = tmp_path / "taken.htr"
     taken.write_text("mine")
     with pytest.raises(StoreError, match="not overwritten"):
@@ -52,7 +52,7 @@ def test_an_empty_queue_and_an_existing_file_are_refused(queued, tmp_path):
 
 
 def test_a_file_that_cannot_be_written_leaves_the_queue_and_no_part(queued, tmp_path, monkeypatch):
-    """No folder, or a disk that fails half-way: the queue is as it was, and no half file is left."""
+    """With no folder, or a disk that fails half-way, the queue stays unchanged, and no partial file is left."""
     with pytest.raises(StoreError, match="still queued"):
         queued.outbox.export(tmp_path / "no folder" / "upload.htr")
 

@@ -1,4 +1,5 @@
-"""Laws of where reports go: to their own study and nowhere else, whatever that study says (promise 19)."""
+"""Laws of destinations: a report goes to its own study and nowhere else, for every answer of that study (promise
+19)."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def studies(tmp_path_factory):
 
 
 def emptied(study):
-    """What a study received since this was last asked."""
+    """Return the envelopes that a study received since the last call."""
     found = b"".join(kept(study))
     for path in inbox.waiting(study.path):
         path.unlink()
@@ -73,7 +74,8 @@ def named(batch):
 
 
 def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
-    """A device in two studies sends each its own; named by its address, one gets its own and the other's stay."""
+    """A device in two studies sends each its own; with one address named, that study gets its own and the other's
+    stay."""
     (first, here), (second, there) = studies
     device = open_device()
     for data, url in ((DATA, here), (SECOND, there)):
@@ -89,8 +91,8 @@ def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
 
 
 def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, tmp_path):
-    """A study without the campaign keeps none of it and says so; the device waits longer each time; imported later,
-    all is delivered and counted once."""
+    """A study without the campaign keeps nothing of it and says so; the device waits longer each time. After the
+    import everything is delivered and counted once."""
     study, url = Study.create(tmp_path / "late"), None
     device = open_device(urandom=lambda n: b"\xff" * n)
     with served(study) as address:
@@ -115,7 +117,7 @@ def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, 
 
 
 def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path):
-    """Somebody who sends envelopes of two studies together is told by position which of them were not taken."""
+    """A sender of envelopes of two studies together learns by position which of them were not taken."""
     (first, here), _ = studies
     device = open_device()
     for data in (DATA, SECOND):
@@ -173,7 +175,7 @@ def test_without_an_address_nothing_leaves_and_it_is_named(open_device, tmp_path
 
 
 def test_a_signed_address_is_not_overruled(open_device):
-    """Where the author signed the address, neither joining nor anything else puts another in its place."""
+    """If the author signed the address, neither joining nor any other call replaces it."""
     device = open_device()
     data = campaign(addresses=("https://study.example",))
     joined = device.join(data, ELSEWHERE).campaign_id
@@ -187,7 +189,7 @@ def test_a_signed_address_is_not_overruled(open_device):
 
 
 def test_a_file_goes_to_one_study(open_device, tmp_path):
-    """What waits of two campaigns is not written to one file; each is, named."""
+    """Waiting envelopes of two campaigns are not written to one file; each campaign's are, if named."""
     device = open_device()
     first, second = agreed(device), agreed(device, SECOND)
     with pytest.raises(UnknownCampaign, match=second.hex()):
@@ -294,7 +296,8 @@ class Upload(RuleBasedStateMachine):
 
     @rule(mood=st.sampled_from(["takes", "refuses", "loses", "lies", "dies"]), wait=st.booleans())
     def send(self, mood: str, wait: bool) -> None:
-        """One call of ``send``; each study takes what it likes, and its answer may be lost, false, or find nobody."""
+        """One call of ``send``; each study takes any of its envelopes, and its answer may be lost, false, or
+        missing."""
         now = self.clock.now + (MOST_SECONDS * 2 if wait else 0)
         self.clock.now = min(now, self.clock.now + PERIOD)
         with contextlib.suppress(Crash):
@@ -330,7 +333,7 @@ TestUpload = Upload.TestCase
 
 
 def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeypatch):
-    """What the first address took and the queue did not yet let go of goes again, and what it refused too."""
+    """Envelopes that the first address took and the queue still holds are sent again, and so are those it refused."""
     device = open_device(place)
     device.answer(agreed(device), "none")
     before = waiting(device)

@@ -1,4 +1,4 @@
-"""The local prior and what it lets an observer believe."""
+"""The local prior and the belief that it allows an observer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_belief_is_bayes_rule():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
-    """Where a channel is too large to walk through, what is said instead is at least as much."""
+    """If a channel is too large to walk through, the bound shown instead is at least as large."""
     dice = random.Random(seed)
     counts = {dice.randrange(6): dice.randrange(9) for _ in range(3)}
     half = exact.exp_lower(10**9)
@@ -62,8 +62,8 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_preview_walks_through_no_words(name):
-    """A channel with as many outputs as words of its bits is previewed at once: what is said is the truth, and a belief
-    that is no certainty."""
+    """A channel with as many outputs as words of its bits is previewed at once: the figures are exact, and the
+    belief is no certainty."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)
@@ -110,7 +110,7 @@ def test_the_truth_is_sampled(name):
 
 
 def test_an_open_value_may_be_known():
-    """Where an open value is asked about, its own output gives it away; a sensitive one is never certain."""
+    """If the answer is not sensitive, its own output reveals it; a sensitive one is never certain."""
     assert belief(SENSITIVE, None, {}, 0).after == 1.0
     assert 1 / 91 < belief(SENSITIVE, None, {}, 3).after < 0.1
 

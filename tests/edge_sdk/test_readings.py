@@ -1,4 +1,4 @@
-"""Readings: which slot an answer fills, what is collected, and how much one signature carries."""
+"""Readings: the slot of an answer, the collected readings, and the number that one signature carries."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOUR, DAY = 3600, 86_400
 
 
 def hourly(answers=24, **changes):
-    """A campaign of hourly readings, in periods of a day, of keys the study was told of."""
+    """A campaign of hourly readings, in periods of a day, for enrolled keys."""
     return campaign("Load", periods=365, period_seconds=DAY, answers=answers, enrolment="enrolled", **changes)
 
 
@@ -122,7 +122,7 @@ def test_a_reading_that_no_period_has_is_a_mistake(open_device, clock, number):
 
 
 def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
-    """What filled the slots of earlier periods is deleted once it is sealed."""
+    """The slots of earlier periods are deleted once they are sealed."""
     device = open_device()
     campaign_id = agreed(device, hourly())
     for day in range(40):
@@ -138,7 +138,7 @@ def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
 
 
 def test_a_clock_that_goes_back_fills_no_slot_twice(open_device, clock):
-    """A period whose readings are not remembered any more takes none of them again, whatever the value."""
+    """A period whose readings are no longer remembered takes none of them again, of any value."""
     device = open_device()
     campaign_id = agreed(device, hourly(3))
     clock.now = OPENS + DAY
@@ -154,7 +154,7 @@ def test_a_clock_that_goes_back_fills_no_slot_twice(open_device, clock):
 
 
 def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, place):
-    """What waits and what is remembered is gone; joining again goes on with the next slot."""
+    """Waiting and remembered readings are deleted; joining again continues with the next slot."""
     device = open_device(place)
     data = hourly(4)
     campaign_id = agreed(device, data)
@@ -171,7 +171,7 @@ def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, pl
 
 
 def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
-    """Where reports build on each other, a period has one reading, and each report leaves by itself."""
+    """If reports build on each other, a period has one reading, and each report leaves by itself."""
     notion = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
     terms = Campaign(
         "Mood", "How?", "", "Town", Values(LABELS), notion, "lip-response",
@@ -298,7 +298,7 @@ def test_where_a_period_takes_one_answer_it_may_wait_too(open_device, clock, tmp
 
 
 def test_what_waits_of_a_closed_campaign_is_bundled(open_device, clock, tmp_path):
-    """After the closing nothing is collected, and what was leaves still."""
+    """After the closing nothing is collected, and earlier readings still leave."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
     device.collect(campaign_id, "none")
@@ -310,7 +310,8 @@ def test_what_waits_of_a_closed_campaign_is_bundled(open_device, clock, tmp_path
 
 
 def test_collecting_refuses_what_answering_refuses(open_device, clock):
-    """Values outside, caps below what is reserved, campaigns unknown: nothing is drawn, charged or kept."""
+    """For values outside the domain, caps below the reserved amount and unknown campaigns, nothing is drawn, charged
+    or kept."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
     with pytest.raises(NotInDomain):
@@ -328,7 +329,7 @@ def test_collecting_refuses_what_answering_refuses(open_device, clock):
 
 @pytest.mark.slow
 def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
-    """As many as one report carries may wait; the next is refused, whatever the value, and nothing is dropped."""
+    """As many readings as one report carries may wait; the next is refused for every value, and nothing is dropped."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id, other = agreed(device, hourly(4096)), agreed(device, hourly(4, opens=OPENS - 1))
@@ -428,7 +429,7 @@ def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, t
 
 
 def test_a_receipt_of_a_collected_answer_tells_no_answer(open_device, clock):
-    """What may end in a log by accident tells no value."""
+    """A text that may end in a log by accident contains no value."""
     device = open_device()
     campaign_id = agreed(device, hourly())
     assert "master" not in repr(device.collect(campaign_id, "master"))
@@ -471,7 +472,7 @@ def test_readings_on_the_command_line(tmp_path, capsys):
 
 
 def test_a_study_counts_every_reading_of_a_bundle(open_device, clock, tmp_path):
-    """What a device collected and bundled, with a reading answered in between, is counted once for every reading."""
+    """Every reading that a device collected and bundled, with a reading answered in between, is counted once."""
     data = campaign("Load", periods=30, period_seconds=DAY, answers=24)
     study = Study.create(tmp_path / "study")
     signed = study.import_campaign(data, [AUTHOR.public], "load")

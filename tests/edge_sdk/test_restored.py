@@ -27,12 +27,12 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaig
 
 
 def files(place):
-    """What every file of a folder holds, by name."""
+    """Return the content of every file of a folder, by name."""
     return {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}
 
 
 def put_back(place, held, only=None):
-    """Write what a folder held into the same files: inodes stay, and whatever came since is gone."""
+    """Write a folder's earlier content into the same files: inodes stay, and later changes are gone."""
     if only is None:
         for path in place.iterdir():
             if path.name not in held:
@@ -60,7 +60,7 @@ def answered(open_device, clock, place):
 
 
 def spent(place, **options) -> float:
-    """What the device there says was spent."""
+    """Return the amount spent by the device's own account."""
     with Device.open(place, clock=lambda: OPENS, **options) as device:
         return device.budget.spent
 
@@ -107,7 +107,7 @@ def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
 
 
 def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(answered, place, tmp_path) -> None:
-    """Into the same files, nothing inside tells; doctor says so, and a checkpoint elsewhere notices it."""
+    """A copy into the same files cannot be detected inside; doctor says so, and a checkpoint elsewhere detects it."""
     outside = tmp_path / "elsewhere" / "unit.checkpoint"
     answered()
     held = files(place)
@@ -128,7 +128,8 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(a
 
 
 def test_a_second_checkpoint_outlives_the_folder(answered, place, tmp_path) -> None:
-    """A folder deleted to begin anew meets its checkpoint elsewhere; adopting it goes on from what was spent."""
+    """A folder that was deleted to start again meets its checkpoint elsewhere; adopting it continues from the spent
+    amount."""
     key_store = FileKeyStore(place, tmp_path / "elsewhere" / "unit.checkpoint")
     answered(2, key_store=key_store)
     shutil.rmtree(place)
@@ -174,7 +175,7 @@ def test_a_lost_database_is_missed(open_device, place) -> None:
 
 
 def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
-    """With neither database nor checkpoint, what was spent is not known: opening and adopting refuse."""
+    """With neither database nor checkpoint, the spent amount is unknown: opening and adopting refuse."""
     open_device(place).close()
     for name in (DATABASE_FILE, CHECKPOINT_FILE):
         (place / name).unlink()
@@ -240,7 +241,8 @@ def test_an_instance_is_missed_only_where_it_was_known() -> None:
 
 
 def test_an_inode_that_is_used_again_is_another_file(tmp_path) -> None:
-    """A file that replaces a deleted one often gets its inode; where the file system counts its lives, it is told."""
+    """A file that replaces a deleted one often gets its inode; if the file system counts generations, it is
+    detected."""
     path, database = tmp_path / "checkpoint", tmp_path / "database"
     database.touch()
     seen: dict[int, list[HostIdentity]] = {}
@@ -268,7 +270,8 @@ MOUNTINFO = """\
 
 
 def test_file_systems_are_read_from_what_is_mounted(monkeypatch, tmp_path) -> None:
-    """The deepest mount above a file counts, and of two in one place the later; a number for one boot is none."""
+    """The deepest mount above a file counts, and of two in one place the later; a number valid for one boot does
+    not."""
     from pathlib import Path
 
     from edge_sdk.rollback import host_identity
@@ -322,7 +325,7 @@ def test_a_kill_between_commit_and_checkpoint_is_no_restore(answered, place, mon
 
 @pytest.mark.slow
 def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
-    """Whatever was written of a new store when the process died, opening makes it whole."""
+    """After any part of a new store was written when the process died, opening completes it."""
     import edge_sdk.rollback.file_store as key_store_module
 
     def dying_at(moment: int):
@@ -393,7 +396,7 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
 
 
 def test_every_checkpoint_that_is_not_whole_is_none() -> None:
-    """No byte of a checkpoint can change or be missing unnoticed."""
+    """A changed or missing byte of a checkpoint is always detected."""
     with_caps = Checkpoint.of(bytes(32), 7, [(1, 2, EntryKind.RESERVE, 5)])
     data = with_caps.encode()
     assert Checkpoint.decode(data + bytes(9)) == with_caps
@@ -420,7 +423,7 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_dev
 
 
 def test_a_memoised_answer_moves_no_checkpoint(open_device, clock, place) -> None:
-    """Only what the ledger counts is marked: the same output again writes nothing beside the database."""
+    """The checkpoint moves only with the ledger: the same output again writes nothing beside the database."""
     with open_device(place) as device:
         campaign_id = agreed(device, campaign())
         device.answer(campaign_id, "none")
@@ -481,7 +484,7 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
     ],
 )
 def test_whatever_changes_a_row_that_is_counted_moves_the_checkpoint(answered, open_device, place, change) -> None:
-    """The checkpoint follows every row of the ledger and every cap, whatever changed it; a rollback moves none."""
+    """The checkpoint follows every row of the ledger and every cap, by any change; a rollback moves none."""
     answered()
     with open_device(place) as device:
         device.tighten(BudgetPolicy(lifetime=50))
