@@ -532,7 +532,7 @@ def test_more_caps_than_a_checkpoint_holds_are_a_mistake(open_device, place) -> 
 
 @pytest.mark.parametrize("outside", [False, True])
 def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, place, tmp_path, outside) -> None:
-    """Both slots say what is left; heads over rows that are gone, and what was reserved, are not there any more."""
+    """Both slots hold the remaining state; heads over deleted rows, and earlier reservations, are gone."""
     elsewhere = tmp_path / "unit.checkpoint"
     key_store = FileKeyStore(place, elsewhere if outside else None)
     answered(3, key_store=key_store)
@@ -565,7 +565,8 @@ def test_forgetting_says_when_the_checkpoint_could_not_be_cleared(answered, open
 
 
 def test_adopting_never_lowers_what_was_spent(answered, place) -> None:
-    """The larger of what the store and the checkpoint reserved counts as spent; all that was joined is forgotten."""
+    """The larger of the reservations in the store and in the checkpoint counts as spent; all joined campaigns are
+    forgotten."""
     answered(1)
     held = files(place)
     answered(2)
@@ -581,7 +582,8 @@ def test_adopting_never_lowers_what_was_spent(answered, place) -> None:
 
 
 def test_a_restored_total_that_is_lower_is_made_up_by_the_checkpoint(open_device, place, clock) -> None:
-    """What only the checkpoint knows belongs to no campaign, and counts in the lifetime cap and in each campaign's."""
+    """Spending that only the checkpoint records belongs to no campaign, and counts in the lifetime cap and in each
+    campaign's."""
     one, two = campaign("One"), campaign("Two")
     with open_device(place) as device:
         device.consent(device.join(one).campaign_id)
@@ -641,7 +643,7 @@ def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
 
 
 def test_a_store_whose_secret_is_lost_goes_on_with_new_keys(answered, place) -> None:
-    """A missing secret cannot be made again; what was spent can be kept."""
+    """A missing secret cannot be made again; the spent amount can be kept."""
     answered(2)
     (place / SECRET_FILE).unlink()
     with Device.adopt(place, clock=lambda: OPENS) as device:
@@ -650,7 +652,7 @@ def test_a_store_whose_secret_is_lost_goes_on_with_new_keys(answered, place) -> 
 
 
 def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) -> None:
-    """What was queued is not in the adopted store's bytes."""
+    """The bytes of the adopted store do not contain the earlier queue."""
     answered()
     held = files(place)
     with open_device(place) as device:

@@ -1,4 +1,4 @@
-"""What a person answers as: a class, chosen openly or by charge, or a prior that they declare."""
+"""The role of a person: a class, chosen openly or by charge, or a prior that they declare."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_class_is_asked_for(open_device) -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int) -> None:
-    """What is reserved, charged, told and drawn is the class's own, and so is every output."""
+    """Reservation, charge, exposure and draw are the class's own, and so is every output."""
     data, device = of_classes(), open_device()
     joined = agreed(device, data, as_class=NAMES[place])
     cost = nanonats(data, place)
@@ -114,8 +114,8 @@ def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int
 
 @pytest.mark.parametrize("place", range(2))
 def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> None:
-    """Of two classes with a wave each, what is told, charged and believed at most is of the own class's wave, and the
-    output is one of its outputs; a number outside the range is refused, and nothing is charged for it."""
+    """With two classes and a wave each, exposure, charge and belief are those of the person's class's wave, and the
+    output is one of its outputs; a number outside the range is refused without a charge."""
     levels, names = (NAT, 2 * NAT), ("town", "village")
     waves = tuple(wave(20, 2, level) for level in levels)
     notion = Classes.of(tuple(map(Ldp, levels)))
@@ -172,7 +172,7 @@ def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
 
 
 def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
-    """The same bytes are drawn, and reports are equally long, whatever class and answer."""
+    """The same bytes are drawn, and reports are equally long, for every class and answer."""
     data, seen = of_classes(), set()
     for name in NAMES:
         for label in LABELS:
@@ -267,7 +267,7 @@ def test_the_choice_counts_in_a_window(open_device) -> None:
 
 
 def test_a_choice_needs_priors_and_a_level(open_device) -> None:
-    """Classes without priors, campaigns without classes, levels that are none and foreign values are refused."""
+    """Classes without priors, campaigns without classes, numbers that are no levels and foreign values are refused."""
     device = open_device()
     for data in (of_levels(), campaign()):
         with pytest.raises(CampaignError, match="no classes with priors"):
@@ -307,7 +307,7 @@ def test_a_declared_prior_makes_the_channel(open_device) -> None:
 
 
 def test_a_prior_is_asked_for_whole(open_device) -> None:
-    """Without a prior, with one that misses a value, or with one of other values, nobody agrees."""
+    """Consent without a prior, with one that misses a value, or with one of other values is refused."""
     device = open_device()
     joined = device.join(of_own()).campaign_id
     with pytest.raises(ConsentMissing, match="weight for every value"):
@@ -336,7 +336,7 @@ def test_a_declaration_holds_for_good(open_device, place) -> None:
 
 
 def test_a_damaged_declaration_keeps_nobody_from_forgetting(open_device) -> None:
-    """What was declared is not read to delete an answer."""
+    """Deleting an answer does not read the declaration."""
     device = open_device()
     joined = agreed(device, of_own(), prior=PRIOR)
     device.answer(joined, "none")
@@ -358,7 +358,7 @@ def test_a_refused_consent_declares_nothing(open_device) -> None:
 
 
 def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
-    """Two rounds of one question cost one ledger the sum of their LDP levels, whatever the second one's prior."""
+    """Two rounds of one question cost one ledger the sum of their LDP levels, for any prior of the second one."""
     first = campaign()
     notion = Information(NAT, (70, 10, 8, 7, 3, 2))
     second = made(title="Round two", notion=notion, channel=personal.lip_response(notion.prior, NAT))
@@ -379,7 +379,7 @@ def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
 
 
 def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
-    """consent --class, --choose-class and --prior are the device's calls; what is missing is said."""
+    """consent --class, --choose-class and --prior are the device's calls; a missing option is named."""
     now = {"opens": 0, "closes": 2**39, "period_seconds": 2**38}
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))

@@ -47,7 +47,7 @@ URL = "http://127.0.0.1:9"
 
 
 class Network:
-    """In place of a connection: remembers what is sent and answers as told; a receipt if told nothing."""
+    """Replaces a connection: remembers the sent bytes and gives the prepared answer; by default a receipt."""
 
     def __init__(self, *answers: object) -> None:
         self.answers = list(answers)
@@ -71,7 +71,7 @@ class Network:
 
 
 class Answer:
-    """What a study says."""
+    """Return a study's answer."""
 
     def __init__(self, status: int, said: bytes = b"", after: str | None = None) -> None:
         self.status, self.said, self.after = status, said, after
@@ -85,7 +85,7 @@ class Answer:
 
 
 def receipt(body: bytes, *refused: int) -> bytes:
-    """What a study says that took all but the envelopes at some positions."""
+    """Return the answer of a study that took all but the envelopes at some positions."""
     count = len(list(read_batch(body)))
     said = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": count, "refused": list(refused)}
     return json.dumps(said).encode()
@@ -126,7 +126,7 @@ def study(tmp_path):
 
 
 def count(study):
-    """Ingest what came; how many reports of each campaign count, and what was refused."""
+    """Ingest the uploads; return the number of counted reports of each campaign, and the refused ones."""
     files = inbox.waiting(study.path)
     done = ingest(study, files, now=OPENS + 5000 * PERIOD - 1, threads=1)
     signed = [open_campaign(data, [AUTHOR.public]) for data in (DATA, SECOND)]
@@ -138,7 +138,7 @@ def count(study):
 
 
 def test_at_most_200_envelopes_wait_and_what_does_not_fit_costs_nothing(open_device, clock):
-    """The 201st answer is refused before it is drawn, whatever its value; the oldest stay; room is made by leaving."""
+    """The 201st answer is refused before it is drawn, for every value; the oldest stay; sending makes room."""
     device = open_device()
     first, second = agreed(device), device.join(SECOND).campaign_id
     for period in range(MOST_ENVELOPES - 1):
@@ -200,7 +200,7 @@ def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device,
 def test_whatever_the_network_does_every_report_counts_once(study, open_device, clock, fault):
     """Under each fault, and all mixed, while people go on answering: exactly once at the study, nothing refused.
 
-    What one campaign sends twice after a lost answer is the same file, so nothing even has to be refused as replayed.
+    A campaign's second upload after a lost answer is the same file, so nothing even has to be refused as replayed.
     """
     dice = random.Random(1)
     kinds = [fault] if fault else [kind for kind in Fault if kind is not Fault.NONE]
@@ -228,7 +228,7 @@ def test_whatever_the_network_does_every_report_counts_once(study, open_device, 
 
 
 def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(study, open_device, place, monkeypatch):
-    """What was acknowledged and not yet struck off leaves a second time, and is counted once."""
+    """An envelope that was acknowledged and is still queued leaves a second time, and is counted once."""
     device = open_device(place)
     device.answer(agreed(device), "none")
 
@@ -274,7 +274,7 @@ def test_campaigns_are_not_joined_on_the_way(open_device, clock):
 
 
 def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place):
-    """What is queued after a failure waits for the next upload, over a restart too."""
+    """An envelope queued after a failure waits for the next upload, over a restart too."""
     first = agreed(device := open_device(place))
     device.answer(first, "none")
     network = Network(
@@ -403,7 +403,7 @@ def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, p
     ],
 )  # fmt: skip
 def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, answer):
-    """Whatever else is answered, everything is still queued and goes again."""
+    """After any other answer, everything is still queued and sent again."""
     device = open_device()
     agreed(device)
     before = waiting(device)
@@ -413,7 +413,7 @@ def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, ans
 
 
 def test_a_longer_answer_than_a_receipt_is_none(open_device):
-    """No more than 4 KiB are read, and a cut receipt is not one."""
+    """At most 4 KiB are read, and a truncated receipt is not one."""
     device = open_device()
     agreed(device)
     long = json.dumps({"x": "y" * 5000, **json.loads(receipt(b"".join(waiting(device))))}).encode()
@@ -488,7 +488,7 @@ def test_nothing_is_sent_where_it_could_be_read(open_device):
 
 
 def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, monkeypatch):
-    """A certificate nobody trusts, or of another name: nothing is sent. A trusted one of this name: sent."""
+    """With an untrusted certificate, or one of another name, nothing is sent. With a trusted one of this name it is."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "study")])
     now = datetime.datetime.now(datetime.UTC)

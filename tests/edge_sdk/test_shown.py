@@ -1,4 +1,4 @@
-"""Laws of what an app draws: it is the device's own state, and looking changes nothing."""
+"""Laws of the state that an app draws: it is the device's own, and reading it changes nothing."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, l
 
 
 def test_what_counts_is_what_the_device_takes():
-    """The number or day that another one counts as is the device's own; nothing is said where that is itself, or where
-    it is rounded at random; outside is refused where the campaign refuses it."""
+    """The number or day that another one counts as is the device's own. It is empty if that is the same, or if it is
+    rounded at random. A number outside is refused if the campaign refuses it."""
     steps = NumberRange.of(0, 10, "2.5", clamp=True)
     for typed, counted in (("2.5", ""), ("3.75", "5"), ("3.74", "2.5"), ("11", "10"), ("-1", "0")):
         assert AnswerChoices("number", 5, line=steps).counts_as(typed) == counted
@@ -189,7 +189,8 @@ def test_the_even_prior_can_be_declared(open_device):
 
 
 def test_an_author_is_known_by_the_key(open_device):
-    """A key's line gives the key whose id signs its campaigns; what is no line and no campaign is refused."""
+    """A key's line gives the key whose id signs its campaigns; a text that is neither a line nor a campaign is
+    refused."""
     device = open_device()
     data = campaign()
     joined = device.join(data).campaign_id

@@ -27,7 +27,7 @@ def answering(open_device, clock, place):
 
 
 def test_the_folder_and_its_files_are_the_owners_alone(answering, place):
-    """The secret and the answers are readable by nobody else."""
+    """Only the owner can read the secret and the answers."""
     assert place.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
     assert sorted(path.name for path in place.iterdir())[:3] == [CHECKPOINT_FILE, SECRET_FILE, DATABASE_FILE]
@@ -67,7 +67,8 @@ def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, 
 
 
 def test_a_full_disk_charges_nothing_and_hides_nothing(answering, clock):
-    """When no page can be added, an answer fails with advice; every charge has its report; afterwards it goes on."""
+    """When no page can be added, an answer fails with advice; every charge has its report; afterwards answers
+    succeed again."""
     device, campaign_id = answering
     [[pages]] = device._store.rows("PRAGMA page_count")
     device._store.rows(f"PRAGMA max_page_count = {pages + 2}")
@@ -112,7 +113,8 @@ with Device.open(sys.argv[1], clock=lambda: now[0]) as device:
 
 
 def test_a_write_the_system_refuses_loses_nothing(answering, place):
-    """When the system refuses to let a file grow, the error says what to do and what returned is what is queued."""
+    """When the system refuses to let a file grow, the error gives advice, and the returned reports are the queued
+    ones."""
     answering[0].close()
     size = (place / DATABASE_FILE).stat().st_size
     done = subprocess.run(
@@ -182,7 +184,7 @@ def test_a_store_of_another_format_is_refused(open_device, place, version):
 
 
 def test_a_database_of_another_program_is_refused(open_device, place):
-    """No other file is taken for a store."""
+    """Another file is never opened as a store."""
     place.mkdir(parents=True)
     with sqlite3.connect(place / DATABASE_FILE) as connection:
         connection.execute("CREATE TABLE notes (text)")
@@ -236,7 +238,7 @@ def test_processes_share_a_store(open_device, place):
 
 
 def test_opening_a_store_again_gives_up_no_lock(answering, open_device, place):
-    """While a connection is open, no other process takes itself for the last one, whatever this process opens again."""
+    """While a connection is open, no other process acts as the last one, whichever files this process opens again."""
     open_device(place).close()
     program = "import sys; from edge_sdk import Device; Device.open(sys.argv[1]).close()"
     subprocess.run([sys.executable, "-c", program, str(place)], check=True)

@@ -1,4 +1,4 @@
-"""A device whose every report is designed for what its earlier ones told."""
+"""A device whose reports are each designed for the posterior after the earlier ones."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_report_is_drawn_for_the_earlier_ones(agreed, clock, notion, perio
 
 
 def test_every_report_costs_the_level(agreed, clock) -> None:
-    """The level is reserved for every period and charged for every report, whatever the answers."""
+    """The level is reserved for every period and charged for every report, for all answers."""
     device, joined = agreed(made())
     assert device.terms(joined).worst_case_nanonats == device.budget.reserved_nanonats == 10 * NAT
     for period, label in enumerate([LABELS[0]] * 3 + [LABELS[3]]):
@@ -95,7 +95,7 @@ def test_the_worst_case_counts_every_period_of_a_window(open_device) -> None:
 
 
 def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> None:
-    """A retry is the same bytes at no cost, and another value has no slot; nothing is told twice."""
+    """A retry is the same bytes at no cost, and another value has no slot; nothing is revealed twice."""
     data = made()
     device, joined = agreed(data)
     for period in range(3):
@@ -141,7 +141,7 @@ def test_a_transcript_outlives_the_process(agreed, open_device, place, clock) ->
 
 
 def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
-    """A report before the latest one would build on what came after it: refused, with nothing charged."""
+    """A report before the latest one would depend on a later one: it is refused, with nothing charged."""
     device, joined = agreed(made())
     for period in (0, 2):
         clock.now = OPENS + period * WEEK
@@ -155,7 +155,7 @@ def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
 
 
 def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
-    """After an answer, forgetting ends the campaign for good; what was spent stays, and no output does."""
+    """After an answer, forgetting ends the campaign for good; the spent amount stays, and no output does."""
     data = made()
     device, joined = agreed(data, place)
     device.answer(joined, LABELS[0])
@@ -171,7 +171,7 @@ def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
 
 
 def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
-    """Where nothing was told, there is nothing to build on, and the campaign may be joined again."""
+    """Without a report nothing depends on it, and the campaign may be joined again."""
     data = made()
     device, joined = agreed(data)
     device.forget(joined)
@@ -181,7 +181,7 @@ def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
 
 
 def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
-    """The same bytes are drawn and reports are equally long, whatever is answered and was answered before."""
+    """The same bytes are drawn and reports are equally long, for every answer and every earlier answer."""
     data, seen = made(), set()
     for answers in ([0, 0, 0], [0, 3, 5], [5, 5, 1]):
         dice = Dice()
@@ -197,7 +197,7 @@ def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
 
 
 def test_the_terms_tell_what_transcripts_promise(open_device) -> None:
-    """The person is told before consent that reports build on each other."""
+    """The terms say before consent that reports build on each other."""
     terms = open_device().join(made())
     assert "earlier reports" in terms.promise.text()
     assert terms.cost_nanonats == NAT

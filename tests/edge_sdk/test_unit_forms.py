@@ -66,7 +66,7 @@ class FormWorld(World):
 
 @pytest.fixture
 def world(tmp_path):
-    """Makes worlds of a form whose unit has a view, and closes what they opened."""
+    """Makes worlds of a form whose unit has a view, and closes their stores."""
     with contextlib.ExitStack() as made:
 
         def make(
@@ -98,14 +98,14 @@ def world(tmp_path):
     ],
 )
 def test_a_table_that_is_not_understood_is_refused_by_its_name(tmp_path, text, says):
-    """What is wrong in the table of a question is told with the table's name, in one line."""
+    """An error in the table of a question names the table, in one line."""
     with pytest.raises(ConfigurationRefused, match=says) as refused:
         load(written(tmp_path / "unit", text))
     assert "\n" not in str(refused.value)
 
 
 def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
-    """A table is a question's, whatever its name: only keys that are no tables are those of a single source."""
+    """A table belongs to a question, with any name: only keys that are no tables are those of a single source."""
     found = load(written(tmp_path / "unit", tables(file='file = "a"', field='file = "b"\nfield = 1'))).sources
     folder = tmp_path / "unit"
     assert found == {"file": Source(file=folder / "a"), "field": Source(file=folder / "b", field=1)}
@@ -163,8 +163,8 @@ def test_two_readings_have_the_time_of_one(tmp_path):
 
 
 def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, capsys, monkeypatch):
-    """Which question is asked is not known before consent, so all are read once: the source, the reading, and what it
-    would be answered as; there is no store afterwards, so nothing was drawn or charged."""
+    """The asked question is unknown before consent, so all are read once, with source, reading and resulting answer;
+    afterwards there is no store, so nothing was drawn or charged."""
     monkeypatch.chdir(tmp_path)
     text = tables(
         vote=counted("vote", "maybe"),
@@ -218,8 +218,8 @@ def test_a_number_that_is_rounded_at_random_counts_as_one_of_two():
 
 @each_view
 def test_only_the_sources_of_the_asked_questions_are_read(world, view):
-    """In each slot the sources of the questions that the view asks, in the form's order, and of no other; what they
-    read is what the device keeps."""
+    """Each slot reads the sources of the questions that the view asks, in the form's order, and no other; the device
+    keeps their readings."""
     one = world(view)
     one.until(OPENS + PERIOD)
     assert one.names == list(NAMES[view]) * READINGS

@@ -1,4 +1,4 @@
-"""A device with a view: what it is asked for, pays for, keeps and tells (promises 5, 6, 8, 9, 11, 14, 22)."""
+"""A device with a view: its question, its charges, its memory and its reports (promises 5, 6, 8, 9, 11, 14, 22)."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ def test_two_answers_in_one_district_are_one_kept_output(member, clock, view):
 
 @each_view
 def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, view):
-    """What a slot is filled with is the view's input: another answer of it is a retry, one outside it is refused."""
+    """A slot holds the view's input: another answer with the same input is a retry, one with another input is
+    refused."""
     data = asking()
     device, campaign_id, _ = member(data, view)
     first = device.answer(campaign_id, LABELS[0])
@@ -154,7 +155,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, va
 
 @each_view
 def test_whether_a_device_with_a_view_sends_never_depends_on_what_it_answered(member, view):
-    """Whatever was answered before, the same periods are sent, and there is room for the same campaigns (promise 9)."""
+    """After any earlier answers, the same periods are sent, and the budget fits the same campaigns (promise 9)."""
     data, seen = asking(periods=8), set()
     other = campaign("Another question", level=NAT // 2)
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4, ["none", "master"] * 4]:
@@ -194,8 +195,8 @@ def test_what_is_reserved_is_what_the_own_view_can_cost(member, clock, view):
 
 @each_view
 def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
-    """Whether a device takes part, and the words in which it is refused, are the same whichever its view: at joining,
-    and where the caps were lowered between that and consent."""
+    """Participation, and the words of a refusal, are the same for every view: at joining, and after the caps were
+    lowered between that and consent."""
     data = asking(periods=40)
     device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=5.5))
     with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
@@ -214,7 +215,8 @@ def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
 
 
 def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
-    """Terms, preview and what a report says speak of this device's view: its sentence, its inputs and its labels."""
+    """Terms, preview and the meaning of a report are those of this device's view: its sentence, its inputs and its
+    labels."""
     expected = (
         "This device is asked for your answer itself.",
         "This device is asked which group of 2 neighbouring answers yours is in, not for the answer itself.",
@@ -264,8 +266,8 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
 
 
 def test_together_with_another_campaign_districts_add_what_they_tell(open_device, clock):
-    """What two answers are told apart by is nothing within a district, and adds to a campaign about the same values
-    that asks for the answer as it is."""
+    """Two answers within a district are not distinguished at all; elsewhere the exposure adds to that of a campaign
+    about the same values that asks for the answer itself."""
     data = asking()
     device = open_device(urandom=dice_of(data, 1))
     plain = campaign("Plain", level=NAT // 2)
@@ -297,8 +299,8 @@ def test_readings_of_a_view_are_bundled(member, tmp_path, view):
 
 
 def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
-    """The next campaign is followed where it asks the same shares of devices for the same; by what the owner was told
-    of the whole campaign, and not by which view the device happens to have in either."""
+    """The next campaign is followed if it asks the same shares of devices for the same; the decision depends on the
+    terms of the whole campaign, and not on the view of the device in either."""
     later = {"title": "Next", "opens": OPENS + 10 * WEEK, "enrolment": "enrolled"}
 
     def joined(data: bytes, view: int):
@@ -332,7 +334,7 @@ def test_what_a_unit_is_checked_for_does_not_depend_on_a_key_that_it_will_not_ha
 
 
 def test_one_coarse_view_is_everybodys(open_device):
-    """Where all devices have one coarse view, nothing is said of others."""
+    """If all devices have one coarse view, no other view is mentioned."""
     device = open_device()
     terms = device.join(campaign(maps=(Coarse(2),)))
     assert terms.asked == (
@@ -342,7 +344,7 @@ def test_one_coarse_view_is_everybodys(open_device):
 
 
 def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
-    """terms, preview and audit say what this device is asked for; consent prints what it reserved."""
+    """terms, preview and audit state this device's question; consent prints the reserved amount."""
     monkeypatch.chdir(tmp_path)
     data = asking(opens=int(time.time()) - 60)
     (tmp_path / "c.campaign").write_bytes(data)

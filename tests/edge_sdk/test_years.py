@@ -1,8 +1,8 @@
-"""Years of answers, seen by the ledger and by an observer who keeps every envelope that ever left (promises 7, 8, 9).
+"""Years of answers, seen by the ledger and by an observer who keeps every envelope that ever left (promises 7, 8,
+9).
 
-Two devices live the same life with other values. Whatever an observer sees of one is seen of the other, but
-for the outputs themselves; and each keeps its owner's caps. What was charged is taken from the receipts, so the ledger
-is tested and not trusted.
+Two devices live the same life with other values. An observer sees the same of both, except for the outputs themselves;
+and each keeps its owner's caps. Charges are taken from the receipts, so the ledger is tested and not trusted.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Life:
         return Device.open(self.folder / "store", [AUTHOR.public], policy, clock=self.clock, urandom=self.dice)
 
     def give(self, handle: int, name: str, x: int, reading: int | None, collects: bool) -> object:
-        """What an observer could know of an answer: the place that is filled, and the length of what fills it."""
+        """An observer's knowledge of an answer: the filled place, and the length of its content."""
         device = self.handles[handle]
         give = device.collect if collects else device.answer
         try:
@@ -106,7 +106,7 @@ class Life:
         self.epoch[name] += 1
 
     def export(self, handle: int) -> object:
-        """The lengths of what leaves."""
+        """The lengths of the sent envelopes."""
         outbox, batch = self.handles[handle].outbox, []
         for number, name in enumerate([one.campaign_id for one in outbox.destinations()] or [None]):
             path = self.folder / f"{len(self.exports)}-{number}.htr"
@@ -116,7 +116,7 @@ class Life:
         return [(item.kind, len(item.encode())) for item in batch]
 
     def manner(self) -> object:
-        """What waits, and what was asked of the operating system."""
+        """The queue, and the requests to the operating system."""
         device = self.handles[0]
         waits = [device.collected(campaign_id) for campaign_id in device.campaigns]
         return (
@@ -136,7 +136,7 @@ class Life:
             handle.close()
 
     def observed(self) -> None:
-        """No slot is seen twice, what fills it was given there, and equal values give equal outputs."""
+        """No slot is seen twice, its output was given there, and equal values give equal outputs."""
         filled: dict[tuple[str, int, int], int] = {}
         outputs: dict[tuple[str, int, int], set[int]] = {}
         for item in (item for batch in self.exports for item in batch if item.kind is envelope.Kind.REPORT):
@@ -243,7 +243,7 @@ class Years(RuleBasedStateMachine):
         handle=st.integers(0, 1),
     )
     def live(self, seed: int, days: int, pause: int, collects: bool, handle: int) -> None:
-        """Some days of answers to whatever was joined; one life keeps to a value, the other changes it."""
+        """Some days of answers to all joined campaigns; one life keeps to a value, the other changes it."""
         chance = random.Random(seed)
         for _ in range(days):
             self.clock.now += pause
@@ -335,7 +335,7 @@ def test_years_of_answers_keep_every_cap_and_look_alike(examples, steps):
 
 @pytest.fixture
 def folder():
-    """A folder in memory: what is tested is what is kept, not for how long a disk is awaited."""
+    """A folder in memory: the test is about the stored content, not about the time of a disk."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as made:
         yield Path(made)
 
