@@ -143,7 +143,7 @@ class Difference(Differences):
         for each in self.resolutions:
             if each.resolution == resolution:
                 return each
-        raise NotComparable(f"not both sides were asked at the resolution {resolution}")
+        raise NotComparable(f"a side has no view of the resolution {resolution}: compare another one")
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
         """Return the machine-readable form; its keys are a contract.

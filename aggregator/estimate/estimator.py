@@ -74,9 +74,9 @@ def estimate(
     if isinstance(terms.domain, Form):
         raise MethodRefused(f"{terms.title!r} is a form: estimate one of its questions, or a table of two")
     if not 0 < level < 1:
-        raise ValueError("the level of an interval lies between 0 and 1")
+        raise ValueError(f"the level of an interval lies between 0 and 1; {level} does not")
     if forged is not None and not 0 <= forged <= tally.reports:
-        raise ValueError(f"0 to {tally.reports} of the reports may be forged")
+        raise ValueError(f"the number of forged reports is 0 to {tally.reports}, not {forged}")
     if not is_plain(terms.views):
         if margins:
             raise MarginRefused(
@@ -141,7 +141,7 @@ def estimate(
 def _weighted_method(method: str | None, pool: str, where: str | None, *, by_value: bool) -> str:
     """Return the method of an estimate that is weighted to known margins."""
     if pool != POOLS[0] or where is not None:
-        raise MarginRefused("known margins weight all classes: they go neither with --pool precision nor with --where")
+        raise MarginRefused("known margins weight all classes: leave out --pool precision and --where")
     methods = VIEW_METHODS if by_value else ("smooth",)
     method = method or methods[0]
     if method not in methods:

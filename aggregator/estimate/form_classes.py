@@ -70,7 +70,7 @@ def class_weighting(
     """
     members = _members(views)
     weighted = weighted_views(views, margins)
-    plain = [_reweighed(view, _classes(view).members) for view in views]  # fixed class sizes too, for a fair comparison
+    plain = [_reweighed(view, _classes(view).members) for view in views]  # class sizes are fixed here too
     factors = raked(members, margins)[members > 0] / members[members > 0]
     mine, theirs = estimate(weighted), estimate(plain)
     everybody = sum(view.tally.reports for view in views)

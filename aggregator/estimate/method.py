@@ -134,9 +134,8 @@ def consistent(
         return merged.spread(smoothed(merged).share)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
-        start = (
-            empirical_bayes(*linear) if linear else even if prior is None else prior
-        )  # kept where the reports say nothing
+        # If the maximum is not unique, the result depends on the start.
+        start = empirical_bayes(*linear) if linear else even if prior is None else prior
         return _settled(likelihood.em(decoder, share, reports, start), warnings)
     if linear is None:
         raise ValueError(f"method {method!r} needs an unbiased estimate")

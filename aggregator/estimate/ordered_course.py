@@ -176,7 +176,7 @@ def by_period(
         ValueError: ``ends`` are not two of the spans.
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("a difference is between two of the spans")
+        raise ValueError("the ends of a difference are two different spans of the course")
 
     def sides() -> Iterator[OrderedSide]:
         for span, tally in zip(spans, tallies, strict=True):

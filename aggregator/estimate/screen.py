@@ -78,8 +78,8 @@ def screen_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int) -> str | None:
     most = decoder.ceiling
     # Binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling; Bonferroni over the features. A device
-    # with w of at most W reports spreads no further than one report that comes with w / W of the chance, nor do devices
-    # of different chances than devices of their mean chance (Hoeffding 1956).
+    # with w of at most W reports has no heavier tail than a single report with w / W of the probability, and devices
+    # with different probabilities have no heavier tail than devices with their mean (Hoeffding 1956).
     frequent = np.flatnonzero((counts > n * most) & (most < 1))
     came, chance = counts[frequent] / largest, most[frequent] * (n / (largest * devices))
     tail = special.betainc(came, devices - came + 1, chance)
@@ -99,7 +99,7 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
     share = counts / n
     for y in np.argsort(-scores(decoder, share), kind="stable")[:CANDIDATES].tolist():
         one = direction(decoder, y)
-        if one.forged <= one.mean:  # rounding: some shares explain the output, however often it comes
+        if one.forged <= one.mean:  # rounding: some shares explain the output for any count
             continue
         beyond = float(share @ one.adds)
         limit = _limit(one.adds, one.variance, share, n, most, FALSE_ALARM / decoder.features)

@@ -164,7 +164,7 @@ def trend(
         ValueError: ``ends`` are not two of the spans, or the number of truths is wrong.
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("a change is between two of the spans")
+        raise ValueError("the ends of a change are two different spans of the trend")
     if len(truths) not in (0, 1, len(spans)):
         raise ValueError(f"one truth for all {len(spans)} spans is expected, or one for each, not {len(truths)}")
     points: list[TrendPoint] = []
