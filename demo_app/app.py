@@ -106,7 +106,7 @@ class Shell(BoxLayout):
         self.insets = insets()
 
     def on_wide(self, *_: object) -> None:
-        """The destinations come first at the side, and last below."""
+        """Place the destinations first in a wide window, at the side, and else last, below."""
         places, column = self.ids.places, self.ids.column
         self.clear_widgets()
         for part in (places, column) if self.wide else (column, places):

@@ -167,12 +167,10 @@ def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
 
 
 def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
-    """The envelopes of a batch, one after another; a run of bytes that is not an envelope comes as one error (SPEC
-    3.3).
+    """Yield the envelopes of a batch in order, and one error for each run of other bytes (SPEC 3.3).
 
-    After bytes that are no envelope, reading goes on at the next offset where a whole envelope is found, so an
-    altered report never takes its neighbours with it, and one that lost bytes takes the next one at most. Every
-    byte belongs to exactly one item.
+    After other bytes, reading continues at the next offset where a whole envelope begins. So an altered report damages
+    no neighbour, and a report that lost bytes damages at most the next one. Every byte belongs to exactly one item.
     """
     at = 0
     while at < len(data):
@@ -185,7 +183,7 @@ def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
 
 
 def find_envelope(data: bytes, start: int) -> int:
-    """The first offset from ``start`` where a whole envelope begins; the length of ``data`` where none does."""
+    """Return the first offset from ``start`` where a whole envelope begins; the length of ``data`` if there is none."""
     at = data.find(_PREFIX, start)
     while at >= 0:
         try:

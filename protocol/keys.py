@@ -218,7 +218,7 @@ class AuthorKey:
         return fingerprint_text(fingerprint(self.public))
 
     def line(self) -> str:
-        """The text form of a public key file.
+        """Return the text of a public key file.
 
         Returns:
             One line, with its end.

@@ -91,7 +91,7 @@ class Report:
         )
 
     def outputs(self, terms: Campaign, view: int | None = None) -> tuple[int, ...]:
-        """The outputs, unpacked.
+        """Return the outputs, unpacked.
 
         Args:
             view: of the device that sent it; None in a plain campaign.
@@ -117,7 +117,7 @@ class Report:
             raise ReportError("a report lies within the campaign's periods and quota")
 
     def seal(self, key: keys.SigningKey) -> bytes:
-        """The signed envelope."""
+        """Return the signed envelope."""
         return envelope.seal(Kind.REPORT, key, self.encode())
 
 
@@ -147,12 +147,12 @@ class Enrolment:
         return codec.encode([self.campaign_id, self.public, *declared])
 
     def seal(self, key: keys.SigningKey) -> bytes:
-        """The signed envelope; ``key`` is the secret half of ``public``."""
+        """Return the signed envelope; ``key`` is the secret key of ``public``."""
         return envelope.seal(Kind.ENROLMENT, key, self.encode())
 
     @classmethod
     def open(cls, sealed: Envelope) -> Enrolment:
-        """The enrolment of an envelope, its signature verified under the key it introduces.
+        """Verify an envelope under the key that it introduces, and return the enrolment.
 
         ``require_fit`` checks the declaration against the campaign.
 
@@ -213,7 +213,7 @@ def pack(outputs: Sequence[int], bits: int) -> bytes:
 
 
 def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
-    """The inverse of ``pack``.
+    """Return the outputs of packed bytes, the inverse of ``pack``.
 
     Raises:
         ReportError: another length, or padding that is not zero.

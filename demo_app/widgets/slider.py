@@ -191,7 +191,7 @@ class NumberSlider(BoxLayout):
         return self._with_unit(self._rounded(number))
 
     def bare(self, number: float) -> str:
-        """A number without its unit, as the language writes it."""
+        """Return a number without its unit, in the style of the language."""
         return written(self._rounded(number))
 
     def on_number(self, text: str) -> None:

@@ -32,7 +32,7 @@ class SignedCampaign:
     data: bytes
 
     def view_of(self, public: bytes) -> int:
-        """The place of the view of the device that holds key ``public`` in this campaign.
+        """Return the position of a device's view.
 
         Args:
             public: the device's public key in this campaign, 32 bytes.
@@ -60,7 +60,7 @@ def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
 
 
 def campaign_id(data: bytes) -> bytes:
-    """The id of the signed campaign ``data``."""
+    """Return the id of the signed campaign ``data``."""
     return hashlib.sha256(data).digest()[:CAMPAIGN_ID_BYTES]
 
 

@@ -21,7 +21,7 @@ Number: TypeAlias = int | float | str | Decimal | Fraction
 Single: TypeAlias = str | Number | tuple[Number, ...]
 """An answer to a single question: a label, a number, or (latitude, longitude)."""
 Answer: TypeAlias = Single | list[str] | frozenset[str] | Mapping[str, Single | None]
-"""What an app hands over: one of these, a set of labels, or the answers to the questions of a form by their names."""
+"""An answer from an app: to a single question, a set of labels, or the answers to a form by the questions' names."""
 
 MAX_VALUES = 2**20
 MAX_LABEL = 200

@@ -110,7 +110,7 @@ class FormQuestion:
             raise NotInDomain(f"question {self.name!r}: {error}") from None
 
     def encode(self) -> codec.Value:
-        """The wire form (SPEC 4)."""
+        """Return the wire form (SPEC 4)."""
         return [self.name, self.text, self.domain.encode(), int(self.skippable)]
 
     @classmethod
@@ -259,6 +259,9 @@ class Form(Domain):
 
 
 def _dither_of(place: int, dither: bytes) -> bytes:
-    """The dither of one question: with one for all, numbers of one person would be rounded up together, and what two
-    questions have to do with each other would be biased."""
+    """Return the dither of one question.
+
+    With one dither for all questions, the numbers of a person would be rounded up together, and estimates of the
+    relation between two questions would be biased.
+    """
     return hashlib.sha256(_CONTEXT + dither + bytes([place])).digest()[:DITHER_BYTES]

@@ -33,7 +33,7 @@ _FROM_WIRE: dict[str, Callable[[codec.Value], Notion]] = {kind.name: kind.from_w
 
 
 def decode(value: codec.Value) -> Notion:
-    """The notion of a wire form (SPEC 6).
+    """Return the notion of a wire form (SPEC 6).
 
     Raises:
         NotionError: unknown name, wrong fields, or a notion without meaning.

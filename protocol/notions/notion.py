@@ -150,7 +150,7 @@ class Notion(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """The wire form (SPEC 6)."""
+        """Return the wire form (SPEC 6)."""
 
 
 def worst_pair(channel: Channel) -> Loss:
