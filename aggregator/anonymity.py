@@ -1,8 +1,8 @@
 """k-anonymity and l-diversity of a release: a table of rows, or the reports of a study.
 
-Rows that look alike in what others may know of a person are a class; k is the size of the smallest class, l
-the fewest different sensitive values in one. Both speak of one release, not of the mechanism that made it: they bound
-nothing for an observer who knows more, and are no substitute for a level.
+Rows with equal known columns form a class; k is the size of the smallest class, l the smallest number of different
+sensitive values in a class. Both describe one release, not the mechanism that made it: they promise nothing against an
+observer who knows more, and do not replace a privacy level.
 
 Source: SoK, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct l-diversity).
 """
@@ -35,12 +35,12 @@ class Release:
     """k-anonymity and l-diversity of a release.
 
     Attributes:
-        rows: how many rows or reports.
-        classes: how many classes of rows that look alike.
-        k: rows of the smallest class; 0 where there are no rows.
-        smallest: what the rows of one such class look like.
-        l: the fewest sensitive values in a class; None where no sensitive column is named.
-        poorest: what the rows of one such class look like.
+        rows: the number of rows or reports.
+        classes: the number of classes.
+        k: the number of rows of the smallest class; 0 without rows.
+        smallest: the known columns of a smallest class.
+        l: the smallest number of sensitive values in a class; None without a sensitive column.
+        poorest: the known columns of a class with that number of sensitive values.
     """
 
     rows: int
@@ -63,23 +63,23 @@ class Release:
 
 
 def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) -> Release:
-    """k-anonymity, and l-diversity if a sensitive column is named, of a CSV (with a header) or Parquet file.
+    """Return the k-anonymity of a CSV (with a header) or Parquet file, and its l-diversity.
 
-    A cell without a value is a value like any other. CSV cells are compared as they are written.
+    An empty cell counts as a value. CSV cells are compared as text.
 
     Args:
-        known: the quasi-identifiers, columns that others may know of a person.
-        sensitive: the column that nobody should learn of a person.
+        known: the quasi-identifiers, columns that an observer may know about a person.
+        sensitive: the column that must not become known; None for no l-diversity.
     Raises:
         ReleaseError
     """
     if not known:
-        raise ReleaseError("name the columns that others may know of a person")
+        raise ReleaseError("name at least one column that an observer may know")
     if sensitive in known:
-        raise ReleaseError(f"column {sensitive!r} is either known or sensitive")
+        raise ReleaseError(f"column {sensitive!r} cannot be both known and sensitive")
     columns = [*known, *([] if sensitive is None else [sensitive])]
     if len(set(columns)) < len(columns):
-        raise ReleaseError("each column is named once")
+        raise ReleaseError("each column must be named once")
     table = _read(path, columns)
     if not table.num_rows:
         return Release(0, 0, 0, {}, None if sensitive is None else 0, {})
@@ -108,25 +108,26 @@ def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) 
 
 
 def judge_reports(channel: Channel, tally: Tally) -> Release:
-    """Local k-anonymity and l-diversity of counted reports.
+    """Return the local k-anonymity and l-diversity of counted reports.
 
-    A report shows its output; reports of one output are a class. What a report hides is the answer, so the sensitive
-    values of a class are the answers that could have given its output at all.
+    Reports with the same output form a class; its sensitive values are the answers that can give this output.
 
     Raises:
-        ReleaseError: reports are sets of bits, which are counted one by one, or the channel is too large.
+        ReleaseError: the reports are sets of bits, or the channel is too large.
     """
     if channel.unary:
-        raise ReleaseError("reports of bits are counted bit by bit: which of them are alike is not kept")
+        raise ReleaseError(
+            "this campaign's reports are sets of bits, which are counted bit by bit: equal reports are not known"
+        )
     seen = np.flatnonzero(tally.counts)
     if not len(seen):
         return Release(0, 0, 0, {}, 0, {})
     smallest = int(seen[tally.counts[seen].argmin()])
     everything = range(channel.inputs)
-    if channel.loss(everything, everything).denominator:  # every answer can give every output that any can
+    if channel.loss(everything, everything).denominator:  # every answer can give every possible output
         fewest, poorest = channel.inputs, smallest
     elif len(seen) * channel.inputs > MOST_STEPS:
-        raise ReleaseError("the channel is too large to look at which answers could have given which output")
+        raise ReleaseError("the channel is too large to compute which answers can give each output")
     else:
         fewest, poorest = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)
     return Release(
@@ -165,14 +166,14 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
 
 
 def judge_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Release:
-    """Local k-anonymity and l-diversity of counted reports, of which each has the output of one view.
+    """Return the local k-anonymity and l-diversity of counted reports of several views.
 
-    Whoever knows a device's key knows its view, so reports are alike where view and output are.
+    A device's key reveals its view, so a class has reports with the same view and output.
 
     Args:
-        channels, tallies: of each view.
+        channels, tallies: one for each view.
     Raises:
-        ReleaseError: as of ``judge_reports``.
+        ReleaseError: as in ``judge_reports``.
     """
     found = [judge_reports(channel, tally) for channel, tally in zip(channels, tallies, strict=True)]
     if len(found) == 1:

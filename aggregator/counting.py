@@ -1,10 +1,10 @@
 """Tallies of a study: queries on its table of reports.
 
-A query first chooses rows (those of a period, or of each device those of its latest period), and a tally is the chosen
-rows counted by view and by what they say. So every way to choose goes with every way to count: by output, by bit, by
-declared prior, by group of devices. Transcripts alone are read whole and in order.
+A query first chooses rows: those of one period, or those of each device's latest period. A tally counts the chosen rows
+by view, and by output, bit, declared prior or group of devices. Every choice of rows can be combined with every way of
+counting. Only transcripts are read completely and in order.
 
-Estimates from tallies: estimate. How rows are added: intake. Tallies of some keys only, on workers: engines.
+Estimates from tallies: estimate. The ingest that adds rows: intake. Tallies of some keys on workers: engines.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counted outputs of a campaign by period and view; a row for each feature that came.
+    """The counted outputs of a campaign by period and view; a row for each feature with a count above 0.
 
     Attributes:
-        period, view, feature, count: (r,) of each row, in this order; a feature is one of the channel of its view.
-        reports: outputs of each period and view that has any.
-        version: of the report table.
+        period, view, feature, count: (r,) columns, sorted in this order; a feature belongs to the channel of its view.
+        reports: the number of outputs by (period, view).
+        version: the version of the report table.
     """
 
     period: Integers
@@ -63,8 +63,9 @@ class Counting:
     """The counted reports of one campaign.
 
     Attributes:
-        study: whose keys, and what was refused, go into a tally.
-        table: a snapshot of its reports, or a part of one.
+        study: provides the registered keys and the counts of refused envelopes.
+        campaign: whose reports are counted.
+        table: a snapshot of the report table, or a part of one.
     """
 
     study: Holdings
@@ -73,7 +74,7 @@ class Counting:
 
     @property
     def terms(self) -> Campaign:
-        """The campaign's."""
+        """The terms of the campaign."""
         return self.campaign.terms
 
     @property
@@ -82,7 +83,7 @@ class Counting:
         return self.campaign.id.hex()
 
     def tally(self, period: int | None) -> Tally:
-        """As ``Study.tally``."""
+        """Return the tally of ``Study.tally``."""
         if self.terms.transcript:
             return self._transcripts(period)
         counted = periods(self.table, self.name)
@@ -91,10 +92,10 @@ class Counting:
         return self._tally(self._chosen(period), grouped=self.terms.answers_per_period > 1)
 
     def spans(self, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """As ``Study.spans``."""
+        """Return the tallies of ``Study.spans``."""
         if self.terms.transcript:
             if any(first != last for first, last in spans):
-                raise StudyError("with transcripts each period is decoded by itself: name single periods")
+                raise StudyError("a campaign with transcripts is decoded period by period: name single periods")
             return (self._transcripts(first, grouped=True) for first, _ in spans)
         chosen = [
             self._chosen(first) if first == last else _SPAN.format(campaign=self.name, first=int(first), last=int(last))
@@ -103,7 +104,7 @@ class Counting:
         return (self._tally(rows, grouped=True) for rows in chosen)
 
     def counts(self) -> Counts:
-        """As ``Study.counts``."""
+        """Return the counts of ``Study.counts``."""
         sent = tables.query(self.table, _BY_PERIOD.format(campaign=self.name)).to_pylist()
         reports = {(row["period"], row["view"]): row["n"] for row in sent}
         rows = [np.zeros((4, 0), dtype=np.int64)]
@@ -123,13 +124,13 @@ class Counting:
         return Counts(period, view, feature, count, reports, self.table.version())
 
     def _chosen(self, period: int | None) -> str:
-        """The beginning of a query that calls rows chosen: of a period, or of each device of its latest."""
+        """Return the first part of a query: the rows of a period, or of each device's latest period."""
         if period is None:
             return _LATEST.format(campaign=self.name)
         return _OF_PERIOD.format(campaign=self.name, period=int(period))
 
     def _tally(self, rows: str, *, grouped: bool) -> Tally:
-        """The tally of the rows that ``rows`` calls chosen."""
+        """Return the tally of the rows that the query part ``rows`` chooses."""
         if isinstance(self.terms.notion, OwnPrior):
             found = self._personal(rows)
             return replace(found, groups=self._personal_groups(rows, found)) if grouped else found
@@ -148,20 +149,21 @@ class Counting:
         return [view.channel for view in self.terms.views]
 
     def _numbers(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
-        """What outputs that are numbers say, by view.
+        """Yield the result of a query on outputs that are numbers, by view.
 
         Args:
-            select: a query of the rows that are chosen, with a column view.
+            rows: the query part that chooses rows.
+            select: the query on the chosen rows, with a column view.
         """
         if all(channel.unary for channel in self._channels):
             return
         yield from _by_view(tables.query(self.table, f"{rows} {select}"))
 
     def _words(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
-        """Rows whose outputs are words, some of one view at a time.
+        """Yield the results of a query on outputs that are words of bits, in batches of one view each.
 
         Args:
-            select: as of ``_numbers``.
+            rows, select: as in ``_numbers``.
         """
         if not any(channel.unary for channel in self._channels):
             return
@@ -169,7 +171,7 @@ class Counting:
             yield from _by_view(pa.table(batch))
 
     def _counted(self, rows: str) -> tuple[list[Integers], Integers]:
-        """The counted outputs of each view, whoever sent them, and (J,) how many there are."""
+        """Return the counts of the features of each view, and (J,) the number of reports of each view."""
         counts = [np.zeros(channel.features, dtype=np.int64) for channel in self._channels]
         reports = np.zeros(len(counts), dtype=np.int64)
         for view, found in self._numbers(rows, _OUTPUTS):
@@ -181,10 +183,10 @@ class Counting:
         return counts, reports
 
     def _groups(self, rows: str, reports: Integers) -> list[Groups]:
-        """The rows of each view by group of devices.
+        """Return the counts of each view by group of devices.
 
         Args:
-            reports: (J,) how many rows each view has.
+            reports: (J,) the number of rows of each view.
         """
         from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
 
@@ -214,10 +216,10 @@ class Counting:
         return groups
 
     def _devices(self, rows: str, reports: Integers) -> tuple[Integers, Integers]:
-        """(J,) How many devices the chosen rows of each view are of, and the most rows of one device.
+        """Return (J,) the number of devices of each view, and (J,) the most rows of one device.
 
         Args:
-            reports: (J,) how many rows each view has.
+            reports: (J,) the number of rows of each view.
         """
         if self.terms.answers_per_period == 1:
             return reports, np.minimum(reports, 1)
@@ -227,7 +229,7 @@ class Counting:
         return devices, most
 
     def _personal_groups(self, rows: str, tally: PersonalTally) -> Groups:
-        """The rows that a tally of declared priors counts by group of devices."""
+        """Return the counts of a tally of declared priors by group of devices."""
         from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
         from aggregator.estimate.personal import possible
 
@@ -241,7 +243,7 @@ class Counting:
         return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], int(devices[0]), int(most[0]))
 
     def _declared(self, key: Integers) -> list[tuple[int, ...]]:
-        """The level and the prior that each key declared, as a tally has them."""
+        """Return the level and the prior that each key declared, as rows of a tally."""
         registry = self.study.registry(self.name)
         at, _ = registry.find(key)  # every counted report is of a registered key
         written = [] if registry.prior is None else registry.prior[at].tolist()
@@ -253,7 +255,7 @@ class Counting:
         return (level or self.terms.notion.level, *prior)
 
     def _transcripts(self, only: int | None, *, grouped: bool = False) -> TranscriptTally:
-        """The devices by transcript; all reports are read, since each can be decoded only after the earlier ones."""
+        """Return the devices by transcript. All reports are read, since each is decoded after its earlier ones."""
         from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
         from aggregator.estimate.transcript import TranscriptTally, transcripts
 
@@ -266,9 +268,9 @@ class Counting:
         return TranscriptTally(counts, len(keys), rejected, self.table.version(), chains, lost, only, groups=groups)
 
     def _personal(self, rows: str) -> PersonalTally:
-        """The counted outputs by the prior that the key declared.
+        """Return the counts of outputs by the prior that the key declared.
 
-        Which outputs a device can make depends on what it declared, so others are refused here, as bad outputs.
+        The possible outputs of a device depend on its declaration, so impossible ones are refused here, as bad outputs.
         """
         from aggregator.estimate.personal import PersonalTally, possible  # an ingest needs no estimators
 
@@ -276,7 +278,7 @@ class Counting:
         registry = self.study.registry(self.name)
         at, _ = registry.find(found["key"].to_numpy())  # every counted report is of a registered key
         declared = [] if registry.prior is None else registry.prior[at].tolist()
-        # Sorted, for rows come in any order.
+        # Sorted, because the order of rows is not fixed.
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
         which = np.array([places[written] for written in declared], dtype=np.int64)
         size = self.terms.domain.size
@@ -293,10 +295,10 @@ class Counting:
 
 
 def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
-    """The outputs in each period that has any.
+    """Return the number of outputs by period.
 
     Args:
-        table: of reports.
+        table: the report table.
         campaign: id in hex.
     """
     rows = tables.query(table, _PERIODS.format(campaign=campaign))
@@ -304,7 +306,7 @@ def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
 
 
 def devices_by_view(table: DeltaTable, campaign: SignedCampaign) -> Integers:
-    """(J,) how many devices with each view of a campaign have counted reports."""
+    """Return (J,) the number of devices with counted reports, for each view of a campaign."""
     devices = np.zeros(len(campaign.terms.views), dtype=np.int64)
     rows = tables.query(table, _VIEWS.format(campaign=campaign.id.hex()))
     devices[rows["view"].to_numpy()] = rows["n"].to_numpy()
@@ -312,23 +314,23 @@ def devices_by_view(table: DeltaTable, campaign: SignedCampaign) -> Integers:
 
 
 def _by_view(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
-    """The rows of each view that has any, by its place."""
+    """Yield the rows of each view that has rows, with the view's position."""
     view = rows["view"].to_numpy()
     places = np.unique(view).tolist()
     if len(places) == 1:
         yield places[0], rows
         return
-    if "word" in rows.column_names:  # as it is read it cannot be taken apart
+    if "word" in rows.column_names:  # the type that is read does not support take
         rows = rows.set_column(rows.column_names.index("word"), "word", rows["word"].cast(pa.binary()))
     for place in places:
         yield place, rows.take(pa.array(np.flatnonzero(view == place)))
 
 
 def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) -> int:
-    """The outputs under some keys, of a period and later ones.
+    """Return the number of outputs under some keys, from a period on.
 
     Args:
-        table: of reports.
+        table: the report table.
         campaign: id in hex.
         keys: (n,) key ids.
     """
@@ -336,8 +338,8 @@ def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) 
     return sum(int(np.isin(batch["key"].to_numpy(), keys).sum()) for batch in rows)
 
 
-# Campaign ids are hex digits and periods integers, so nothing from outside gets into a query. The word view is SQL's,
-# and so the column is quoted.
+# Campaign ids are hex digits and periods integers, so no text from outside gets into a query. "view" is a word of SQL,
+# so the column is quoted.
 _OF_PERIOD = "WITH chosen AS (SELECT * FROM rows WHERE campaign = '{campaign}' AND period = {period})"
 _FROM = """
     WITH mine AS (SELECT * FROM rows WHERE campaign = '{campaign}'{span}),

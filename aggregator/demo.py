@@ -1,7 +1,7 @@
-"""The demonstration: the whole of halftruth on real people's answers.
+"""The demonstration: a complete session on real answers.
 
-It is a session anybody can repeat. Every step is a command of the command line
-(cli.demo prints and runs them); here are the files it begins with, and the attacker, whom no command makes.
+Every step is a command of the command line (cli.demo prints and runs them). This module writes the input files, and
+forges the attacker's reports, for which no command exists.
 
 The people are the 48,842 of the UCI Adult data set; see data/ATTRIBUTION.md.
 """
@@ -48,13 +48,13 @@ retention = "until the classes begin"
 """
 
 FROM_AFAR = {"enrolment": "enrolled", "address": "https://study.example"}
-"""What a draft says of its devices, and of where they send."""
+"""The draft's enrolment, and the address to which devices send."""
+
 FEW = 40
-"""Of this many people of the data set, one has answered before the page is opened."""
+"""One in this many people of the data set answers before the page is opened."""
 
 ATTACKS = 400
-"""Forged reports of each sort."""
-
+"""Number of forged reports of each sort."""
 
 EDUCATION = "What is the highest level of education you have completed?"
 AGE = "How old are you?"
@@ -66,9 +66,9 @@ class PublicCounts:
     """Counts by one column of the data set.
 
     Attributes:
-        values: the 16 levels of education in the order of years of schooling, or the years of age from 17 to 90.
-        counts: all 48,842 people.
-        published: the 16,281 of the data set's second file, who stand for an earlier, published survey.
+        values: the 16 levels of education by years of schooling, or the ages from 17 to 90.
+        counts: counts of all 48,842 people.
+        published: counts of the 16,281 people of the data set's second file; they serve as an earlier survey.
     """
 
     values: tuple[str, ...]
@@ -77,7 +77,7 @@ class PublicCounts:
 
 
 def people(column: str = "education") -> PublicCounts:
-    """The packaged counts by ``education`` or ``age``."""
+    """Return the packaged counts by ``education`` or ``age``."""
     text = resources.files("aggregator").joinpath(f"data/adult_{column}.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
     values, first, second = zip(*rows, strict=True)
@@ -86,7 +86,12 @@ def people(column: str = "education") -> PublicCounts:
 
 
 def draft(title: str, notion: str, opens: str, closes: str, prior: bool, where: Mapping[str, str] = FROM_AFAR) -> str:
-    """The TOML of a campaign that asks for the education; with the published counts as prior where asked."""
+    """Return the draft of a campaign about education.
+
+    Args:
+        prior: whether the published counts are its prior.
+        where: the entries ``enrolment`` and ``address``.
+    """
     counts = people()
     values = ", ".join(f'"{value}"' for value in counts.values)
     domain = f'kind = "values"\nvalues = [{values}]'
@@ -99,17 +104,17 @@ def draft(title: str, notion: str, opens: str, closes: str, prior: bool, where: 
 
 
 def age_draft(opens: str, closes: str) -> str:
-    """The TOML of a campaign that asks for the age, a number."""
+    """Return the draft of a campaign about age, a number."""
     values = people("age").values
     domain = RANGE.format(low=values[0], high=values[-1])
     return DRAFT.format(title="Age", question=AGE, domain=domain, notion="ldp", opens=opens, closes=closes, **FROM_AFAR)
 
 
 def truth_csv(column: str = "education", every: int = 1) -> str:
-    """The true counts, as `simulate --truth` reads them.
+    """Return the true counts, as `simulate --truth` reads them.
 
     Args:
-        every: one of so many people is counted.
+        every: the counts are divided by this.
     """
     counts = people(column)
     rows = (f"{value},{count // every}" for value, count in zip(counts.values, counts.counts, strict=True))
@@ -121,9 +126,9 @@ class Attack:
     """An attacker's files.
 
     Attributes:
-        batch: forged reports.
-        enrolments: of the devices the attacker really owns, which the organisation enrolled in good faith.
-        expected: how many of them belong to each reject class.
+        batch: the forged reports.
+        enrolments: of devices that the attacker owns, and that the organisation enrolled in good faith.
+        expected: the number of forged reports of each reject class.
     """
 
     batch: bytes
@@ -132,9 +137,12 @@ class Attack:
 
 
 def attack(signed: SignedCampaign, honest: bytes) -> Attack:
-    """Forge reports for a campaign, given an honest batch that was overheard.
+    """Forge reports for a campaign.
 
-    The attacker knows what a spy on the line knows, makes keys of their own, and owns some enrolled devices.
+    The attacker sees all uploads, generates keys, and owns some enrolled devices.
+
+    Args:
+        honest: a batch that the attacker saw.
     """
     overheard = _first_envelopes(honest, 2 * ATTACKS)
     own = [SigningKey.for_campaign(os.urandom(SECRET_BYTES), signed.id) for _ in range(ATTACKS)]
@@ -156,7 +164,7 @@ def _report(signed: SignedCampaign, period: int, slot: int) -> Report:
 
 
 def _altered(data: bytes) -> bytes:
-    """One bit of the output changed: the envelope's payload ends where the signature's 66 bytes begin."""
+    """Return the envelope with one bit of its output changed: the payload ends before the signature's 66 bytes."""
     place = len(data) - 66 - 1
     return data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :]
 
@@ -172,7 +180,7 @@ def _first_envelopes(data: bytes, count: int) -> list[bytes]:
 
 
 def write_inputs(folder: Path, opens: str, closes: str) -> None:
-    """The files a session begins with: three drafts and the true counts."""
+    """Write the input files of the session: three drafts and the true counts."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, title, notion, prior in (
         ("education", "Highest education", "ldp", False),
@@ -186,7 +194,7 @@ def write_inputs(folder: Path, opens: str, closes: str) -> None:
 
 
 def write_page_inputs(folder: Path, address: str, opens: str, closes: str) -> None:
-    """The files of a study with a page: a draft that anybody may answer at an address, and the counts of a few."""
+    """Write the input files of a study with a page: a draft for any device, and the counts of a few people."""
     folder.mkdir(parents=True, exist_ok=True)
     text = draft("Highest education", "ldp", opens, closes, False, {"enrolment": "open", "address": address})
     (folder / "education.toml").write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""The check-up: tests whether this machine has what the aggregator needs.
+"""Checks whether this machine has what the aggregator needs.
 
-Each finding comes from doing the thing once, in a temporary folder, with the real component.
+Each check uses the real component once, in a temporary folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOM = 2**30
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check: its name, whether it passed, and what was found."""
+    """The result of one check: its name, whether it passed, and a text for the user."""
 
     name: str
     ok: bool
@@ -36,7 +36,7 @@ class CheckResult:
 
 
 def check_up() -> list[CheckResult]:
-    """Run every check; a check that raises is a finding, not a crash."""
+    """Run every check; a check that raises an exception has failed."""
     return list(_findings())
 
 
@@ -55,7 +55,7 @@ def _findings() -> Iterator[CheckResult]:
     for name, check in checks:
         try:
             yield CheckResult(name, True, check())
-        except Exception as error:  # whatever a broken installation raises is the finding
+        except Exception as error:  # a broken installation may raise anything
             yield CheckResult(name, False, f"{type(error).__name__}: {error}")
 
 
@@ -83,7 +83,7 @@ def _storage_commits() -> str:
 
 
 def _dask() -> str:
-    """Whether the engine for several machines is there, which a desktop does without."""
+    """Return the versions of the engine for several machines, or how to install it. It is optional."""
     try:
         return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}: --engine dask works"
     except metadata.PackageNotFoundError:
@@ -91,7 +91,7 @@ def _dask() -> str:
 
 
 def _object_stores() -> str:
-    """Whether places in buckets can be reached, which a desktop does without."""
+    """Return the version of the library for places in buckets, or how to install it. It is optional."""
     try:
         return f"obstore {metadata.version('obstore')}: s3:// places work, by the environment's AWS_ variables"
     except metadata.PackageNotFoundError:
@@ -101,5 +101,5 @@ def _object_stores() -> str:
 def _room() -> str:
     free = shutil.disk_usage(Path.cwd()).free
     if free < ROOM:
-        raise RuntimeError(f"{free / 2**30:.1f} GiB free here; a large ingest needs more")
+        raise RuntimeError(f"{free / 2**30:.1f} GiB free here; a large ingest needs at least {ROOM / 2**30:g} GiB")
     return f"{free / 2**30:.0f} GiB free here"

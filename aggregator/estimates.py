@@ -1,6 +1,6 @@
 """Tallies and estimates of the counted reports of a study.
 
-How rows become tallies: counting. How a tally becomes an estimate: estimate. What a study imports: study.
+From rows to tallies: counting. From a tally to an estimate: estimate. Imports into a study: study.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ class Estimates(Holdings):
         """Return the counted outputs of a campaign.
 
         Args:
-            period: only this one; if not given, of each device the outputs of its latest period. A device repeats
-                the output it once drew for a value, so over several periods the noise of its reports is not
-                independent, and counting them all would understate the error. With transcripts, the reports of a
-                device are drawn anew and all count, as one. Where a device may have several in a period, the tally has
-                them by groups of devices, which its error comes from.
+            period: a period; default: the latest period of each device. A device repeats the output that it drew for a
+                value, so the noise of its reports in several periods is not independent, and counting them all would
+                understate the error. With transcripts, each report is drawn anew, and all reports of a device count
+                as one. If a device may report several times in a period, the tally also has the counts by groups of
+                devices, from which the error is computed.
         Returns:
-            How often each output was counted, and of how many devices.
+            The count of each output, and the number of devices.
         """
         return self._counting(campaign).tally(period)
 
     def spans(self, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """A tally for each span of periods: of each device the outputs of its latest period in the span.
+        """Yield a tally for each span of periods: the outputs of each device's latest period in the span.
 
-        All are by groups of devices, the same ones, and of one version of the table. So they can be compared, though
-        many devices are in several of them.
+        All tallies have the same groups of devices and come from one version of the table. So they can be compared,
+        although many devices are in several of them.
 
         Args:
-            spans: first and last period of each; with transcripts these are one.
+            spans: first and last period of each span; with transcripts, single periods.
         Returns:
             One tally for each span, in their order.
         Raises:
@@ -71,12 +71,12 @@ class Estimates(Holdings):
         return self._counting(campaign).spans(spans)
 
     def periods(self, campaign: SignedCampaign) -> dict[int, int]:
-        """Return the number of outputs in each period that has any.
+        """Return the number of outputs in each period that has outputs.
 
         Args:
-            campaign: of this study.
+            campaign: a campaign of this study.
         Returns:
-            By period, a number of outputs.
+            The number of outputs by period.
         """
         return periods(self._reports(), campaign.id.hex())
 
@@ -84,9 +84,9 @@ class Estimates(Holdings):
         """Return the counted outputs by period: all reports of all devices, independent of other periods.
 
         Args:
-            campaign: of this study.
+            campaign: a campaign of this study.
         Returns:
-            By period, how often each output was counted.
+            The count of each output by period.
         """
         return self._counting(campaign).counts()
 
@@ -244,9 +244,9 @@ class Estimates(Holdings):
             confidence: as in ``estimate``.
             margins: as in ``estimate``.
         Returns:
-            Each number with its interval; what was not asked for is empty or None. Its ``as_json()``.
+            Each number with its interval; numbers that were not requested are empty or None. Its ``as_json()``.
         Raises:
-            NotOrdered: the values have no order, or the reports do not tell it, or a range holds no value.
+            NotOrdered: the values have no order, the channel does not preserve it, or a range holds no value.
             NotInDomain: an edge outside the campaign's range.
             StudyError, NotEnough, MethodRefused
             BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
@@ -319,13 +319,13 @@ class Estimates(Holdings):
         return by_class(*self._asked(campaign, period, None), ask)
 
     def _asked(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
-        """The campaign and the tally that an estimate is of, cut down to one class where one is named."""
+        """Return the campaign and the tally for an estimate, restricted to the class ``where`` if given."""
         from aggregator.estimate.classes import within
 
         signed = self.campaign(campaign)
         if period is not None and not 0 <= period < signed.terms.periods:
             raise StudyError(
-                f"{signed.terms.title!r} has periods 0 to {signed.terms.periods - 1:,}, and not {period:,}"
+                f"{signed.terms.title!r} has no period {period:,}: it has periods 0 to {signed.terms.periods - 1:,}"
             )
         tally = self.tally(signed, period)
         if where is not None:
@@ -335,7 +335,7 @@ class Estimates(Holdings):
 
 
 def _margins(terms: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:
-    """The known margins of a file; none without one."""
+    """Return the known margins in a file; empty without a file."""
     from aggregator.population import read_population
 
     return () if file is None else read_population(file, terms)

@@ -1,7 +1,6 @@
 """Reads a study: its campaigns, their registered keys, and the refused envelopes.
 
-Every part of the desk that needs to know a campaign or a key asks for holdings. What changes a study or counts in it is
-the study itself, which builds on this: study.
+Modules that only need campaigns and keys use ``Holdings``. Changes and estimates are methods of its subclass: study.
 """
 
 from __future__ import annotations
@@ -24,9 +23,11 @@ class Listed:
     """A campaign as it is listed in the study.
 
     Attributes:
-        name: what the analyst calls it.
+        name: the analyst's name for it.
         id: in hex.
-        closing: the signed notice that closes it early; b"" where there is none.
+        author: the author's public key.
+        data: the signed campaign.
+        closing: the signed notice that closes it early; b"" without one.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Listed:
 
     @property
     def closes(self) -> int | None:
-        """The time of the notice, UTC seconds; None where there is none."""
+        """The time of the notice, UTC seconds; None without one."""
         return unverified_closing(self.closing).closes if self.closing else None
 
 
@@ -46,7 +47,8 @@ class Known:
     """A campaign of the study, verified and audited.
 
     Attributes:
-        closing: the signed notice that closes it early; b"" where there is none.
+        name: the analyst's name for it.
+        closing: the signed notice that closes it early; b"" without one.
     """
 
     name: str
@@ -55,12 +57,12 @@ class Known:
 
     @property
     def closes(self) -> int | None:
-        """The time of the notice, UTC seconds; None where there is none."""
+        """The time of the notice, UTC seconds; None without one."""
         return unverified_closing(self.closing).closes if self.closing else None
 
 
 class Holdings:
-    """The campaigns and keys of a study in a directory or bucket; every method sees what is committed when called."""
+    """The campaigns and keys of a study in a directory or bucket. Every method reads the latest committed state."""
 
     def __init__(self, path: Place) -> None:
         self.path = path
@@ -76,7 +78,7 @@ class Holdings:
         return sorted(listed_in(self._campaigns()), key=lambda listed: listed.name)
 
     def _campaigns(self) -> DeltaTable:
-        """The campaigns that are known."""
+        """Return the table of campaigns."""
         return tables.snapshot(self.path / CAMPAIGNS)
 
     def ids(self) -> tuple[str, ...]:
@@ -101,9 +103,9 @@ class Holdings:
         Args:
             campaign: id in hex.
         Returns:
-            The campaign, verified; a notice that came after it was first asked for may be missing.
+            The campaign, verified; a notice imported after the first call may be missing.
         Raises:
-            StudyError: the study has none.
+            StudyError: the study has no such campaign.
         """
         if campaign not in self._opened:
             self._open(next((listed for listed in self.listed() if listed.id == campaign), None), campaign)
@@ -113,11 +115,11 @@ class Holdings:
         """Find a campaign by its name or id.
 
         Args:
-            text: its name, its id in hex, or the beginning of one id only.
+            text: its name, its id in hex, or the beginning of a single id.
         Returns:
             The campaign, verified.
         Raises:
-            StudyError: it names none, or several.
+            StudyError: the text names no campaign, or several.
         """
         listed = self.listed()
         exact = [one for one in listed if text in (one.name, one.id)]
@@ -127,11 +129,13 @@ class Holdings:
     def _open(self, listed: Listed | None, asked: str) -> Known:
         if listed is None:
             names = ", ".join(one.name for one in self.listed()) or "none"
-            raise StudyError(f"{asked!r} names no campaign of the study, or more than one. The study has: {names}")
+            raise StudyError(
+                f"the study has no campaign {asked!r}, or several that begin so; its campaigns are: {names}"
+            )
         if listed.id not in self._opened:
             try:
                 self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
-            except BadData as error:  # it was verified when it came in
+            except BadData as error:  # it was verified when it was imported
                 what = f"holds the campaign {listed.name!r}, which cannot be opened here ({error})"
                 raise tables.Newer(self.path / CAMPAIGNS, what) from error
         if self._opened[listed.id].closing != listed.closing:
@@ -139,7 +143,7 @@ class Holdings:
         return self._opened[listed.id]
 
     def registry(self, campaign: str) -> Registry:
-        """The keys registered in a campaign.
+        """Return the keys registered in a campaign.
 
         Args:
             campaign: id in hex.
@@ -157,9 +161,9 @@ class Holdings:
         """Count the envelopes that were refused.
 
         Args:
-            campaign: for which they were; None for those of no known campaign.
+            campaign: the campaign that the envelopes name; None for unknown campaigns.
         Returns:
-            By reject class, a number of envelopes.
+            The number of envelopes by reject class.
         """
         name = campaign.id.hex() if campaign is not None else ""
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
@@ -168,7 +172,7 @@ class Holdings:
 
 
 def listed_in(table: DeltaTable) -> list[Listed]:
-    """The campaigns of the table, each with its earliest notice."""
+    """Return the campaigns of the table, each with its earliest notice."""
     rows = tables.query(table, "SELECT name, campaign AS id, author, data FROM rows").to_pylist()
     notices: dict[str, bytes] = {}
     for row in rows:

@@ -1,7 +1,6 @@
 """Shows the content of a file: a campaign, a closing notice or a batch.
 
-No signature is verified here, so every line is only a claim of the file. What a campaign's
-reports cost in accuracy needs the estimators: audit.
+No signature is verified here, so every line is only a claim of the file. Expected errors need the estimators: audit.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from protocol.views import Coarse, Identity, Questions, View, is_plain
 
 @dataclass(frozen=True)
 class CampaignFile:
-    """A signed campaign: what it claims, its id, its author's key id, and its length."""
+    """The unverified content of a signed campaign: its terms, id, author's key id, and size in bytes."""
 
     terms: Campaign
     id: bytes
@@ -39,9 +38,9 @@ class BatchFile:
     Attributes:
         size: bytes.
         kinds: envelopes by kind; "malformed" counts the runs of bytes that are not envelopes.
-        reports: by campaign id, period: number of reports and of outputs.
+        reports: numbers of reports and of outputs, by (campaign id, period).
         keys: number of different key ids among the reports.
-        lengths: bytes of a report's envelope: how many have each length.
+        lengths: the number of reports by the bytes of their envelope.
     """
 
     size: int
@@ -66,7 +65,7 @@ class BatchFile:
 
 @dataclass(frozen=True)
 class ClosingFile:
-    """A notice that closes a campaign early: what it claims, and its author's key id."""
+    """The unverified content of a closing notice: the closing, its author's key id, and size in bytes."""
 
     closing: Closing
     author: bytes
@@ -74,7 +73,7 @@ class ClosingFile:
 
 
 def view_name(domain: Domain, view: View) -> str:
-    """What devices with a view are asked for, in a few words."""
+    """Return a few words for the question to devices with a view."""
     map_ = view.map
     if isinstance(map_, Identity):
         return "the answer as it is"
@@ -89,7 +88,7 @@ def view_name(domain: Domain, view: View) -> str:
 
 
 def view_facts(terms: Campaign) -> list[dict[str, Any]]:
-    """Return what each of several views is and what its certificate says; nothing of a plain campaign."""
+    """Return each view with its certificate, levels in nats; empty for a plain campaign."""
     if is_plain(terms.views):
         return []
     total = sum(view.weight for view in terms.views)
@@ -110,7 +109,7 @@ def view_facts(terms: Campaign) -> list[dict[str, Any]]:
 
 
 def study_facts(terms: Campaign) -> dict[str, Any]:
-    """What a campaign says of the study besides its question: where, whom to ask, how long, in which languages."""
+    """Return the facts about the study in a campaign: addresses, contact, retention, notice, languages, goal."""
     return {
         "addresses": list(terms.addresses),
         "contact": terms.contact,
@@ -123,13 +122,13 @@ def study_facts(terms: Campaign) -> dict[str, Any]:
 
 
 def certificate_facts(terms: Campaign) -> dict[str, Any]:
-    """Return what the certificate of a campaign says, in the machine-readable form.
+    """Return the certificate of a campaign in the machine-readable form.
 
     Returns:
         Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
     """
     certificate = terms.certificate
-    channel = terms.views[certificate.view].channel  # which the witness is of
+    channel = terms.views[certificate.view].channel  # the witness is in this view
     named: dict[str, float | None] = {
         "declared": exact.nats(certificate.declared),
         "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
@@ -147,7 +146,7 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
         "views": view_facts(terms),
         "notion": terms.notion.name,
         "levels": named,
-        "certified": True,  # a campaign that is not cannot be constructed
+        "certified": True,  # a campaign that is not certified cannot be constructed
         "witness": {
             "view": certificate.view,
             "input": certificate.witness.x,
@@ -171,7 +170,7 @@ def look_into(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
         raise BadData("the file is empty")
     start = envelope.find_envelope(data, 0)
     if start == len(data):
-        raise BadData("the file holds no envelope: it is neither a campaign nor a batch")
+        raise BadData("the file has no envelope: it is not a campaign, a closing notice or a batch")
     first, end = envelope.decode_first(data, start)
     if first.kind is Kind.CAMPAIGN and (start, end) == (0, len(data)):
         return CampaignFile(unverified_campaign(data), campaign_id(data), first.key_id, len(data))

@@ -1,17 +1,17 @@
-"""A file of people who declare priors of their own, for rehearsals of campaigns that ask for these.
+"""Reads files of declared priors, for rehearsals of campaigns in which people declare their own priors.
 
-A CSV file whose header names the campaign's values, in any order. Each row is a person, or as many as a last column
-``count`` says, and holds the weights that they declare:
+The header of the CSV file names the campaign's values, in any order. Each row has the weights that one person declares,
+or that as many people declare as an optional last column ``count`` gives:
 
     wheat,hay,flax,count
     0.7,0.2,0.1,400
     1,1,8,250
 
-What a person holds is drawn from what they declare (Jiang, Li, Tandon 2020, fig. 8: everybody's data are drawn from
-their own prior), unless a first column ``value`` says it. A column ``epsilon`` after the values is a level of their
-own, in nats and at most the campaign's, which they declare too; blank for the campaign's.
+A person's answer is drawn from their prior (Jiang, Li, Tandon 2020, fig. 8), unless a first column ``value`` states
+it. An optional column ``epsilon`` after the values is the level that they declare, in nats and at most the campaign's;
+an empty cell means the campaign's level.
 
-What is simulated with it: simulation.
+The simulation that uses them: simulation.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ VALUE, EPSILON, COUNT = "value", "epsilon", "count"
 
 @dataclass(frozen=True)
 class Declarers:
-    """People who declare the same.
+    """People with the same declaration.
 
     Attributes:
-        prior: (k,) their declared prior, as a device declares it.
-        count: how many they are.
-        held: the answer that all of them hold; None where each draws one from the prior.
-        level: of their own, nanonats; 0 for the campaign's.
+        prior: (k,) the weights, as a device declares them.
+        count: the number of people.
+        held: their answer; None if each draws one from the prior.
+        level: the declared level, nanonats; 0 for the campaign's.
     """
 
     prior: tuple[int, ...]
@@ -55,22 +55,24 @@ class Declarers:
 
 
 def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list[Declarers]:
-    """The people of a file, row by row.
+    """Return the people in a file of declared priors.
 
     Args:
         path: a CSV file in UTF-8.
-        terms: the campaign they answer.
-        most: people, if that is limited.
+        terms: the campaign.
+        most: the maximum number of people; None for no limit.
     Returns:
         One entry for each row.
     Raises:
-        SheetError: the campaign asks for no prior; or the header, a weight, a value or a count is wrong, or nobody is
-            counted.
+        SheetError: the campaign asks for no priors; or the header, a weight, a value, a level or a count is invalid; or
+            the counts are all 0.
     """
     if not isinstance(terms.notion, OwnPrior):
-        raise SheetError("the campaign asks nobody for a prior of their own: give it a file of counts by --truth")
+        raise SheetError("the campaign asks for no declared priors: give a file of true counts with --truth")
     if isinstance(terms.domain, Items):
-        raise SheetError(f"{path.name} has a weight for each value, and the answers to this campaign are sets")
+        raise SheetError(
+            f"{path.name} has a weight for each value, but the answers to this campaign are sets: give --truth"
+        )
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             found = list(_rows(csv.reader(file), path.name, terms.domain, terms.notion.level))
@@ -80,22 +82,21 @@ def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list
         raise SheetError(f"{path.name} is not a CSV file: {error}") from None
     people = sum(one.count for one in found)
     if not people:
-        raise SheetError(f"{path.name} counts nobody")
+        raise SheetError(f"{path.name} has no people: give at least one count above 0")
     if most is not None and people > most:
-        raise SheetError(f"{path.name} counts more than {most:,} people, for each of whom a device would be simulated")
+        raise SheetError(f"{path.name} has more than {most:,} people, the maximum number of simulated devices")
     return found
 
 
 def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = None) -> Truth:
-    """What these people hold; for whom the file does not say it, drawn from what they declare.
+    """Return the true answers of these people; answers that the file does not state are drawn from the priors.
 
     Args:
-        people: as ``read_priors`` returned them.
-        domain: of the campaign.
+        people: as ``read_priors`` returns them.
+        domain: the campaign's domain.
         seed: for experiments; None takes the operating system's randomness.
     Returns:
-        A group for each row and value that its people can hold. Who draws a new answer in a later period draws it
-        from the same prior.
+        A group for each row and possible value. New answers in later periods are drawn from the same prior.
     """
     values = [domain.parse(domain.label(x)) for x in range(domain.size)]
     generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])
@@ -122,11 +123,11 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
 
 
 def held(truth: Truth, domain: Domain) -> str:
-    """What people drew, as the text of a CSV file that ``read_truth`` reads.
+    """Return the drawn answers as the text of a CSV file that ``read_truth`` reads.
 
     Args:
-        truth: of ``truth_of``, drawn for everybody.
-        domain: of the campaign.
+        truth: as ``truth_of`` returns it.
+        domain: the campaign's domain.
     Returns:
         The header value,count, and a row for each value.
     """
@@ -152,7 +153,7 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
     for number, row in enumerate(lines, 2):
         where = f"{name}, line {number}"
         if len(row) != len(header):
-            raise SheetError(f"{where}: a row has {len(header)} cells, not {len(row)}")
+            raise SheetError(f"{where}: a row must have {len(header)} cells, not {len(row)}")
         weights = [Fraction(0)] * domain.size
         for place, cell in zip(places, row[holds:ends], strict=True):
             weights[place] = _weight(cell, where)
@@ -165,9 +166,9 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
 
 
 def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
-    """The input that each column is of."""
+    """Return the input of each column."""
     expected = (
-        f"{name} must begin with a header of all {domain.size} values of the campaign, each once; perhaps with "
+        f"{name} must begin with a header of all {domain.size} values of the campaign, each once; optionally with "
         f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
     )
     try:
@@ -183,14 +184,14 @@ def _weight(cell: str, where: str) -> Fraction:
     try:
         weight = exact.rational(cell)
     except ValueError:
-        raise SheetError(f"{where}: a weight is a number, not {cell[:20]!r}") from None
+        raise SheetError(f"{where}: a weight must be a number, not {cell[:20]!r}") from None
     if weight <= 0:
-        raise SheetError(f"{where}: every weight is above zero: nothing protects what a prior rules out")
+        raise SheetError(f"{where}: a weight must be above zero: LIP promises nothing about a value of prior zero")
     return weight
 
 
 def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
-    """The weights as a device declares them: whole numbers without a factor in common."""
+    """Return the weights as a device declares them: whole numbers without a common factor."""
     whole = math.lcm(*(weight.denominator for weight in weights))
     try:
         return personal.declared([int(weight * whole) for weight in weights])
@@ -199,22 +200,22 @@ def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
 
 
 def _level(cell: str, most: int, where: str) -> int:
-    """A level of people's own, nanonats; 0 where the cell is blank or names the campaign's."""
+    """Return a declared level in nanonats; 0 if the cell is empty or has the campaign's level."""
     if not cell.strip():
         return 0
     try:
         level = exact.level_from(cell)
     except ValueError:
-        raise SheetError(f"{where}: an {EPSILON} is a number of nats, not {cell[:20]!r}") from None
+        raise SheetError(f"{where}: {EPSILON} must be a number of nats, not {cell[:20]!r}") from None
     if not exact.MIN_LEVEL <= level <= most:
         least = exact.nats(exact.MIN_LEVEL)
-        raise SheetError(f"{where}: an {EPSILON} of one's own lies between {least:g} and {exact.nats(most):g} nats")
+        raise SheetError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
     return level if level < most else 0
 
 
 def _count(cell: str, where: str) -> int:
     if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise SheetError(f"{where}: a count is a whole number of people")
+        raise SheetError(f"{where}: a count must be a whole number of people")
     return int(cell)
 
 
@@ -223,5 +224,5 @@ def _held(cell: str, domain: Domain, where: str) -> Answer:
         answer = domain.parse(cell)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(f"{where}: {cell[:40]!r} is no value of the campaign: {error}") from None
+        raise SheetError(f"{where}: {cell[:40]!r} is not a value of the campaign: {error}") from None
     return answer

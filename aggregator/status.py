@@ -21,9 +21,9 @@ class ViewStatus:
     """The status of one view of a campaign.
 
     Attributes:
-        name: what devices with this view are asked for.
-        share: of all devices, by its weight.
-        devices: how many have counted reports.
+        name: the question to devices with this view, in a few words.
+        share: the part of all devices that have this view, by its weight.
+        devices: the number of devices with counted reports.
     """
 
     name: str
@@ -39,11 +39,11 @@ class CampaignStatus:
         id: in hex.
         opens, closes, open: UTC seconds, and whether devices answer now.
         closed_early: time from which its author closed it, UTC seconds; None if they did not.
-        keys, revoked: registered keys, and how many of them are revoked, from any period on.
-        revoked_from: how many are revoked from each period on.
-        reports, periods: outputs counted, in all and by period.
-        rejected: envelopes refused, by reject class.
-        views: of a campaign with several views, the devices with each that have counted reports; else empty.
+        keys, revoked: the numbers of registered keys and of revoked keys.
+        revoked_from: the number of keys revoked from each period on.
+        reports, periods: the number of counted outputs, in all and by period.
+        rejected: the number of refused envelopes by reject class.
+        views: the status of each view of a campaign with several views; else empty.
         warnings: sentences about implausible numbers.
     """
 

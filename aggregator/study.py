@@ -1,7 +1,7 @@
 """The study: the aggregator's directory, or prefix in a bucket, of campaigns, keys and counted reports.
 
-A study is four append-only Delta tables, each named for what it holds; whoever can read the directory can read the
-study, with this or with any other engine. Each counted report counts once and is never removed.
+A study has four append-only Delta tables. Any program that reads Delta tables can read it. Each counted report counts
+once and is never removed.
 
 Reading campaigns and keys: holdings. Estimates from counted reports: estimates. State of campaigns: status. Ingest of
 files: intake.
@@ -56,7 +56,7 @@ class EnrolResult:
 
 
 class Study(Estimates):
-    """A study in a directory or bucket. ``open`` or ``create`` it; every method sees what is committed when called."""
+    """A study in a directory or bucket: ``open`` or ``create`` it. Every method reads the latest committed state."""
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
@@ -80,21 +80,23 @@ class Study(Estimates):
 
     @classmethod
     def create(cls, path: str | Place) -> Study:
-        """Return the study in a directory, or under a prefix of a bucket; create it if there is none.
+        """Return the study in a directory, or under a prefix of a bucket; create it if it does not exist.
 
         Args:
             path: a folder, or s3://BUCKET/FOLDER.
         Returns:
-            The study; one that is there already is opened.
+            The study; an existing one is opened.
         Raises:
             StudyError: the place cannot be written, or holds something else.
             PlaceError: no such place can be, or it cannot keep two writers apart.
         """
         path = place(path)
         with tables.storage(path / CAMPAIGNS):
-            held = path.is_dir() and (isinstance(path, Remote) or any(path.iterdir()))  # a prefix is what is below it
+            held = path.is_dir() and (
+                isinstance(path, Remote) or any(path.iterdir())
+            )  # a prefix exists if it has objects
             if held and not any(tables.exists(path / name) for name in SCHEMAS):
-                raise StudyError(f"{path} holds other files: name a new or an empty directory for the study")
+                raise StudyError(f"{path} has other files: name a new or an empty directory for the study")
             if isinstance(path, Remote):
                 path.require_conditional_writes()
             else:
@@ -112,16 +114,16 @@ class Study(Estimates):
 
         Args:
             trusted: public keys of authors.
-            name: 1 to 100 printable characters, none of them a space.
+            name: 1 to 100 printable characters without spaces.
         Returns:
-            The campaign as the study keeps it.
+            The campaign, verified.
         Raises:
             BadData: not a campaign, or not signed by a trusted author.
             StudyError: another campaign has the name.
         """
         signed = open_campaign(data, trusted)
         if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or " " in name:
-            raise StudyError(f"a campaign's name is 1 to {MAX_NAME} printable characters without spaces")
+            raise StudyError(f"a campaign's name must be 1 to {MAX_NAME} printable characters without spaces")
 
         def rows(table: DeltaTable) -> pa.Table:
             listed = listed_in(table)
@@ -144,7 +146,7 @@ class Study(Estimates):
         Returns:
             The campaign as the study keeps it.
         Raises:
-            BadData: not a notice, not by the campaign's author, or later than one that is known.
+            BadData: not a notice, not signed by the campaign's author, or later than an earlier notice.
             StudyError: the study has no such campaign.
         """
         asked = unverified_closing(data).campaign_id.hex()
@@ -172,7 +174,7 @@ class Study(Estimates):
         Args:
             data: enrolments, one envelope after another.
         Returns:
-            How many keys are new, how many were known, and how many were refused, by reason.
+            The numbers of new, known and refused keys.
         Raises:
             StudyError: the study cannot be written.
         """
@@ -186,12 +188,12 @@ class Study(Estimates):
         """Revoke the keys of batches of enrolments from a period on. The signatures of the enrolments are not verified.
 
         Their reports of that period and later ones are refused from now on; counted ones stay. A key that is not
-        registered yet is barred likewise. Of several revocations of a key the earliest period holds.
+        registered yet is refused too. Of several revocations of a key, the one with the earliest period holds.
 
         Args:
             since: a period that the campaigns of all these keys have.
         Returns:
-            Keys that were not revoked before, or only from a later period on.
+            The number of keys that were not revoked before, or only from a later period on.
         Raises:
             StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
         """
@@ -221,7 +223,7 @@ class Study(Estimates):
         Args:
             now: UTC seconds.
         Returns:
-            One status for each campaign.
+            One status for each campaign, in order of their names.
         """
         reports = self._reports()
         return [

@@ -165,7 +165,7 @@ def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tm
     with pytest.raises(IntakeError):
         batch_files([bucket / "nothing"])
     (bucket / "other" / "file").write_bytes(b"x")
-    with pytest.raises(StudyError, match="holds other files"):
+    with pytest.raises(StudyError, match="has other files"):
         Study.create(bucket / "other")
     assert not (tmp_path / "s3:").exists()
 

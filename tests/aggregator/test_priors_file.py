@@ -56,16 +56,16 @@ def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
         ("wheat,hay\n1,2\n", "all 3 values"),
         ("wheat,hay,hay\n1,2,3\n", "all 3 values"),
         ("wheat,hay,oats\n1,2,3\n", "all 3 values"),
-        ("wheat,hay,flax\n1,2\n", "line 2: a row has 3 cells"),
-        ("wheat,hay,flax\n1,2,0\n", "line 2: every weight is above zero"),
-        ("wheat,hay,flax\n1,2,many\n", "line 2: a weight is a number"),
+        ("wheat,hay,flax\n1,2\n", "line 2: a row must have 3 cells"),
+        ("wheat,hay,flax\n1,2,0\n", "line 2: a weight must be above zero"),
+        ("wheat,hay,flax\n1,2,many\n", "line 2: a weight must be a number"),
         ("wheat,hay,flax\n0.33333333,0.33333333,0.33333334\n", "fewer digits"),
         ("wheat,hay,flax,count\n1,2,3,some\n", "line 2: a count is"),
-        ("wheat,hay,flax,count\n1,2,3,0\n", "counts nobody"),
+        ("wheat,hay,flax,count\n1,2,3,0\n", "has no people"),
         ("wheat,hay,flax,count\n1,2,3,11\n", "more than 10 people"),
-        ("wheat,hay,flax,epsilon\n1,2,3,2\n", "line 2: an epsilon of one's own lies between"),
-        ("wheat,hay,flax,epsilon\n1,2,3,low\n", "line 2: an epsilon is a number"),
-        ("value,wheat,hay,flax\noats,1,2,3\n", "line 2: 'oats' is no value"),
+        ("wheat,hay,flax,epsilon\n1,2,3,2\n", "line 2: epsilon must be from"),
+        ("wheat,hay,flax,epsilon\n1,2,3,low\n", "line 2: epsilon must be a number"),
+        ("value,wheat,hay,flax\noats,1,2,3\n", "line 2: 'oats' is not a value"),
     ],
 )
 def test_a_file_is_read_strictly(tmp_path, text: str, said: str) -> None:
@@ -78,7 +78,7 @@ def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
     """Where nobody declares a prior a file of them is refused."""
     ldp = Ldp(exact.NANONATS)
     plain = replace(TERMS, notion=ldp, views=plain_views(randomized_response(3, exact.NANONATS)))
-    with pytest.raises(SheetError, match="asks nobody for a prior"):
+    with pytest.raises(SheetError, match="asks for no declared priors"):
         read_priors(file_of(tmp_path, "wheat,hay,flax\n1,2,3\n"), plain)
 
 

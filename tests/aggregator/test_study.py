@@ -43,7 +43,7 @@ def test_a_study_is_made_once_and_opened_after(tmp_path):
     assert [known.name for known in Study.create(tmp_path / "new").campaigns()] == ["education"]
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_bytes(b"")
-    with pytest.raises(StudyError, match="holds other files"):
+    with pytest.raises(StudyError, match="has other files"):
         Study.create(tmp_path / "photos")
     with pytest.raises(StudyError, match="is not a study"):
         Study.open(tmp_path / "photos")
