@@ -1,1 +1,1 @@
-"""From a draft to a campaign: the sections of the file and the checks on what they ask for."""
+"""From a draft to a campaign: the sections of a draft, and checks of the campaign before it is signed."""

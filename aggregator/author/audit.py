@@ -1,10 +1,10 @@
 """The audit of a campaign: the privacy levels that its integers prove, and the expected errors.
 
-Nothing is read from what the author claims; every number is computed again from the channel's integers.
-Levels are exact and rounded up; errors are floats, for display.
+Claims of the author are ignored; every number is computed again from the channel's integers. Levels are exact and
+rounded up; errors are floats, for display.
 
-``audit`` says what the campaign promises; given an ``SurveyRequest``, it also says what the channel is worth under
-every other notion. ``compare`` sets several campaigns side by side.
+``audit`` returns the levels that the campaign declares. With a ``SurveyRequest`` it also returns the channel's levels
+under every other notion.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from protocol.views import View, is_plain
 from protocol.views.view import channel_places
 
 MOST_STEPS = 2**21
-"""Most steps of an audit on the aggregator; more than on a device: about ten seconds for a level."""
+"""Maximum number of steps of an audit on the aggregator, more than on a device: about ten seconds for a level."""
 
 
 class AuditError(HalftruthError):
@@ -48,15 +48,15 @@ class Audit:
 
     Attributes:
         terms: the campaign.
-        raw_mse: expected squared error of the unbiased histogram of one report, summed over values, people spread
-            evenly; divide by n for n reports. Of item sets, of the shares of people who hold each item; of classes, of
-            the shares of everybody. None where there is no unbiased estimate.
-        people_per_report: the most people one report can count for in the unbiased estimate; None without one.
-        mse, mse_bound: LIP only: expected squared error of one person's histogram when the prior is right, summed
-            over values (of item sets, over the items, times l squared), and the least any mechanism at this level can
-            have (MATH 2.2).
-        survey: the levels under every other notion; None where they were not asked for.
-        prior: whose prior they are under: the campaign's, uniform, or a sheet's.
+        raw_mse: expected squared error of the unbiased histogram of one report, summed over values, for people spread
+            evenly; divide by n for n reports. For item sets, of the shares of people who hold each item; for classes,
+            of the shares of everybody. None without an unbiased estimate.
+        people_per_report: the most people that one report can count for in the unbiased estimate; None without one.
+        mse, mse_bound: LIP only: expected squared error of one person's histogram if the prior is right, summed over
+            values (for item sets over the items, times l squared), and its lower bound for any mechanism at this level
+            (MATH 2.2).
+        survey: the levels under every other notion; None if they were not requested.
+        prior: the name of the prior of these levels: campaign, uniform, or a file.
         asked: the request that ``survey`` answers.
     """
 
@@ -86,8 +86,7 @@ class Audit:
             for witness in surveyed["witnesses"].values():
                 if "channel" in witness:
                     witness["view"] = places[witness.pop("channel")]
-            # What the campaign declares keeps its own key, whatever else goes by that name; a ball that is asked for is
-            # another question.
+            # A level that the campaign declares is not replaced by a surveyed one, except that of a requested ball.
             own = dict(found["levels"])
             if self.asked.radius is not None:
                 own.pop("lip-ball", None)
@@ -127,13 +126,15 @@ def ask(
     """Return the request for levels under other notions.
 
     Args:
-        prior: positive integers, one for each value, the same in all classes; where not given the campaign's own, or
-            each class's, if it has one, else uniform.
-        epsilons: nanonats; none, half and all of the declared level where not given.
-        metric: one of ``METRICS`` for the campaign's domain; the first of them where not given.
+        prior: positive integers, one for each value, the same in all classes; default: the prior of the campaign or of
+            each class, else uniform.
+        epsilons: levels for which delta is computed, nanonats; default: 0, half and all of the declared level.
+        radius: total-variation radius of a ball of priors, for LIP; None for no ball.
+        metric: one of ``METRICS`` for the campaign's domain; default: the first of them.
+        pufferfish: secrets, pairs and scenarios; None for no Pufferfish level.
     Raises:
         DomainError: the domain has no such metric.
-        AuditError: a metric or Pufferfish is asked of a campaign with views.
+        AuditError: a metric or Pufferfish is requested for a campaign with views.
     """
     if not is_plain(terms.views):
         if metric is not None or pufferfish is not None:
@@ -171,7 +172,7 @@ def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
 
 
 def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], list[Channel]]:
-    """The views that differ in channel or prior, by place, and their channels; the first for a plain campaign."""
+    """Return the positions of views that differ in channel or prior, and their channels."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     priors = [tuple(asked.prior[begin:end]) for begin, end in pairwise(starts)]
     laws = zip(channel_places(terms.views), priors, strict=True)
@@ -199,7 +200,7 @@ def _whose(terms: Campaign) -> str:
 
 
 def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
-    """A prior from a CSV file with the header ``value,count``; counts may be fractions and are above zero.
+    """Read a prior from a CSV file with the header ``value,count``; counts may be fractions above zero.
 
     Raises:
         SheetError
@@ -222,8 +223,8 @@ def audit(terms: Campaign, asked: SurveyRequest | None = None, prior_name: str |
     """Audit a campaign. Its certificate was computed from the same integers when it was decoded.
 
     Args:
-        asked: what else to look at; see ``ask``. Nothing where not given.
-        prior_name: whose prior is asked with; the campaign's or uniform, where not given.
+        asked: a request for levels under other notions, as ``ask`` returns it; None for no such levels.
+        prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.
     """

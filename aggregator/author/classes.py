@@ -1,7 +1,7 @@
 """Reads ``[classes.NAME]``: classes of people, each with its own channel.
 
-A class is a draft within the draft. Its table says what is promised to it beside what ``[privacy]`` promises to all,
-and it is asked like a campaign of its own; the channels then stand side by side as blocks.
+A class is a draft within the draft. Its table overrides entries of ``[privacy]`` and has the entries of ``[prior]``.
+Each class gets a channel as if it were a campaign of its own; the campaign's channel has these channels as blocks.
 
     [privacy]
     notion = "lip"
@@ -14,8 +14,8 @@ and it is asked like a campaign of its own; the channels then stand side by side
     epsilon = 0.5
     counts = "gardeners.csv"
 
-So budgets of values that people choose between (Gu et al. 2020, sec. IV-A: together with personalised LDP) are a
-class for each choice:
+Budgets that people choose themselves (Gu et al. 2020, sec. IV-A: together with personalised LDP) are written as a class
+for each choice:
 
     [privacy]
     notion = "minid"
@@ -28,7 +28,7 @@ class for each choice:
     default = 1.0
     budgets = { HIV = 0.25 }
 
-How one notion is read: privacy_section. How one channel is found: aggregator.planner.choice.
+The notion of a class: privacy_section. The choice of a channel: aggregator.planner.choice.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ PROMISES = ("epsilon", "budgets", "default", "pairs", "sensitive")
 def classes_of(
     classes: dict[str, Any], privacy: dict[str, Any], domain: Domain, folder: Path
 ) -> tuple[Classes, tuple[str, ...]]:
-    """The notion of ``[classes.NAME]``, and the names.
+    """Return the notion of ``[classes.NAME]``, and the names of the classes.
 
     Args:
-        classes: a table for each class: ``PROMISES`` of its own, and the entries of ``[prior]``.
-        privacy: ``[privacy]``, which holds for every class that says nothing else.
-        folder: where files that the draft names are looked for.
+        classes: a table for each class: its own ``PROMISES``, and the entries of ``[prior]``.
+        privacy: ``[privacy]``, the default for every class.
+        folder: the folder of files that the draft names.
     Raises:
         DraftError, BadData
     """
@@ -90,9 +90,9 @@ class DraftClasses:
     """The classes of people that a draft describes.
 
     Attributes:
-        names: of the classes.
-        questions: that each is asked, over one domain, with its part of the expected reports.
-        choices: the mechanism and channel of each.
+        names: the names of the classes.
+        questions: the question of each class, over one domain, with its part of the expected reports.
+        choices: the mechanism and channel of each class.
     """
 
     names: tuple[str, ...]
@@ -101,13 +101,14 @@ class DraftClasses:
 
     @classmethod
     def of(cls, names: tuple[str, ...], whole: Question, name: str) -> DraftClasses:
-        """The channel of each class, made by the mechanism called ``name``, or for ``auto`` by the best for the class.
+        """Return the classes, with the channel of the mechanism ``name`` for each; for ``auto`` of the best one.
 
         Args:
-            whole: the question, with the notion of all classes and the reports of all, classes of equal size; for a
-                mean, ``auto`` takes few numbers of its domain instead, the same for all classes.
+            names: the names of the classes.
+            whole: the question to all classes, with all expected reports; classes have equal size. For a mean, ``auto``
+                replaces its domain by few numbers, the same for all classes.
         Raises:
-            DraftError: a class that no mechanism serves, or not the one named.
+            DraftError: no mechanism, or not the named one, serves a class.
         """
         questions = class_questions(whole)
         if name == AUTO:
@@ -129,7 +130,7 @@ def class_questions(whole: Question) -> list[Question]:
     """Return the question of each class.
 
     Args:
-        whole: its notion is that of all classes.
+        whole: the question to all classes.
     """
     if not isinstance(whole.notion, Classes):
         raise TypeError("a question to classes has a notion of classes")
@@ -138,10 +139,10 @@ def class_questions(whole: Question) -> list[Question]:
 
 
 def class_choice(name: str, question: Question) -> Candidate:
-    """The mechanism called ``name`` for the question to one class, or for ``auto`` the best.
+    """Return the candidate of the mechanism called ``name`` for the question to one class; for ``auto`` the best one.
 
     Raises:
-        DraftError: none serves, or not the one named.
+        DraftError: no mechanism, or not the named one, serves the question.
     """
     inner = tuple(INNER.values())
     try:
@@ -150,7 +151,7 @@ def class_choice(name: str, question: Question) -> Candidate:
         raise DraftError(f"[mechanism] {error}") from None
     if not isinstance(choice.channel, inner):
         raise DraftError(
-            f'[mechanism] "{name}" makes {choice.channel.family} channels, which cannot be a class\'s; use {AUTO}'
+            f'[mechanism] "{name}" makes {choice.channel.family} channels, which classes cannot have; use "{AUTO}"'
         )
     return choice
 

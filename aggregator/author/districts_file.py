@@ -1,11 +1,11 @@
-"""Districts of a grid from a GeoJSON file: which polygon each cell lies in (RFC 7946).
+"""Reads the districts of a grid from the polygons of a GeoJSON file (RFC 7946).
 
-The rule: a cell belongs to the polygon that holds its centre; of several, to the first in the file. A centre on a
-border belongs to the side east or north of it, so polygons that share a border share no cell. Cells outside every
-polygon are a district of their own, called ``elsewhere``. Coordinates are taken as the decimals that are written, and
-nothing is rounded, so the same file gives the same districts everywhere.
+A cell belongs to the polygon that contains its centre; if several do, to the first in the file. A centre on a border
+belongs to the polygon east or north of it, so polygons that share a border share no cell. Cells outside every polygon
+are one more district, ``elsewhere``. Coordinates are the decimals as written, and nothing is rounded, so the same file
+gives the same districts on every machine.
 
-A district's name is the property ``name`` of its feature, whatever the case of the word; without one, its number.
+The name of a district is the property ``name`` (in any case) of its feature, else ``district`` and its number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_BYTES = 2**26
 ELSEWHERE = "elsewhere"
 
 UNITS = 2 * 10**24
-"""Of a degree: as many that the centres of cells and decimals of 24 places are whole."""
+"""Units per degree, so many that cell centres and decimals of 24 places are whole numbers."""
 
 MICRODEGREE = UNITS // MICRODEGREES
 
@@ -44,8 +44,8 @@ def read_districts(path: Path, grid: Grid) -> Districts:
     """Return the districts of a grid that the polygons of a GeoJSON file describe.
 
     Raises:
-        DistrictsError: not such a file; a polygon that holds no cell's centre; or fewer than two districts.
-        OSError: it cannot be read.
+        DistrictsError: not such a file; a polygon without the centre of a cell; or fewer than two districts.
+        OSError: the file cannot be read.
     """
     if path.stat().st_size > MOST_BYTES:
         raise DistrictsError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
@@ -72,8 +72,8 @@ def _districts(value: Any, grid: Grid) -> Districts:
         inside = _inside(_polygons(feature, name), grid) & (cells == len(features))
         if not inside.any():
             raise DistrictsError(
-                f"district {name!r} holds the centre of no cell that an earlier one does not: it is outside the grid, "
-                "smaller than a cell, or covered; leave it out"
+                f"district {name!r} contains no cell's centre, except of cells in earlier districts: it is outside the "
+                "grid, smaller than a cell, or covered; leave it out"
             )
         cells[inside] = number
         names.append(name)
@@ -99,7 +99,7 @@ def _name(feature: Any, number: int) -> str:
 
 
 def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[int, int]]]]:
-    """The polygons of a feature, each a list of rings of (longitude, latitude) in ``UNITS`` of a degree."""
+    """Yield the polygons of a feature, each a list of rings of (longitude, latitude) in ``UNITS`` of a degree."""
     geometry = feature.get("geometry")
     kind = geometry.get("type") if isinstance(geometry, dict) else None
     if not isinstance(geometry, dict) or kind not in ("Polygon", "MultiPolygon"):
@@ -137,7 +137,7 @@ def _units(degrees: Any, most: int, name: str) -> int:
 
 
 def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDArray[np.bool_]:
-    """(rows, columns) whether each cell's centre lies in one of the polygons.
+    """Return (rows, columns), true for cells whose centre lies in one of the polygons.
 
     A centre lies in a polygon if a line from it to the east crosses the polygon's rings an odd number of times
     (Shimrat 1962). An edge holds its lower end and not its upper one, so a line through a corner crosses once or twice.
@@ -154,7 +154,7 @@ def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDAr
                 low, high = -((first_y - y1) // step), -((first_y - y2) // step)
                 for row in range(max(low, 0), min(high, grid.rows)):
                     y = first_y + row * step
-                    # How many centres lie west of the crossing, rounded up from a quotient of integers.
+                    # The number of centres west of the crossing: a quotient of integers, rounded up.
                     reach = (x1 - first_x) * (y2 - y1) + (x2 - x1) * (y - y1)
                     west = -(-reach // (step * (y2 - y1)))
                     crossed[row, min(max(west, 0), grid.columns)] += 1

@@ -1,6 +1,6 @@
 """Reads the domain of a draft.
 
-The domain's own constructor judges it; here the entries are only read, and numbers brought to its units.
+The constructor of the domain validates it. This module only reads the entries and converts numbers to its units.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ KINDS = ("values", "grid", "number", "date", "buckets", "items")
 
 
 def domain_of(section: Section) -> Domain:
-    """The domain of ``[domain]``."""
+    """Return the domain of ``[domain]``.
+
+    Raises:
+        DraftError, BadData
+    """
     kind = section.choice("kind", KINDS)
     if kind == "values":
         labels = tuple(section.list_of("values", str, "texts, one for each value"))
@@ -34,11 +38,11 @@ def domain_of(section: Section) -> Domain:
 
 
 def _numbers(section: Section) -> NumberRange:
-    """The numbers low, low + step, ..., high."""
+    """Return the range of numbers low, low + step, ..., high."""
     number = (int, Decimal)
     low, high = (section.take(name, number, "a number") for name in ("low", "high"))
-    step = section.take("step", number, "the distance between two numbers that count as different", default=1)
-    unit = section.take("unit", str, "what the numbers count, such as years", default="")
+    step = section.take("step", number, "the distance between two neighbouring numbers", default=1)
+    unit = section.take("unit", str, "the unit of the numbers, such as years", default="")
     random = section.choice("rounding", ("nearest", "random"), default="nearest") == "random"
     return NumberRange.of(low, high, step, random=random, clamp=_clamps(section), unit=unit)
 
@@ -51,15 +55,15 @@ def _day(section: Section, name: str) -> str:
 
 
 def _clamps(section: Section) -> bool:
-    return section.flag("clamp", "what lies outside counts as the nearer end")
+    return section.flag("clamp", "numbers outside the range count as its nearer end")
 
 
 def _items(section: Section) -> tuple[str, ...] | int:
     """Return the items' names, or their number: a catalogue of tens of thousands has no names."""
     if section.holds("values", int):
-        count: int = section.take("values", int, "how many items there are")
+        count: int = section.take("values", int, "the number of items")
         return count
-    return tuple(section.list_of("values", str, "texts, one for each item, or how many items there are"))
+    return tuple(section.list_of("values", str, "texts, one for each item, or the number of items"))
 
 
 def _microdegrees(section: Section, name: str) -> int:

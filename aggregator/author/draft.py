@@ -1,9 +1,9 @@
 """The draft: a campaign as its author writes it, in TOML.
 
-A draft is read once, strictly, into the ``Campaign`` that will be signed. Every key is known or refused, numbers stay
-decimals until they are integers, and an error names the entry and what would do instead.
+A draft is read strictly into the ``Campaign`` that will be signed. Unknown keys are refused, numbers stay decimals
+until they become integers, and an error names the entry and what is expected.
 
-What it asks: domain_section. What it promises: privacy_section. How a channel is found: aggregator.planner.choice.
+Question and values: domain_section. Notion and prior: privacy_section. Choice of a channel: aggregator.planner.choice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.domain_section import domain_of
 from aggregator.author.firmware import FAMILIES_ENTRY, families_of, require_families
-from aggregator.author.form_bins import bins_told
+from aggregator.author.form_bins import bins_sentences
 from aggregator.author.form_section import DraftForm, form_draft, form_of
 from aggregator.author.privacy_section import notion_of, part_of
 from aggregator.author.study_section import addresses_of, translations_of
@@ -44,26 +44,26 @@ from protocol.views import View, plain_views
 
 DAY = 86_400
 OWN = "lip-response"
-"""The rule by which everybody derives the channel of a declared prior."""
+"""The mechanism by which every device and the study derive the channel of a declared prior."""
 TABLE, GAUSSIAN = "table", "gaussian"
-"""Mechanisms with entries of their own: the channel's rows, and the noise's width."""
+"""Mechanisms with additional entries: the rows of the channel, and the width of the noise."""
 AVERAGE = "mutual-information"
-"""Notion and mechanism that may say how far a wrong answer is from the right one."""
+"""The notion and mechanism with the additional entry ``distortion``."""
 POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
-"""Distortions: to which power the distance between two numbers counts; 0 counts every wrong answer alike."""
+"""Distortions: the power of the distance between two numbers; with 0, all wrong answers count alike."""
 MOST_REPORTS = 10**12
-"""Default number of reports for a plan."""
+"""Maximum of ``[analysis] reports``."""
 
 
 def read_draft(path: Path) -> Campaign:
-    """The campaign of the draft at ``path``; files it names are looked for beside it.
+    """Read the draft at ``path``; files that it names are in the same folder.
 
     Args:
         path: a TOML file.
     Returns:
         The campaign, audited; it is not signed yet.
     Raises:
-        DraftError, BadData: what is wrong, and where.
+        DraftError, BadData: an entry is invalid. The text names it.
     """
     return campaign_of(read_toml(path), path.parent)
 
@@ -72,7 +72,7 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     """Return the question for which the draft at ``path`` needs a channel. Other sections are ignored.
 
     Args:
-        rounded: whether a question about the mean of a number is over the few numbers that ``auto`` rounds to.
+        rounded: whether to replace the domain of a question about a mean by the few numbers that ``auto`` rounds to.
     Returns:
         The domain, the notion and the goal.
     Raises:
@@ -86,7 +86,7 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
 
 
 def read_form(path: Path) -> DraftForm | None:
-    """The form of the draft at ``path``, and the views that devices would be asked for; None where it is no form.
+    """Read the form of the draft at ``path``, with its views; None if it is not a form.
 
     Raises:
         DraftError, BadData
@@ -108,14 +108,14 @@ def read_bins(path: Path, made: Domain) -> list[str]:
     """Return a sentence for each number of the form at ``path`` that gets fewer values than its author wrote.
 
     Args:
-        made: the domain that the draft was read as.
+        made: the domain of the campaign read from the draft.
     """
     document = read_toml(path)
     if not isinstance(made, Form):
         return []
     top = Section("", document)
     analysis = Section("analysis", top.take("analysis", dict, "a table of its own", {}))
-    return bins_told(form_of(top), made, _reports(analysis))
+    return bins_sentences(form_of(top), made, _reports(analysis))
 
 
 def _whole_question(document: dict[str, Any], folder: Path) -> Question:
@@ -134,9 +134,9 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
 
 
 def read_classes(path: Path) -> DraftClasses | None:
-    """The classes of the draft at ``path``; None where it has none, or several questions as well.
+    """Read the classes of the draft at ``path``; None for a draft without classes, or for a form.
 
-    With ``[views]`` the channels are those of the view of the answer as it is, as the campaign has them.
+    With ``[views]``, the channels are those of the view that asks for the answer itself.
 
     Raises:
         DraftError, BadData
@@ -156,10 +156,10 @@ def read_classes(path: Path) -> DraftClasses | None:
 
 
 def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...], int] | None:
-    """The domain, the views and the number of classes of the draft at ``path``; None where it has no ``[views]``.
+    """Read the domain, the views and the number of classes of the draft at ``path``; None without ``[views]``.
 
     Args:
-        expected: the number of devices that shares are made for, where the draft says none.
+        expected: the number of devices for which shares are chosen, if the draft gives none.
     Raises:
         DraftError, BadData
     """
@@ -176,11 +176,13 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
 
 
 def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
-    """The campaign of a parsed draft.
+    """Return the campaign of a parsed draft.
 
     Args:
-        document: TOML, floats as ``Decimal``.
-        folder: where files that the draft names are looked for.
+        document: the TOML, floats as ``Decimal``.
+        folder: the folder of files that the draft names.
+    Raises:
+        DraftError, BadData: an entry is invalid. The text names it.
     """
     document = _padded(document, folder)
     if _is_form(document):
@@ -217,16 +219,18 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
-        raise DraftError("[schedule] closes must lie after opens")
+        raise DraftError("[schedule] closes must be later than opens")
     campaign = Campaign(
-        title=top.take("title", str, "the campaign's name"),
+        title=top.take("title", str, "the name of the campaign"),
         question=(
             "\n".join(one.text for one in form.questions)
             if form
-            else top.take("question", str, "what the person is asked, or a table [[question]] for each question")
+            else top.take(
+                "question", str, "the question to the person, or a table [[question]] for each question of a form"
+            )
         ),
-        purpose=top.take("purpose", str, "why it is asked", ""),
-        organisation=top.take("organisation", str, "who asks"),
+        purpose=top.take("purpose", str, "the purpose of the survey", ""),
+        organisation=top.take("organisation", str, "the name of the organisation"),
         domain=domain,
         notion=notion,
         mechanism=mechanism,
@@ -239,7 +243,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         enrolment=limits.choice("enrolment", ENROLMENTS, "open"),
         classes=names,
         addresses=addresses_of(study),
-        contact=study.take("contact", str, "how the organisation is reached", ""),
+        contact=study.take("contact", str, "a contact for questions of people", ""),
         retention=study.take("retention", str, "how long reports and results are kept", ""),
         notice=study.take("notice", str, "a link to the legal notice", ""),
         language=top.take("language", str, "the language of the texts, such as en", "").lower(),
@@ -269,19 +273,19 @@ def _require_form(document: dict[str, Any]) -> None:
     privacy = document.get("privacy")
     notion = privacy.get("notion", Ldp.name) if isinstance(privacy, dict) else Ldp.name
     if notion != Ldp.name:
-        raise DraftError(f'[privacy] a form keeps notion "{Ldp.name}", not {shown(notion)}')
+        raise DraftError(f'[privacy] notion of a form must be "{Ldp.name}", not {shown(notion)}')
 
 
 def _reports(section: Section) -> int:
-    """The expected number of reports."""
+    """Return the expected number of reports."""
     reports = count(section, "reports", REPORTS)
     if reports > MOST_REPORTS:
-        raise DraftError(f"[analysis] reports is at most {MOST_REPORTS:,}")
+        raise DraftError(f"[analysis] reports must be at most {MOST_REPORTS:,}")
     return reports
 
 
 def _goal(section: Section, domain: Domain) -> str:
-    """The goal of the analysis, "" if the draft has none."""
+    """Return the goal of the analysis; "" without one."""
     if "goal" not in section:
         return ""
     goal = section.choice("goal", GOALS)
@@ -293,7 +297,7 @@ def _goal(section: Section, domain: Domain) -> str:
 
 
 def _for_goal(question: Question, goal: str, reports: int) -> Question:
-    """The question with what its estimate is wanted for; of numbers and days the distribution, where nobody says."""
+    """Return the question with its goal (default for numbers and days: distribution) and the expected reports."""
     if not goal and isinstance(question.domain, NumberRange | Dates):
         goal = "distribution"
     return dataclasses.replace(question, goal=goal, reports=reports)
@@ -302,7 +306,7 @@ def _for_goal(question: Question, goal: str, reports: int) -> Question:
 def _views(
     top: Section, mechanism: Section, question: Question, folder: Path, expected: int = DEVICES
 ) -> tuple[str, tuple[View, ...]]:
-    """The names of the mechanisms, and the views: one of the answer as it is, where the draft has no ``[views]``."""
+    """Return the names of the mechanisms, and the views; without ``[views]``, the view of the answer itself."""
     if "views" not in top:
         name, channel = _mechanism(mechanism, question)
         return name, plain_views(channel)
@@ -311,17 +315,17 @@ def _views(
 
 
 def _by_value(question: Question) -> Question:
-    """Return the question as views ask it: the goal of every view is the shares of its values."""
+    """Return the question without a goal: every view estimates the shares of its values."""
     return dataclasses.replace(question, goal="")
 
 
 def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """The draft with a padding of "auto" replaced by the number of least expected error on a sample of sets."""
+    """Return the draft with a padding of "auto" replaced by the number with the least expected error on a sample."""
     asked = document.get("domain")
     if not isinstance(asked, dict) or asked.get("kind") != "items" or asked.get("padding") != AUTO:
         return document
     section = Section("domain", asked)
-    file = folder / section.take("sample", str, "a text file of sets, one a line, for a padding chosen from it")
+    file = folder / section.take("sample", str, "a text file of sets, one per line, from which the padding is chosen")
     limits = Section("limits", document.get("limits", {}))
     rest = {name: value for name, value in asked.items() if name != "sample"}
 
@@ -348,10 +352,10 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _asked(
     document: dict[str, Any], top: Section, domain: Domain, folder: Path, privacy: Section, prior: Section
 ) -> tuple[Question, tuple[str, ...]]:
-    """What a draft asks and keeps, and the names of its classes; none where it has no tables [classes.NAME].
+    """Return the question with its notion, and the names of the classes; empty without tables [classes.NAME].
 
     Args:
-        privacy, prior: the sections; with classes, the former is read class by class.
+        privacy, prior: the sections; with classes, ``privacy`` is read class by class.
     """
     if "classes" not in top:
         question = _question(privacy, prior, domain, folder, document)
@@ -371,7 +375,7 @@ def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, do
 
 
 def _bundled(document: dict[str, Any]) -> bool:
-    """Whether a draft lets a device answer several times a period; ``[schedule]`` itself is read elsewhere."""
+    """Return whether a device may answer several times a period."""
     schedule = document.get("schedule")
     answers = schedule.get("answers_per_period", 1) if isinstance(schedule, dict) else 1
     return isinstance(answers, int) and answers > 1
@@ -388,7 +392,7 @@ def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
     if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):
             raise DraftError(
-                f'[mechanism] a campaign where devices declare priors has one mechanism, "{OWN}", not {name[:60]!r}'
+                f'[mechanism] name must be "{OWN}" or left out if devices declare priors, not {name[:60]!r}'
             )
         if isinstance(question.notion, TranscriptPrior):
             return OWN, question.notion.channel_of(question.notion.prior)
@@ -407,23 +411,27 @@ def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
 
 def _gaussian(section: Section, question: Question) -> Channel:
     """Return Gaussian noise of the draft's width. Its level is pure LDP; the audit computes (epsilon, delta)."""
-    sigma = finite("mechanism", "sigma", section.take("sigma", (int, Decimal), "the noise's width in steps, above 0"))
+    sigma = finite(
+        "mechanism",
+        "sigma",
+        section.take("sigma", (int, Decimal), "the standard deviation of the noise in steps, above 0"),
+    )
     if sigma <= 0:
-        raise DraftError("[mechanism] sigma is the standard deviation of the noise in steps, and must be above 0")
+        raise DraftError("[mechanism] sigma must be above 0: it is the standard deviation of the noise in steps")
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
         raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers, and notion ldp')
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 
 def _averaged(section: Section, name: str, question: Question) -> Channel:
-    """The channel of least mean distance between an answer and what is sent for it, under mutual information."""
+    """Return the channel with the least mean distortion under mutual information."""
     distortion = section.choice("distortion", tuple(POWERS))
     notion, domain = question.notion, question.domain
     if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
         raise DraftError(f'[mechanism] distortion goes with notion "{AVERAGE}" and the mechanism of that name')
     if question.size > MOST_CONVEX:
         raise DraftError(
-            f"[mechanism] distortion: the campaign may have at most {MOST_CONVEX} values, not {question.size}"
+            f"[mechanism] distortion: a campaign with it may have at most {MOST_CONVEX} values, not {question.size}"
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):
@@ -443,9 +451,9 @@ def _table(section: Section, size: int) -> Table:
         for row in section.list_of("rows", list, "lists of probabilities, one list for each value")
     ]
     if len(rows) != size:
-        raise DraftError(f"[mechanism] rows has {len(rows)} rows, the domain {size} values")
+        raise DraftError(f"[mechanism] rows must have {size} rows, one for each value of the domain, not {len(rows)}")
     if any(cell < 0 for row in rows for cell in row):
-        raise DraftError("[mechanism] rows are probabilities: none may be below 0")
+        raise DraftError("[mechanism] rows must be probabilities: none may be below 0")
     return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 

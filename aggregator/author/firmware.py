@@ -1,7 +1,7 @@
 """The entry ``families`` of ``[mechanism]``: the families of channels that the devices' firmware supports.
 
-A fleet of sensors may have a few families only, and refuses every other campaign. With the entry ``auto`` chooses among
-these, and a draft that needs another is refused when it is written rather than by each device.
+Sensors may support a few families only, and refuse every other campaign. With this entry, ``auto`` chooses among these
+families, and a draft that needs another one is refused before it is signed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
     """Return the families that a draft lists; empty if it lists none, because devices then support all.
 
     Raises:
-        DraftError: an empty list, or a name that no family has.
+        DraftError: an empty list, or an unknown family.
     """
     mechanism = document.get("mechanism")
     listed = mechanism.get("families") if isinstance(mechanism, dict) else None

@@ -1,11 +1,12 @@
-"""Chooses the number of values that a number gets in the pairs of a form.
+"""Chooses a longer step for numbers in the pairs of a form.
 
-A table of a number of many values with another question would be noise. So a number in a pair gets a longer step: the
-most values at which, with everybody spread evenly, the standard error of a cell is not above the share of a cell. Of
-several pairs the middle one decides. It has at least 4 values and at most 16, and its highest one may lie above the
-highest answer by less than a step. The person still gives any number of the range, which counts as the nearest value.
+The table of a number with many values and another question would be mostly noise. So a number in a pair gets a longer
+step: the largest number of values for which, with evenly spread people, the standard error of a cell is at most the
+share of a cell. If the number is in several pairs, the median decides. The number has 4 to 16 values, and its highest
+value may exceed the highest answer by less than a step. The person may still give any number of the range, which counts
+as the nearest value.
 
-An author who wants others gives ``bins``, the most values of a number, or a longer ``step``.
+Authors change this with ``bins``, the maximum number of values, or with a longer ``step``.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ LEAST_BINS, MOST_BINS = 4, 16
 """Smallest and largest number of values of a number in a pair."""
 
 EXACT = Fraction(3, 2)
-"""A step that ends at the highest number is taken where it is at most this much longer than the shortest one."""
+"""A step that ends exactly at the highest number is preferred if it is at most this times the shortest step."""
 
 
 def with_bins(domain: NumberRange, most: int) -> NumberRange:
-    """Return the range with at most this many numbers: with the shortest step, or a slightly longer one that fits.
+    """Return the range with at most ``most`` numbers: with the shortest step, or a slightly longer one that fits.
 
     Args:
-        most: at least 2.
+        most: the maximum number of values, at least 2.
     """
     if domain.size <= most:
         return domain
@@ -54,9 +55,9 @@ def form_with_bins(
     """Return the form whose numbers in pairs have few enough values.
 
     Args:
-        asked: the places of the questions of each view, which have as many devices each.
-        reports: to expect of the whole form.
-        channel: of a view with so many answers.
+        asked: the positions of the questions of each view; views have equally many devices.
+        reports: the expected number of reports of the whole form.
+        channel: returns the channel of a view with this number of answers.
     """
     pairs = [places for places in asked if len(places) == 2]
     many = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
@@ -75,16 +76,16 @@ def form_with_bins(
     return Form(tuple(questions))
 
 
-def bins_told(written: Form, made: Form, reports: int) -> list[str]:
+def bins_sentences(written: Form, made: Form, reports: int) -> list[str]:
     """Return a sentence for each question whose number has a longer step than its author wrote."""
     found = []
     for one, other in zip(written.questions, made.questions, strict=True):
         if isinstance(other.domain, NumberRange) and other.domain.size < one.domain.size:
             step = decimal_of(Fraction(other.domain.step, 10**other.domain.places))
             found.append(
-                f"question {one.name} is asked in pairs, so its {one.domain.size:,} numbers count as "
-                f"{other.domain.size}, {other.domain.span} in steps of {step}, which suits {reports:,} reports; "
-                "bins under the question says how many at most, [analysis] reports how many reports to expect"
+                f"question {one.name} is asked in pairs, so its {one.domain.size:,} numbers are reduced to "
+                f"{other.domain.size}, {other.domain.span} in steps of {step}, for {reports:,} expected reports; "
+                "to change this, give bins in [[question]], or reports in [analysis]"
             )
     return found
 
@@ -94,14 +95,14 @@ def _many(domain: Domain) -> bool:
 
 
 def _most_cells(channel: Callable[[int], Channel], reports: float, most: int) -> int:
-    """The most cells of a table, up to ``most``, whose standard error is not above the share of one of them."""
+    """Return the most cells of a table, up to ``most``, with a standard error of at most the share of a cell."""
 
     def holds(cells: int) -> bool:
         decoder = decoder_of(channel(cells))
         variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
         return bool(math.sqrt(variance / reports) <= 1 / cells)
 
-    low, high = LEAST_BINS, most  # the error of a cell hardly depends on their number, so its share decides
+    low, high = LEAST_BINS, most  # the error of a cell hardly depends on the number of cells
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)

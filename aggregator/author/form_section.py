@@ -10,15 +10,15 @@
     skippable = true
 
     [analysis]
-    reports = 20000                                  # how many to expect, by which numbers in pairs get their values
+    reports = 20000                                  # expected number of reports; form_bins uses it
     tables = [["age", "vote"], ["age", "income"]]    # the pairs that are asked together; or
     outcome = "vote"                                 # this question with each other one
 
-Without either, all pairs are asked, each of as many devices. A question that is in no pair is asked alone. Each view
-has the channel that is best for its number of answers, at the whole level; with tables [classes.NAME], one for each
-class, at the level of the class.
+Without either, all pairs are asked, each of equally many devices. A question in no pair is asked alone. Each view has
+the best channel for its number of answers, at the whole level; with tables [classes.NAME], it has one for each class,
+at the level of the class.
 
-What a view of a form is: protocol.views.
+Views of a form: protocol.views.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class DraftForm:
     """The form that a draft describes.
 
     Attributes:
-        form: its questions.
-        question: what the campaign asks, which is the form, and what it keeps.
-        mechanism: the name of one that makes all channels, or ``auto``.
-        made_by: the names of those that make the channels.
-        views: that devices would be asked for.
-        classes: the names of the classes of people; empty where there are none.
+        form: the questions.
+        question: the form as a domain, with the campaign's notion.
+        mechanism: the name of the mechanism for all channels, or ``auto``.
+        made_by: the names of the mechanisms that made the channels.
+        views: the views that devices are asked for.
+        classes: the names of the classes of people; empty without classes.
     """
 
     form: Form
@@ -59,7 +59,7 @@ class DraftForm:
     classes: tuple[str, ...] = ()
 
     def of_class(self, place: int) -> DraftForm:
-        """Return the form as the class at ``place`` has it."""
+        """Return the form with the channels and the notion of the class at ``place``."""
         if not isinstance(self.question.notion, Classes):
             raise ValueError("the form has no classes")
         views = tuple(
@@ -77,7 +77,7 @@ def form_of(top: Section) -> Form:
     """Return the form of the tables ``[[question]]``.
 
     Raises:
-        DraftError, BadData: what is wrong, and where.
+        DraftError, BadData: an entry is invalid. The text names it.
     """
     return Form(tuple(map(_question, top.list_of("question", dict, "tables [[question]]"))))
 
@@ -88,13 +88,13 @@ def form_draft(
     """Return the form as it is asked, with its views.
 
     Args:
-        analysis: of which ``tables`` or ``outcome`` are taken.
-        mechanism: the name of one that makes all channels, or ``auto`` for the best for each.
+        analysis: ``[analysis]``, with ``tables`` or ``outcome``.
+        mechanism: the name of the mechanism for all channels, or ``auto`` for the best one of each.
         written: the form as its author wrote it.
-        question: what the campaign asks, which is this form, what it keeps, and how many reports to expect.
-        classes: the names of the classes of people.
+        question: this form as a domain, with the campaign's notion and the expected number of reports.
+        classes: the names of the classes of people; empty without classes.
     Raises:
-        DraftError, BadData: what is wrong, and where.
+        DraftError, BadData: an entry is invalid. The text names it.
     """
     asked = _asked(analysis, written)
     for place in {place for places in asked if len(places) > 1 for place in places}:
@@ -126,20 +126,20 @@ def _question(table: dict[str, object]) -> FormQuestion:
     if isinstance(domain, NumberRange) and "bins" in section:
         bins = count(section, "bins")
         if bins < 2:
-            raise DraftError(f"[{section.name}] bins is how many numbers are told apart at most, at least 2")
+            raise DraftError(f"[{section.name}] bins must be at least 2: it is the maximum number of values")
         domain = with_bins(domain, bins)
     found = FormQuestion(
         section.take("name", str, "short, of a-z, 0-9 and _"),
-        section.take("text", str, "what the person is asked"),
+        section.take("text", str, "the question to the person"),
         domain,
-        section.flag("skippable", "a person may leave it out"),
+        section.flag("skippable", "a person may skip the question"),
     )
     section.done()
     return found
 
 
 def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
-    """The places of the questions of each view, in order."""
+    """Return the positions of the questions of each view, in order."""
     if "tables" in analysis and "outcome" in analysis:
         raise DraftError("[analysis] tables and outcome do not go together: leave out one of the two")
     every = range(len(form.questions))
@@ -158,13 +158,13 @@ def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
 
 
 def _require_few(question: FormQuestion) -> None:
-    """Refuse a date or edges of many values in a pair, which only their author can make fewer."""
+    """Refuse dates or edges with many values in a pair: they cannot get a longer step automatically."""
     domain = question.domain
     if not isinstance(domain, Line) or isinstance(domain, NumberRange) or domain.size <= MOST_BINS:
         return
     raise DraftError(
-        f"[question {question.name}] has {domain.size:,} values, and in a pair a number has at most {MOST_BINS}: "
-        "make it coarser, or name the pairs under [analysis] tables without it, so that it is asked alone"
+        f"[question {question.name}] has {domain.size:,} values, but in a pair it may have at most {MOST_BINS}: "
+        "make it coarser, or ask it alone, by [analysis] tables without it"
     )
 
 

@@ -1,9 +1,9 @@
 """Warnings for an author before signing.
 
-A certified campaign can still have useless accuracy, be easy to manipulate, or lack information for the person. Each
-warning names what the author can change and what it would do.
+A certified campaign can still be too inaccurate, be easy to manipulate, or lack information for the person. Each
+warning names a change and its effect.
 
-Forbidden campaigns are not treated here: they cannot be constructed.
+Forbidden campaigns are not checked here: they cannot be constructed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ HEAVY = 20.0
 """Weight of one report, in people, above which the author is warned."""
 
 APART = 0.05
-"""Half the distance between two deciles of people who are spread evenly over a range, as a part of the range. A larger
-standard error of the mean is a warning."""
+"""Maximum standard error of the mean without a warning, as a part of the range: half the distance between two deciles
+of people who are spread evenly."""
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
-    """Return the warnings about a campaign; an empty list if it deserves no warning."""
+    """Return the warnings about a campaign, a sentence each; empty if it has none."""
     return tuple(_findings(terms))
 
 
@@ -47,29 +47,29 @@ def _findings(terms: Campaign) -> Iterator[str]:
     try:
         mse, weight = campaign_error(terms)
     except NotInvertible as reason:
-        # What the decoder says of it ends with advice.
+        # The reason ends with advice.
         yield f"shares will have no unbiased estimate and no error bars: {reason}"
     else:
         if weight > HEAVY:
             yield (
-                f"one report weighs {weight:,.0f} people: whoever sends a few forged ones moves a share at will. A "
-                "higher epsilon, fewer values, or a mechanism whose reports speak of many values at once weighs less"
+                f"one report counts for up to {weight:,.0f} people, so a few forged reports can change a share a lot. "
+                "A higher epsilon, fewer values or another mechanism lowers this number"
             )
         if not is_plain(terms.views):
             yield from _unseen(terms)
-        # The root mean square error of a value beside the even share, people spread evenly.
+        # The root mean square error of a share, compared with the even share, for people spread evenly.
         elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
             yield (
-                f"with {terms.minimum_reports:,} devices, the least you wait for, a share is off by {error:.2%} where "
-                f"{size:,} even shares are {even:.2%} each: expect only values well above that to be seen. "
-                f"Wait for {_rounded(needed):,} devices, or ask for fewer values"
+                f"with the minimum of {terms.minimum_reports:,} devices, the standard error of a share is {error:.2%}, "
+                f"more than {even:.2%}, an even share of {size:,} values: only much more frequent values will be seen. "
+                f"Set minimum_reports to {_rounded(needed):,}, or ask for fewer values"
             )
     if terms.certificate.ldp is None:
         yield (
-            f"some answers rule out others for certain, so this has no LDP level: only what {terms.notion.name} "
-            f"protects is protected, at a charge of {exact.in_nats(terms.certificate.cost)}. What people "
-            "know of each other outside the notion may complete it"
+            "some reports rule out some answers for certain, so the campaign has no LDP level: it keeps the promise of "
+            f"{terms.notion.name} only, at a charge of {exact.in_nats(terms.certificate.cost)}. Other knowledge about "
+            "a person may reveal the rest"
         )
     if is_wave(terms):
         yield from _mean_off(terms)
@@ -87,13 +87,13 @@ def _unseen(terms: Campaign) -> Iterator[str]:
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
             wanted = _rounded(worth.mse * size)
             parts.append(
-                f"off by {error:.2%} where {size:,} even shares are {1 / size:.2%} each "
-                f"({view_name(terms.domain, view)}; {wanted:,} devices would do)"
+                f"{error:.2%} for {view_name(terms.domain, view)}, where an even share is {1 / size:.2%} "
+                f"({wanted:,} devices would be enough)"
             )
     if parts:
         yield (
-            f"with {n:,} devices, the least you wait for, a share is {', and '.join(parts)}: expect only values well "
-            "above that to be seen. Wait for more, or give a coarser view more of the devices"
+            f"with the minimum of {n:,} devices, the standard error of a share is {', and '.join(parts)}: only much "
+            "more frequent values will be seen. Raise minimum_reports, or give a coarser view more of the devices"
         )
 
 
@@ -108,20 +108,20 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
     for name, of in asked:
         if not any(isinstance(one, Wave) for one in of):
             continue
-        # Of places on the line, which every channel has a mean of; classes of equal size.
+        # Of positions on the line, whose mean every channel can estimate; for classes of equal size.
         line = np.linspace(0, 1, terms.domain.size)
         variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
         if (off := math.sqrt(variance / n)) > APART:
             yield (
-                f"{name}with {n:,} devices, the least you wait for, even the mean is off by {off:.0%} of the range, "
-                f"and deciles by more: wait for {_rounded(variance / APART**2):,} devices, which leave {APART:.0%}"
+                f"{name}with the minimum of {n:,} devices, the standard error of the mean is {off:.0%} of the range, "
+                f"and deciles have more: set minimum_reports to {_rounded(variance / APART**2):,} for {APART:.0%}"
             )
 
 
 def _left_unsaid(terms: Campaign) -> Iterator[str]:
     if not terms.addresses:
         yield (
-            "the campaign has no address, so each device must be told one when it joins, and nobody has signed it: "
+            "the campaign has no address, so each device must be given one when it joins, and it is not signed: "
             'give [study] address = "https://HOST"'
         )
     if not terms.contact:
@@ -157,6 +157,6 @@ def _untranslated(terms: Campaign) -> Iterator[str]:
 
 
 def _rounded(number: float) -> int:
-    """Return the number rounded up to two digits, so that it does not look more exact than it is."""
+    """Return the number rounded up to two digits, because it is an estimate."""
     unit = 10.0 ** max(0, math.floor(math.log10(number)) - 1)
     return math.ceil(number / unit) * int(unit)

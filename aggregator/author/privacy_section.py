@@ -1,7 +1,6 @@
 """Reads the privacy notion of a draft, with its prior if it has one.
 
-An entry that cannot be kept is named with what would do instead; whether a channel keeps the notion is the
-certificate's to say.
+An error names the entry and what is expected. The certificate of the campaign proves that its channel keeps the notion.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ NOTIONS = (
 
 
 def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
-    """The notion of ``[privacy]`` and ``[prior]``; files they name are looked for in ``folder``."""
+    """Return the notion of ``[privacy]`` and ``[prior]``; files that they name are in ``folder``."""
     name = section.choice("notion", NOTIONS)
     if name == "pairwise":
         return _matrix(section, domain, folder)
@@ -62,9 +61,9 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
             return TranscriptPrior(level, _prior(prior, domain, folder), _drift(prior))
         if kind != "campaign":
             raise DraftError(
-                '[prior] kind is "campaign", the public prior of everybody, "transcript", where it follows each '
-                'device\'s earlier reports, or "own", which each device declares; '
-                f"classes of people have tables [classes.NAME]; not {shown(kind)}"
+                '[prior] kind must be "campaign", a public prior for everybody; "transcript", a prior updated by each '
+                'device\'s earlier reports; or "own", declared by each device; '
+                f"not {shown(kind)}. Classes of people have tables [classes.NAME]"
             )
         return Information(level, _prior(prior, domain, folder), _radius(prior))
     if name == "high-low":
@@ -81,17 +80,19 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
 
 
 def part_of(section: Section, notion: Notion) -> float | None:
-    """The part of the people who hold a sensitive value, where ``[privacy]`` says it: a channel is chosen by it, and
-    what is promised does not depend on it."""
+    """Return the part of the people who hold a sensitive value; None if ``[privacy]`` does not give it.
+
+    The choice of a channel depends on it, the promise does not.
+    """
     if "sensitive_share" not in section:
         return None
     if not isinstance(notion, HighLow):
-        raise DraftError('[privacy] sensitive_share goes with sensitive values: notion = "high-low"')
+        raise DraftError('[privacy] sensitive_share goes with notion = "high-low" only: leave it out')
     what = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
-    said = section.take("sensitive_share", (int, Decimal), what)
-    part = float(finite("privacy", "sensitive_share", said))
+    written = section.take("sensitive_share", (int, Decimal), what)
+    part = float(finite("privacy", "sensitive_share", written))
     if not 0 < part < 1:
-        raise DraftError(f"[privacy] sensitive_share is {what}, not {shown(said)}")
+        raise DraftError(f"[privacy] sensitive_share must be {what}, not {shown(written)}")
     return part
 
 
@@ -121,7 +122,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
                 f"[privacy] budgets: {shown(domain.label(x))} has no budget; give it one, or give a default"
             )
         budgets.append(budget)
-    # What a set is padded with is as well protected as the best protected item (Gu et al. 2020, sec. VI-B).
+    # Dummy items are as well protected as the best protected item (Gu et al. 2020, sec. VI-B).
     budgets += [min(budgets)] * (domain.size - items)
     edges = None
     if "pairs" in section:
@@ -133,7 +134,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
 
 
 def _nats(entry: str, value: object) -> int:
-    """A budget in nanonats; 0 if the entry is missing."""
+    """Return a budget in nanonats; 0 if the entry is missing."""
     budget = exact.level_from(finite("privacy", entry, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
@@ -143,15 +144,19 @@ def _nats(entry: str, value: object) -> int:
 
 def _geo(section: Section, domain: Domain, level: int) -> Notion:
     metric = section.choice("metric", METRICS, "steps")
-    scale = finite("privacy", "scale", section.take("scale", (int, Decimal), "the distance epsilon is for", Decimal(1)))
+    scale = finite(
+        "privacy",
+        "scale",
+        section.take("scale", (int, Decimal), "the distance at which the level is epsilon", Decimal(1)),
+    )
     return geo_over(domain, level, metric, scale)
 
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
-    """Return Pufferfish privacy by the Wasserstein mechanism: noise as wide as the secrets move the answer."""
+    """Return the notion that keeps Pufferfish privacy by the Wasserstein mechanism."""
     file = folder / section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
     if not file.is_file():
-        raise DraftError(f"[privacy] scenarios: there is no file {file.name}")
+        raise DraftError(f"[privacy] scenarios: the file {file.name} does not exist beside the draft")
     return geo_for(read_scenarios(file, domain), level)
 
 
@@ -166,22 +171,26 @@ def _level(section: Section) -> int:
 
 
 def _radius(prior: Section) -> int:
-    """The radius of the ball of priors, in parts per billion; a longer decimal is the next larger one."""
-    radius = finite("prior", "radius", prior.take("radius", (int, Decimal), "how far off the prior may be", Decimal(0)))
+    """Return the radius of the ball of priors, in parts per billion, rounded up."""
+    radius = finite(
+        "prior", "radius", prior.take("radius", (int, Decimal), "the maximum error of the prior", Decimal(0))
+    )
     if not 0 <= radius <= 1:
         raise DraftError("[prior] radius must be a total variation distance from 0 to 1, such as 0.05")
     return math.ceil(radius * RADIUS_UNITS)
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
-    file = folder / section.take("matrix", str, "a CSV file of k rows of k levels in nats, inf where there is no bound")
+    file = folder / section.take("matrix", str, "a CSV file of k rows of k levels in nats, inf for no bound")
     try:
         with file.open(newline="", encoding="utf-8") as lines:
             rows = [row for row in csv.reader(lines) if row]
     except (OSError, UnicodeDecodeError) as error:
         raise DraftError(f"[privacy] matrix: cannot read {file.name}: {error}") from None
     if len(rows) != domain.size:
-        raise DraftError(f"[privacy] matrix: {file.name} has {len(rows)} rows, the domain {domain.size} values")
+        raise DraftError(
+            f"[privacy] matrix: {file.name} must have {domain.size} rows, one for each value, not {len(rows)}"
+        )
     levels = tuple(
         tuple(0 if x == y else _matrix_level(cell, file.name, x, y) for y, cell in enumerate(row))
         for x, row in enumerate(rows)
@@ -212,16 +221,16 @@ def _drift(prior: Section) -> int:
     drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
     if not 0 <= drift < 1:
         raise DraftError(
-            "[prior] drift must be a probability from 0 to below 1: that an answer is drawn anew before a period"
+            "[prior] drift must be a probability from 0 to below 1: that a person's answer changes before a period"
         )
     return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
 
 def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
-    """Prior weights as a list of shares or counts, in the domain's order."""
+    """Return prior weights, whole numbers, from a list of shares or counts in the domain's order."""
     weights = section.list_of(key, (int, Decimal), "a share or a count for each value, in the domain's order")
     if len(weights) != size:
-        raise DraftError(f"[{section.name}] {key} has {len(weights)} entries, the domain {size} values")
+        raise DraftError(f"[{section.name}] {key} must have {size} entries, one for each value, not {len(weights)}")
     shares = [finite(section.name, key, weight) for weight in weights]
     if any(share <= 0 for share in shares):
         place = next(place for place, share in enumerate(shares) if share <= 0)
@@ -236,13 +245,13 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
         shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
     scale = math.lcm(*(share.denominator for share in shares))
     if not counts and scale > MAX_PRIOR_WEIGHT:
-        # More digits than a prior can have: each is rounded to the nearest weight, none to 0.
+        # The shares have more digits than a prior can have: each is rounded to the nearest weight above 0.
         scale = MAX_PRIOR_WEIGHT // 2
     return tuple(max(1, round(share * scale)) for share in shares)
 
 
 def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
-    """The prior of a CSV file with the header ``value,count``; every value of the domain has a count above zero."""
+    """Return the prior in a CSV file with the header ``value,count``, a whole count above zero for every value."""
     weights = [0] * domain.size
     for answer, number, where in read_sheet(path, domain, "count"):
         if number.denominator != 1 or number < 1:
@@ -258,9 +267,9 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
 
 
 def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
-    """The prior of a second round: what `halftruth estimate --json` said of the first, by value.
+    """Return the prior of a second round from the `halftruth estimate --json` output of the first, by value.
 
-    A share is known to its standard error at best, so none is taken to be less than that, or than a millionth.
+    Shares below their standard error, or below a millionth, are raised to it, because they are not known better.
     """
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}

@@ -4,7 +4,7 @@
      "pairs": [["ill", "well"]],
      "scenarios": [{"name": "winter", "joint": {"ill": {"stays home": 3, "goes out": 1}, "well": {"goes out": 6}}}]}
 
-A scenario is the joint weight of each secret with each answer; what is not named has weight 0, and only proportions
+A scenario gives the joint weight of each secret with each answer; a weight that is not named is 0, and only proportions
 matter. Without ``pairs``, every two secrets are a pair. Weights are exact: 0.1 is a tenth.
 """
 
@@ -32,7 +32,7 @@ class ScenarioError(SheetError):
 
 
 def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
-    """The secrets, pairs and scenarios of a JSON file.
+    """Return the secrets, pairs and scenarios in a JSON file.
 
     Raises:
         ScenarioError: not such a file, an unknown secret or answer, or a weight that is not a number.

@@ -70,7 +70,7 @@ class Section:
         return key in self._left
 
     def holds(self, key: str, kind: type) -> bool:
-        """Whether ``key`` is there, with a value of type ``kind``."""
+        """Return whether ``key`` has a value of type ``kind``."""
         self._known.add(key)
         return isinstance(self._left.get(key), kind)
 
@@ -78,15 +78,18 @@ class Section:
         return f"[{self.name}] {key}" if self.name else key
 
     def take(self, key: str, kind: type | tuple[type, ...], what: str, default: object = None) -> Any:
-        """The value of ``key``, of type ``kind``.
+        """Return the value of ``key``, of type ``kind``.
 
+        Args:
+            what: the expected value, for errors.
+            default: if the key is missing; None if it must be given.
         Raises:
             DraftError: missing without a default, or of another type.
         """
         self._known.add(key)
         if key not in self._left:
             if default is None:
-                # An entry that is spelled nearly so is unknown, and says more than that this one is missing.
+                # A misspelled key is reported as unknown, which says more than that this key is missing.
                 near = difflib.get_close_matches(key, map(_folded, self._left), 1, ALIKE)
                 if near:
                     raise DraftError(
@@ -98,15 +101,15 @@ class Section:
         value = self._left.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise DraftError(f"{self._entry(key)} must be {what}, not {shown(value)}")
-        if isinstance(value, str) and "\0" in value:  # which no file can be named with
+        if isinstance(value, str) and "\0" in value:  # no file name can contain it
             raise DraftError(f"{self._entry(key)} must be {what}, without the character U+0000")
         return value
 
     def flag(self, key: str, what: str) -> bool:
-        """Whether ``key`` is true; false where it is left out.
+        """Return whether ``key`` is true; false if it is missing.
 
         Args:
-            what: when it is true, as an error says it.
+            what: the meaning of true, for errors.
         Raises:
             DraftError: neither true nor false.
         """
@@ -117,7 +120,7 @@ class Section:
         return value
 
     def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
-        """The list at ``key``, every element of type ``kind``."""
+        """Return the list at ``key``, with elements of type ``kind``."""
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
@@ -125,24 +128,26 @@ class Section:
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
-        """The one of ``names`` that ``key`` holds, in any case of its letters.
+        """Return the one of ``names`` at ``key``; upper and lower case are equal.
 
         Raises:
-            DraftError: missing without a default, or none of them.
+            DraftError: missing without a default, or not one of ``names``.
         """
-        said: str = self.take(key, str, f"one of {', '.join(names)}", default)
-        name = _folded(said)
+        written: str = self.take(key, str, f"one of {', '.join(names)}", default)
+        name = _folded(written)
         if name not in names:
-            meant = suggestion(said, names)
-            raise DraftError(f"{self._entry(key)} must be one of {', '.join(names)}, not {shown(said)}{meant}")
+            meant = suggestion(written, names)
+            raise DraftError(f"{self._entry(key)} must be one of {', '.join(names)}, not {shown(written)}{meant}")
         return name
 
     def done(self) -> None:
-        """Refuse the keys that are left, by name; the known entry that is nearest to the first is named with it."""
+        """Refuse unknown keys; the error names the first one, and the known key that is nearest to it."""
         if self._left:
             first = next(iter(self._left))
             known = (
-                f"; known here: {', '.join(sorted(self._known))}" if self._known else "; this draft takes none there"
+                f"; known here: {', '.join(sorted(self._known))}"
+                if self._known
+                else "; this section has no entries here"
             )
             raise DraftError(self._unknown(first) + (suggestion(first, self._known) or known))
 
@@ -152,7 +157,7 @@ class Section:
 
 
 def count(section: Section, name: str, default: int | None = None) -> int:
-    """A whole number of at least 1."""
+    """Return the whole number at ``name``, at least 1."""
     value: int = section.take(name, int, "a whole number, at least 1", default)
     if value < 1:
         raise DraftError(f"[{section.name}] {name} must be a whole number of at least 1")
@@ -160,36 +165,36 @@ def count(section: Section, name: str, default: int | None = None) -> int:
 
 
 def finite(section: str, name: str, value: object) -> Fraction:
-    """The exact number that an entry holds."""
+    """Return the exact number of an entry."""
     try:
-        return exact.rational(value)  # type: ignore[arg-type]  # refuses what is no number
+        return exact.rational(value)  # type: ignore[arg-type]  # refuses other types
     except ValueError:
         raise DraftError(f"[{section}] {name} must be a finite number, not {shown(value)}") from None
 
 
-def suggestion(said: str, names: Iterable[str]) -> str:
+def suggestion(written: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" with the nearest of ``names``; empty if none is near."""
-    near = difflib.get_close_matches(_folded(said), sorted(names), 1, ALIKE)
+    near = difflib.get_close_matches(_folded(written), sorted(names), 1, ALIKE)
     return f"; did you mean {shown(near[0])}?" if near else ""
 
 
-def _folded(said: str) -> str:
+def _folded(name: str) -> str:
     """Return a name in lower case."""
-    return said.strip().lower()
+    return name.strip().lower()
 
 
 def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> list[Fraction]:
-    """Shares that sum to exactly 1; a sum that is off by a rounding is divided out.
+    """Return the shares divided by their sum, which may differ from 1 by ``ROUNDING``.
 
     Args:
-        where: the entry, as an error names it.
-        otherwise: how the error ends.
+        where: the entry, for the error.
+        otherwise: the end of the error.
     Raises:
         DraftError: the sum is further than ``ROUNDING`` from 1.
     """
     total = sum(shares, Fraction())
     if abs(total - 1) > ROUNDING:
-        raise DraftError(f"{where} sum to {float(total)!r}, not to 1 within {float(ROUNDING)}{otherwise}")
+        raise DraftError(f"{where} must sum to 1, but sum to {float(total)!r}{otherwise}")
     return [share / total for share in shares]
 
 

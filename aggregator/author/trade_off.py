@@ -1,13 +1,13 @@
 """Hypothesis tests that a report allows: false alarms against missed detections, for pairs of answers.
 
-Somebody sees one report of a person and asks whether the answer is x rather than x'. A test says "x" for some outputs:
-a false alarm is to say so where the answer is x', a missed detection not to say so where it is x. The best tests say
-"x" for the outputs of the largest ratio Q(y|x) / Q(y|x'), so their errors follow from the weights of the pair alone
-(Neyman, Pearson 1933). A level E of x against x', and E' of x' against x, means that no test has less than
+An observer of one report tests whether the answer is x or x'. A test decides for x if the output is in a set. A false
+alarm is to decide for x if the answer is x'; a missed detection is to decide for x' if the answer is x. The best tests
+decide for x at the outputs of the largest ratios Q(y|x) / Q(y|x'), so their errors follow from the weights of the two
+rows (Neyman, Pearson 1933). With the level E of x against x', and E' of x' against x, every test has
 
     missed >= max(1 - e^E false, e^-E' (1 - false)),
 
-which is what context-aware LDP promises in the language of tests (Acharya et al. 2020, Theorem 1 and Fig. 1).
+the promise of context-aware LDP in terms of tests (Acharya et al. 2020, Theorem 1 and Fig. 1).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from protocol.notions import Geo, Ldp, Notion, Pairwise
 from protocol.views import is_plain
 
 MOST_PAIRS = 4
-"""Pairs that are shown: the worst one, and one of each other bound."""
+"""Maximum number of pairs: the worst one, and one for each other bound."""
 
 MOST_CLASSES = 256
-"""Of a notion of more classes of inputs, such as a map's, the worst pair alone is shown."""
+"""For a notion with more classes of inputs, such as that of a map, only the worst pair is shown."""
 
 
 class NoTradeOff(HalftruthError):
-    """The campaign has no one channel whose pairs are tested."""
+    """The campaign has several channels, one for each class of people."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class TradeOff:
 
     Attributes:
         answer, other: their labels.
-        levels: nats, that of the answer against the other and the reverse, as audited, rounded up; None: infinite.
-        bounds: nats, what the notion promises of them; None where it promises nothing.
-        points: (false alarm, missed detection) of the best tests, from (0, 1) to (1, 0); tests between them by chance.
+        levels: audited levels in nats, of the answer against the other and the reverse, rounded up; None: infinite.
+        bounds: the bounds of the notion on these levels, in nats; None without a bound.
+        points: (false alarm, missed detection) of the best tests, from (0, 1) to (1, 0); randomised tests lie between.
     """
 
     answer: str
@@ -79,10 +79,10 @@ class TradeOff:
 
 
 def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float], ...]:
-    """Return (false alarm, missed detection) of the best tests of input ``x`` against ``other``, from (0, 1) on.
+    """Return (false alarm, missed detection) of the best tests of input ``x`` against ``other``, starting at (0, 1).
 
     Raises:
-        TooLarge: the channel has too many outputs to be looked at, and its family knows no classes of them.
+        TooLarge: the channel has too many outputs, and its family does not group them into classes.
     """
     outputs = [
         (mine, theirs, count) for mine, theirs, count in structure_of(channel).profile(x, other) if mine + theirs
@@ -97,16 +97,18 @@ def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float]
 
 
 def trade_offs(terms: Campaign) -> list[TradeOff]:
-    """Return the best tests of a campaign's worst pair of answers, and of a pair of each other bound of its notion.
+    """Return the best tests of a campaign's worst pair of answers, and of one pair for each other bound of its notion.
 
-    Of several views these are pairs of the view that the certificate's witness is of.
+    With several views, the pairs are those of the view with the certificate's witness.
 
     Raises:
         NoTradeOff: the campaign has classes of people, each with a channel of its own.
         TooLarge
     """
     if terms.classes:
-        raise NoTradeOff("a picture of tests shows one channel, and this campaign has one for each class of people")
+        raise NoTradeOff(
+            "the picture of tests needs a single channel, and this campaign has one for each class of people"
+        )
     view, witness = terms.views[terms.certificate.view], terms.certificate.witness
     channel = view.channel
     if witness.other is None:  # the witness is compared with a prior
@@ -146,13 +148,13 @@ class _Promised:
         return 0 if self._classes is None else next(c for c, members in enumerate(self._classes) if x in members)
 
     def between(self, x: int, other: int) -> int | None:
-        """Nanonats of ``x`` against another input; None where there is no bound."""
+        """Return the bound on ``x`` against another input, nanonats; None without a bound."""
         if self._geo is not None:
             return self._geo.bound(x, other)
         return self._bounds.get((self._class_of(x), self._class_of(other)))
 
     def pairs(self, inputs: int) -> Iterator[tuple[int, int]]:
-        """A pair of different inputs of each pair of classes that is bounded, the least bounds first."""
+        """Yield a pair of different inputs for each bounded pair of classes, the smallest bounds first."""
         classes = [range(inputs)] if self._classes is None else self._classes
         for (c, d), _ in sorted(self._bounds.items(), key=lambda item: item[1]):
             x = classes[c][0]

@@ -1,6 +1,6 @@
 """Reads CSV files with a number for each value of a campaign, such as true counts or weights.
 
-A sheet is read by the campaign's domain, strictly, and an error names the line.
+Values are parsed by the campaign's domain, and an error names the line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from protocol.domain.items import SEPARATOR
 from protocol.errors import BadData, NotInDomain
 
 LARGEST = 10**15
-"""A number of a sheet, at most, so that every sum of them is one that a program can hold."""
+"""Maximum absolute value of a number in a file, so that sums fit into 64 bits."""
 
 
 class SheetError(BadData):
@@ -27,12 +27,12 @@ class SheetError(BadData):
 
 
 def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer, Fraction, str]]:
-    """The rows of a CSV file with the header ``value,<column>``.
+    """Yield the rows of a CSV file with the header ``value,<column>``.
 
     Yields:
-        An answer of ``domain``, its number, and the row's place for errors.
+        An answer of ``domain``, its number, and the file and line of the row, for errors.
     Raises:
-        SheetError: the header, a value outside the domain, or a text that is not a number.
+        SheetError: the header is wrong, a value is outside the domain, or a text is not a number.
     """
     for answer, number, _, where in read_sheet_by_class(path, domain, column, ()):
         yield answer, number, where
@@ -41,16 +41,15 @@ def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer
 def read_sheet_by_class(
     path: Path, domain: Domain, column: str, classes: Sequence[str]
 ) -> Iterator[tuple[Answer, Fraction, int | None, str]]:
-    """The rows of a CSV file with the header ``value,<column>`` or, if there are classes, ``value,<column>,class``.
+    """Yield the rows of a CSV file with the header ``value,<column>`` or, with classes, ``value,<column>,class``.
 
     Args:
         classes: the names of the campaign's classes; empty for a campaign without classes.
     Yields:
-        An answer of ``domain``, its number, the place of its class (None without that column), and the row's place
-        for errors.
+        An answer of ``domain``, its number, the position of its class (None without that column), and the file and line
+        of the row, for errors.
     Raises:
-        SheetError: the header, a value outside the domain, a text that is not a number, or a class that the
-            campaign does not have.
+        SheetError: the header is wrong, a value is outside the domain, a text is not a number, or a class is unknown.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -72,19 +71,19 @@ def read_sheet_by_class(
 def read_people(
     path: Path, form: Form, classes: Sequence[str] = ()
 ) -> Iterator[tuple[tuple[str, ...], Answer, int | None, int]]:
-    """The rows of a CSV file whose header names the questions of a form, in any order, and perhaps ``count`` last.
+    """Yield the rows of a CSV file whose header names the questions of a form, in any order.
 
-    A question that can be skipped is skipped by an empty cell. If there are classes, a column ``class`` may name each
-    person's.
+    An optional last column ``count`` gives the number of people of a row. An empty cell skips a skippable question.
+    With classes, an optional column ``class`` names the class of a person.
 
     Args:
         classes: the names of the campaign's classes.
     Yields:
-        The texts of the row, the answer to all questions, the place of the class (None without that column), and how
-        many people the row is of.
+        The texts of the row, the answer to all questions, the position of the class (None without that column), and the
+        number of people.
     Raises:
-        SheetError: the header, an answer outside a question's domain, a class that the campaign does not have, or a
-            count that is no whole number.
+        SheetError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a count
+            is not a whole number.
     """
     names = list(form.places)
     try:
@@ -99,7 +98,7 @@ def read_people(
             if sorted(asked) != sorted([*names, CLASS] if by_class else names):
                 also = f"a column {CLASS}, and " if classes else ""
                 raise SheetError(
-                    f"{path.name} must begin with a header of the form's questions, {','.join(names)}, and perhaps "
+                    f"{path.name} must begin with a header of the form's questions, {','.join(names)}; optional are "
                     f"{also}a last column count"
                 )
             for row in lines:

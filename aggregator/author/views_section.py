@@ -1,14 +1,14 @@
-"""Drafts whose devices are asked for views of the answer: a map at several resolutions, or districts beside cells.
+"""Reads ``[views]``: devices are asked for different views of the answer, such as a map at several resolutions.
 
     [views]
     resolutions = [[25, 0.2], [5, 0.3], [1, 0.5]]    # cells on a side of a square, and the share of the devices
     districts = ["districts.geojson", 0.2]           # instead of squares: the polygons of a file
-    devices = 100000                                 # how many to expect; shares that are not given are made for them
+    devices = 100000                                 # expected number, for which missing shares are chosen
 
 Without shares (``resolutions = [25, 5, 1]``) the planner chooses them, and with ``resolutions = "auto"`` the squares as
-well. Each view has a channel of its own, the best for its number of values where the mechanism is ``auto``.
+well. Each view has its own channel; for the mechanism ``auto``, the best one for its number of values.
 
-How the shares are chosen: aggregator.planner.resolutions. What a view is: protocol.views.
+The choice of shares: aggregator.planner.resolutions. Views: protocol.views.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from protocol.notions import Classes, Graded
 from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, View
 
 GRID_FACTOR, LIST_FACTOR = 5, 4
-"""Of ``auto``: how many cells on a side, or values in a row, make one of the next coarser resolution."""
+"""For ``auto``: the cells on a side, or the values in a row, that make one of the next coarser resolution."""
 FEWEST = 16
-"""Districts that the coarsest resolution of ``auto`` has at least."""
+"""Minimum number of districts of the coarsest resolution of ``auto``."""
 DEVICES = 100_000
-"""How many devices are expected where a draft does not say."""
+"""Default of the expected number of devices."""
 T = TypeVar("T", int, str)
 _SHARE = "a whole number, or a pair of it and a share of the devices, such as [25, 0.2]"
 
@@ -54,25 +54,24 @@ def views_of(
     """Return the names of the mechanisms and the views of ``[views]``, the coarsest first.
 
     Args:
-        mechanism: the name of one that makes all channels, or ``auto`` for the best for each.
-        expected: the number of devices that shares are made for, where the section has no ``devices``.
-        question: what the campaign asks and keeps.
-        folder: where files that the draft names are looked for.
+        mechanism: the name of the mechanism for all channels, or ``auto`` for the best one of each.
+        question: the domain and the notion of the campaign.
+        folder: the folder of files that the draft names.
+        expected: the number of devices for which shares are chosen, if the section has no ``devices``.
     Raises:
-        DraftError, BadData: what is wrong, and where.
+        DraftError, BadData: an entry is invalid. The text names it.
     """
     notions = question.notion.notions if isinstance(question.notion, Classes) else (question.notion,)
     if any(isinstance(notion, Graded) and not notion.carries_views for notion in notions):
         raise DraftError(
-            "[views] and [privacy] pairs do not go together: a district holds values of several budgets, so no budget "
-            "of its own says which pairs of districts are protected. Leave out pairs, or write the bound of each two "
-            'values with notion = "pairwise", which views carry'
+            "[views] and [privacy] pairs do not go together: a district has values of several budgets, so pairs of "
+            "budgets do not say which districts are protected. Leave out pairs, or give the bound of each two values "
+            'with notion = "pairwise"'
         )
     if not question.notion.carries_views:
         raise DraftError(
             "[views] goes with the notions ldp, pairwise, minid and avgid, in each class, not with "
-            f"{next(notion.name for notion in notions if not notion.carries_views)}: whoever "
-            "has another notion asks everybody for the answer as it is"
+            f"{next(notion.name for notion in notions if not notion.carries_views)}: leave out the section"
         )
     asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
     devices = count(section, "devices", expected)
@@ -91,7 +90,7 @@ def views_of(
 
 
 def named_once(names: Iterable[str]) -> str:
-    """Return the names of mechanisms, each once; one of a view with classes may name several."""
+    """Return the names of mechanisms, each once; a name of a view with classes may list several."""
     return ", ".join(dict.fromkeys(one for name in names for one in name.split(", ")))
 
 
@@ -99,8 +98,8 @@ def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) 
     """Return the weights that the planner chooses for views with these channels, the coarsest first.
 
     Args:
-        devices: how many to expect.
-        classes: of people, who are expected evenly in them; 0 where there are none.
+        devices: the expected number of devices.
+        classes: the number of classes, of equal size; 0 without classes.
     Raises:
         DraftError: a channel has no unbiased estimate.
     """
@@ -111,8 +110,8 @@ def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) 
         variances = [float(one.variances(law).mean()) for one, law in zip(decoders, laws, strict=True)]
     except NotInvertible as reason:
         raise DraftError(
-            "[views] gives no shares, and the error that they would be chosen by cannot be computed: give each view a "
-            f"share ({reason})"
+            "[views] has no shares, and the error by which they are chosen cannot be computed: give each view a share "
+            f"({reason})"
         ) from None
     weights = best_weights(sizes, variances, devices)
     factor = math.gcd(*weights)
@@ -133,7 +132,7 @@ def coarsened(question: Question, map_: Map) -> Question:
 
 
 def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
-    """The map of each view, and its share where one is given."""
+    """Return the map of each view, and its share if given."""
     asked: list[tuple[Map, Fraction | None]] = []
     if "districts" in section:
         file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)
@@ -152,7 +151,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
         raise DraftError("[views] resolutions lists a number twice")
     if 1 not in dict(factors):
         raise DraftError(
-            "[views] resolutions must contain 1, which asks for the answer itself; if nobody should be asked for "
+            "[views] resolutions must contain 1, which asks for the answer itself; if no device should be asked for "
             "it, make [domain] coarser"
         )
     for factor, share in factors:
@@ -165,7 +164,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
 
 
 def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction | None]:
-    """A view's entry without its share, and the share if it has one."""
+    """Return a view's entry without its share, and the share if given."""
     if isinstance(entry, kind) and not isinstance(entry, bool):
         return entry, None
     if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], kind) and not isinstance(entry[0], bool):
@@ -175,18 +174,18 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
                 return entry[0], share
         raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {shown(entry[1])}")
     what = _SHARE if kind is int else 'a file, or a pair of it and a share of the devices, such as ["map.geojson", 0.2]'
-    raise DraftError(f"[views] a view is {what}, not {shown(entry)}")
+    raise DraftError(f"[views] a view must be {what}, not {shown(entry)}")
 
 
 def _automatic(domain: Domain) -> list[int]:
-    """The resolutions of ``auto``: as many as have ``FEWEST`` districts."""
+    """Return the resolutions of ``auto``: all that have at least ``FEWEST`` districts."""
     base = GRID_FACTOR if isinstance(domain, Grid) else LIST_FACTOR
     factors = [1]
     while (factor := factors[-1] * base) < domain.size and Coarse(factor).inputs(domain) >= FEWEST:
         factors.append(factor)
     if len(factors) < 2:
         raise DraftError(
-            f'[views] resolutions = "{AUTO}": {domain.size} values are too few for a coarser view; leave it out'
+            f'[views] resolutions = "{AUTO}": {domain.size} values are too few for a coarser view; leave out [views]'
         )
     return factors
 
@@ -198,10 +197,10 @@ def _districts(file: Path, domain: Domain) -> Districts:
 
 
 def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:
-    """Return the name of the mechanism and the channel of a view; of classes the names, and the channel of all.
+    """Return the name of the mechanism and the channel of a view; with classes, the names and the combined channel.
 
     Raises:
-        DraftError: the mechanism does not serve it.
+        DraftError: the mechanism does not serve the view.
     """
     try:
         of_view = coarsened(question, map_)
@@ -214,13 +213,13 @@ def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Chan
 
 
 def _require_nested(maps: Sequence[Map], domain: Domain) -> None:
-    """Refuse views that form no tree: a district of a finer one would lie in several of a coarser one."""
+    """Refuse views that are not nested: each district of a finer one must lie in one district of a coarser one."""
     for coarse, fine in pairwise(maps):
         if isinstance(coarse, Coarse) and isinstance(fine, Coarse):
             if coarse.factor % fine.factor:
                 raise DraftError(
-                    f"[views] resolutions: {coarse.factor} is no multiple of {fine.factor}, so a district of the finer "
-                    "one would lie in several of the coarser one"
+                    f"[views] resolutions: {coarse.factor} must be a multiple of {fine.factor}, so that each district "
+                    "of the finer view lies in one of the coarser view"
                 )
             continue
         if isinstance(fine, Identity):

@@ -419,7 +419,7 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
     path.write_text(ROWS, encoding="utf-8")
     for known, sensitive, said in (
         ((), None, "may know"),
-        (("zip",), "zip", "either known or sensitive"),
+        (("zip",), "zip", "both known and sensitive"),
         (("zip", "zip"), None, "named once"),
         (("town",), None, "no column 'town'; it has 'zip'"),
     ):

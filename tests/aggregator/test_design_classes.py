@@ -228,13 +228,13 @@ def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
     """Of everybody and of each class whose mean is off by more than 5% of the range with the fewest devices; the number
     that it names is enough and a tenth fewer are not; none is named where enough are waited for."""
     made = read_draft(numbers(tmp_path))
-    told = [line for line in lint(made) if "even the mean" in line]
-    assert [line.split("with")[0] for line in told] == ["", "class town: ", "class village: "]
-    needed = int(re.search(r"wait for ([\d,]+) devices", told[1])[1].replace(",", ""))
+    told = [line for line in lint(made) if "error of the mean" in line]
+    assert [line.split("with the")[0] for line in told] == ["", "class town: ", "class village: "]
+    needed = int(re.search(r"set minimum_reports to ([\d,]+) for", told[1])[1].replace(",", ""))
     line = np.linspace(0, 1, 31)
     variance = expected_variance(decoder_of(made.channel.channels[0]), line, None)
     assert variance / needed <= 0.05**2 < variance / (0.9 * needed)
-    assert not any("even the mean" in one for one in lint(replace(made, minimum_reports=1000)))
+    assert not any("error of the mean" in one for one in lint(replace(made, minimum_reports=1000)))
 
 
 def test_the_plan_has_a_row_for_each_class_and_one_for_everybody(tmp_path) -> None:

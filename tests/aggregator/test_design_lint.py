@@ -35,14 +35,14 @@ def test_a_sound_campaign_is_not_commented():
 def test_a_heavy_report_is_told(size, heavy):
     """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is told."""
     found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
-    assert any("weighs 38 people" in line for line in found) == heavy
+    assert any("counts for up to 38 people" in line for line in found) == heavy
 
 
 def test_too_few_reports_are_told_with_the_number_that_would_do():
     """Where the error of a share is above an even share, the warning names a number of reports at which it is not."""
     channel = hadamard(100, NANONATS)
     (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
-    needed = int(found.split("Wait for ")[1].split(" devices")[0].replace(",", ""))
+    needed = int(found.split("Set minimum_reports to ")[1].split(", or")[0].replace(",", ""))
     share = np.full(100, 0.01)
     variance = decoder_of(channel).variances(decoder_of(channel).forward(share)).mean()
     assert np.sqrt(variance / 1000) > 0.01

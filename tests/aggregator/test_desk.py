@@ -506,7 +506,7 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
         in_study(desk, *words, *others, code=2)
     assert "weight all classes" in in_study(desk, *words, "--pool", "precision", code=65).stderr
     file.write_text('[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.2 }\n')
-    assert "sum to 1.1, not to 1" in in_study(desk, *words, code=65).stderr
+    assert "must sum to 1, but sum to 1.1" in in_study(desk, *words, code=65).stderr
 
 
 def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):

@@ -116,7 +116,7 @@ def test_holes_islands_and_the_rest(tmp_path):
         ([feature("A", [[0, 0], [200, 0], [1, 1], [0, 0]])], "from -180 to 180"),
         ([feature("A", [[0, 0], [True, 0], [1, 1], [0, 0]])], "in degrees"),
         ([feature("A", box(0.1, 0.1, 0.2, 0.2))], "smaller than a cell"),
-        ([feature("A", box(0, 0, 4, 4)), feature("B", box(1, 1, 3, 3))], "'B' holds the centre of no cell"),
+        ([feature("A", box(0, 0, 4, 4)), feature("B", box(1, 1, 3, 3))], "'B' contains no cell's centre"),
         ([feature("A", box(0, 0, 4, 4)), feature("A", box(4, 0, 8, 6))], "same name"),
         ([feature("A", box(0, 0, 8, 6))], "all cells lie in one district"),
         ([feature("A", [3])], "four positions"),

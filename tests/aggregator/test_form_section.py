@@ -189,7 +189,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
     assert len(notes) == chosen
     if not chosen:
         return
-    assert f"count as {age.domain.size}, 17 to {high} in steps of {step}" in notes[0]
+    assert f"reduced to {age.domain.size}, 17 to {high} in steps of {step}" in notes[0]
     for view in terms.views:
         cells = view.map.inputs(terms.domain)
         decoder = decoder_of(view.channel)
@@ -200,7 +200,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
 
 def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
     other = TAIL.replace('"ldp"', '"high-low"')
-    with pytest.raises(DraftError, match="a form keeps notion"):
+    with pytest.raises(DraftError, match="notion of a form must be"):
         read_draft(drafted(tmp_path, tail=other))
     with pytest.raises(DraftError, match="no channel of its own"):
         read_question(drafted(tmp_path))

@@ -77,7 +77,7 @@ def test_campaigns_are_imported_once_and_found_by_name_and_id(study):
     for text in ("education", PLAIN.id.hex(), PLAIN.id.hex()[:9]):
         assert study.campaign(text) == PLAIN
     for text in ("educatio", "", "zz", PLAIN.id.hex() + "0"):
-        with pytest.raises(StudyError, match="The study has: education, other"):
+        with pytest.raises(StudyError, match="its campaigns are: education, other"):
             study.campaign(text)
 
 

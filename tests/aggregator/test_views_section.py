@@ -70,22 +70,22 @@ def test_the_planner_chooses_what_the_draft_leaves_out():
         ("resolutions = [1]", "at least two views"),
         ("resolutions = [5, 5, 1]", "lists a number twice"),
         ("resolutions = [10, 5]", "must contain 1"),
-        ("resolutions = [10, 4, 1]", "10 is no multiple of 4"),
+        ("resolutions = [10, 4, 1]", "10 must be a multiple of 4"),
         ("resolutions = [0, 1]", "of at least 1, not 0"),
         ("resolutions = [-5, 1]", "of at least 1, not -5"),
         ("resolutions = [30, 1]", "leaves one value of 600"),
         ("resolutions = [[5, 0.2], 1]", "give all or none"),
-        ("resolutions = [[5, 0.2], [1, 0.5]]", "sum to 0.7, not to 1"),
+        ("resolutions = [[5, 0.2], [1, 0.5]]", "must sum to 1, but sum to 0.7"),
         ("resolutions = [[5, 0], [1, 1]]", "above 0 and below 1, not 0"),
         ("resolutions = [[5, nan], [1, 0.5]]", "a finite number"),
-        ("resolutions = [[5, 0.2, 3], [1, 0.5]]", "a view is a whole number"),
+        ("resolutions = [[5, 0.2, 3], [1, 0.5]]", "a view must be a whole number"),
         ('resolutions = ["five", 1]', "'five' is not one"),
         ("resolutions = 5", "must be a list of"),
         ('resolutions = "some"', "one of auto"),
         ("resolution = [5, 1]", "did you mean 'resolutions'"),
         ("resolutions = [5, 1]\ndevices = 0", "at least 1"),
         ("resolutions = [[5, 0.2000000001], [1, 0.7999999999]]", "fewer digits"),
-        ('districts = ["map.geojson"]', "a view is a file"),
+        ('districts = ["map.geojson"]', "a view must be a file"),
     ],
 )
 def test_other_views_are_refused(views, said):
@@ -103,7 +103,7 @@ def test_other_views_are_refused(views, said):
         (
             'notion = "ldp"\nepsilon = 1.0',
             'notion = "minid"\ndefault = 2.0\npairs = [[1.0, 2.0]]\n[privacy.budgets]\n"0.05,0.05" = 1.0',
-            "write the bound of each two values",
+            "give the bound of each two values",
         ),
         ("[schedule]", '[mechanism]\nname = "planar"\n[schedule]', "for the view of 24 values"),
         (
@@ -126,17 +126,17 @@ def test_the_audit_says_what_each_view_weighs():
     assert [view["share"] for view in found["views"]] == [0.02, 0.98]
     assert found["people_per_report"] == max(view["people_per_report"] for view in found["views"])
     assert found["levels"]["ldp"] == max(view["ldp"] for view in found["views"])
-    assert any("one report weighs" in warning for warning in lint(terms))
+    assert any("one report counts for" in warning for warning in lint(terms))
 
 
 def test_errors_are_told_at_each_resolution():
     """The warning names the views whose least crowd is too small, each with its number of devices; audit says all."""
     few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")
-    (said,) = (warning for warning in lint(few) if "off by" in warning)
+    (said,) = (warning for warning in lint(few) if "standard error of a share" in warning)
     assert "6 squares of 10 x 10 cells" in said
-    assert "600 even shares" in said
+    assert "even share is 0.17%" in said
     many = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 10000\n")
-    (said,) = (warning for warning in lint(many) if "off by" in warning)
+    (said,) = (warning for warning in lint(many) if "standard error of a share" in warning)
     assert "squares" not in said
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(audit_table(audit(few)))

@@ -383,7 +383,7 @@ FILES = {
     "one": ('shares = { north = 0.5, south = 0.3, west = 0.2 }', None),
     "people": ('people = { north = 500, south = 300, west = 200 }', None),
     "groups": ('groups = { coast = ["north", "west"] }\nshares = { coast = 0.7, south = 0.3 }', None),
-    "sum": ('shares = { north = 0.5, south = 0.3, west = 0.3 }', "sum to 1.1, not to 1"),
+    "sum": ('shares = { north = 0.5, south = 0.3, west = 0.3 }', "must sum to 1, but sum to 1.1"),
     "value": ('shares = { north = 0.5, sauth = 0.3, west = 0.2 }', "'sauth'; did you mean 'south'"),
     "missing": ('shares = { north = 0.5, south = 0.5 }', "no number for 'west'"),
     "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "not above zero"),
