@@ -60,7 +60,8 @@ PAGES = "/s/"
 CODE = "halftruth-code"
 """The header of an upload that redeems a code (SPEC 9.1)."""
 _IMMUTABLE = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
-_STAGES = {404: "path", 405: "method"}
+_UNROUTED = {404: ("path", "unknown path: see docs/RECEIVE.md"), 405: ("method", "this path has no such method")}
+"""Stage and text of the refusals that the router makes, by status."""
 _log = logging.getLogger("halftruth.receive")
 
 
@@ -333,8 +334,10 @@ def _refusal(scope: Scope, error: HTTPException) -> Response:
     """Return a refusal as one line of JSON; for the path of a page, as a page."""
     if scope.get("path", "").startswith(PAGES):
         return refusal_page(error.status_code, error.headers)
-    stage = error.stage if isinstance(error, Refused) else _STAGES.get(error.status_code, "service")
-    return JSONResponse({"error": error.detail, "stage": stage}, error.status_code, error.headers)
+    stage, text = _UNROUTED.get(error.status_code, ("service", error.detail))
+    if isinstance(error, Refused):
+        stage, text = error.stage, error.detail
+    return JSONResponse({"error": text, "stage": stage}, error.status_code, error.headers)
 
 
 def _private(value: object) -> JSONResponse:

@@ -13,6 +13,7 @@ import asyncio
 import http
 import ipaddress
 import json
+import os
 import re
 import signal
 import socket
@@ -48,6 +49,10 @@ class BadAddress(HalftruthError):
     """The text is not a host and a port."""
 
 
+class CannotListen(HalftruthError):
+    """The address is in use, or not of this machine."""
+
+
 @dataclass(frozen=True)
 class Tls:
     """The PEM files of a certificate chain and its key."""
@@ -62,8 +67,7 @@ def bind(address: str) -> socket.socket:
     Args:
         address: HOST:PORT, or [HOST]:PORT for IPv6; port 0 takes a free port.
     Raises:
-        BadAddress
-        OSError: the address is in use, or not of this machine.
+        BadAddress, CannotListen
     """
     host, _, port = address.rpartition(":")
     version_6 = host.startswith("[") and host.endswith("]")
@@ -71,7 +75,13 @@ def bind(address: str) -> socket.socket:
     number = int(port) if port.isascii() and port.isdigit() else -1
     if not host or not 0 <= number < 2**16 or (":" in host) != version_6 or "[" in host or "]" in host:
         raise BadAddress(f"{address!r} is not an address: expected HOST:PORT, such as 127.0.0.1:8700 or [::1]:8700")
-    return socket.create_server((host, number), family=socket.AF_INET6 if version_6 else socket.AF_INET)
+    try:
+        return socket.create_server((host, number), family=socket.AF_INET6 if version_6 else socket.AF_INET)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        raise CannotListen(
+            f"cannot listen on {address}: {reason}. Choose another address or port, or stop the program that uses it"
+        ) from None
 
 
 def url(listening: socket.socket, tls: Tls | None) -> str:

@@ -201,7 +201,7 @@ def exists(path: Place) -> bool:
                 return False
             # Checked again, because a new study gets its first row after all tables are created.
             if not _is_table(path):
-                raise Damaged(path, "or the table's log is missing")
+                raise Damaged(path, "is missing, or has lost its log")
         require_whole(path)
         return True
 

@@ -42,7 +42,17 @@ from aggregator.receive.app import application
 from aggregator.receive.fingerprints import Counted, fingerprints, numbers
 from aggregator.receive.limits import CLIENTS, Limits
 from aggregator.receive.receipts import MOST_ASKED, CountedQuery, parse_upload
-from aggregator.receive.server import STOP_SECONDS, BadAddress, Deadlines, Tls, bind, is_loopback, server, url
+from aggregator.receive.server import (
+    STOP_SECONDS,
+    BadAddress,
+    CannotListen,
+    Deadlines,
+    Tls,
+    bind,
+    is_loopback,
+    server,
+    url,
+)
 from aggregator.receive.view import StudySnapshot
 from aggregator.simulation import Truth, population
 from aggregator.storage import tables
@@ -789,6 +799,9 @@ def test_addresses_to_listen_on():
     with bind("127.0.0.1:0") as listening:
         assert is_loopback(listening)
         assert url(listening, None).startswith("http://127.0.0.1:")
+        port = listening.getsockname()[1]
+        with pytest.raises(CannotListen, match=rf"127.0.0.1:{port}: Address already in use. Choose another"):
+            bind(f"127.0.0.1:{port}")
     with bind("0.0.0.0:0") as listening:
         assert not is_loopback(listening)
 
