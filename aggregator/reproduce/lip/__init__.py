@@ -1,9 +1,9 @@
 """Localized information privacy, the experiments: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
 
-The published channel is drawn as published, and where it does not keep its own definition its curve says so;
-beside it stand the best channel that does keep it, and plain LDP with an estimate that knows the prior.
+The published channel is drawn as published; where it violates its own definition, the name of its curve says so. It is
+compared with the best channel that keeps the definition, and with plain LDP and an estimate that uses the prior.
 
-Figures are numbered as in the long version; "cns" marks one of the first. Errors are square roots of the mean squared
+Figures are numbered as in the long version; "cns" marks those of the first. Errors are square roots of the mean squared
 error of one person, as the papers plot them, where a figure does not say otherwise.
 """
 

@@ -1,7 +1,7 @@
 """One bit: where the published channel is legal, Example 1, figs. 5 and 9a, and fig. 6 of the first version.
 
-For two values everything is exact. The legal optimum is known in closed form (MATH 2.3), so whatever lies
-between it and the published curve is what the violated constraint seemed to gain.
+For two values everything is exact. The legal optimum has a closed form (MATH 2.3), so the gap between it and the
+published curve is the apparent gain from the violated constraint.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from protocol.channels import Channel
 
 
 def legality(setting: Setting) -> ExperimentResult:
+    """Find the priors and levels for which the published channel keeps its definition."""
     grid = tuple(step / 20 for step in range(1, 201))
     named = {"20 values, even": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
@@ -115,6 +116,7 @@ def legality(setting: Setting) -> ExperimentResult:
 
 
 def numbers(setting: Setting) -> ExperimentResult:
+    """Compare the claimed and the true errors of one bit."""
     cases = [(1.0, "0.01"), (1.0, "0.1"), (2.0, "0.01"), (2.0, "0.1"), (2.0, "0.3"), (4.0, "0.01"), (4.0, "0.1")]
     findings = []
     shares = []
@@ -142,6 +144,7 @@ def numbers(setting: Setting) -> ExperimentResult:
 
 
 def example_1(setting: Setting) -> ExperimentResult:
+    """Compute Example 1 (fig. 2): a survey of 100 people."""
     people, prior = 100, bit("0.1")
     share = prior[1] / sum(prior)
     levels = tuple(quarter / 4 for quarter in range(2, 21))
@@ -204,7 +207,7 @@ def example_1(setting: Setting) -> ExperimentResult:
 
 
 def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting: Setting) -> Floats:
-    """(surveys,) (S - E[S|Y])^2 of simulated surveys."""
+    """Return (surveys,) (S - E[S|Y])^2 of simulated surveys."""
     law, decoder = np.array(prior) / sum(prior), decoder_of(channel)
     squares = []
     for yes in setting.generator.binomial(people, law[1], size=setting.repeats).tolist():
@@ -215,6 +218,7 @@ def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting
 
 
 def figure_5(setting: Setting) -> ExperimentResult:
+    """Compute fig. 5: errors with and without a prior."""
     levels = tuple(half / 2 for half in range(2, 11))
     panels = []
     for share in setting.track(("0.5", "0.99", "0.1")):
@@ -283,7 +287,7 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
 
 
 def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
-    """The largest of 0.05 .. 10 nats up to which ``half`` (at eps/2) has no more error than LDP at eps; 0 if none."""
+    """Return the largest level, 0.05 .. 10 nats, up to which ``half`` at eps/2 is as accurate as LDP at eps; or 0."""
     found = 0.0
     for step in range(1, 201):
         eps = step / 20
@@ -294,6 +298,7 @@ def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
 
 
 def figure_6_cns(setting: Setting) -> ExperimentResult:
+    """Compute fig. 6 of the first version: LIP at half the level of LDP."""
     panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
     rare = bit("0.01")
     theirs = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
@@ -337,6 +342,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
 
 
 def figure_9a(setting: Setting) -> ExperimentResult:
+    """Compute fig. 9a: popular pages of Kosarak."""
     clicks = setting.data.kosarak()
     times = clicks.times
     pages = int((times > 0).sum())

@@ -1,4 +1,4 @@
-"""How near a report is to the answer: the mean absolute error of one bit, and the law of a report.
+"""The distance of a report from the answer: the mean absolute error of one bit, and the law of a report.
 
 The long version of the paper also wants E|X - Y| small (eq. 22), so that a report means something to those who know no
 prior, and says that the published channel minimises it together with the squared error (Proposition 3), and that a
@@ -22,7 +22,7 @@ from protocol.channels import Channel
 
 
 def least_mae(prior: Sequence[int], eps: float) -> float:
-    """The least mean absolute error of one bit under LIP: by the best channel, or by no report at all   (MATH 2.14)."""
+    """Return the least mean absolute error of one bit under LIP, by any channel or without a report (MATH 2.14)."""
     rare, raised = min(prior) / sum(prior), math.exp(eps)
     edge = 1 / (raised + 1)
     best = 2 * rare * (1 - rare) / raised if rare >= edge else edge * (1 - (raised - 1) * rare)
@@ -37,12 +37,13 @@ def _mae(channel: Channel, prior: Sequence[int]) -> float:
 
 
 def _yes(channel: Channel, prior: Sequence[int]) -> float:
-    """The probability that a report says yes."""
+    """Return the probability of a report of yes."""
     total = sum(weight * channel.weight(x, 1) for x, weight in enumerate(prior))
     return total / (sum(prior) << channel.scale)
 
 
 def report_error(setting: Setting) -> ExperimentResult:
+    """Test Proposition 3: one channel minimises the squared and the absolute error."""
     panels = []
     for text in ("0.3", "0.1"):
         prior = bit(text)

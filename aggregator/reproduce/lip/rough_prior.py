@@ -1,6 +1,6 @@
-"""Priors that are only roughly known: what the optimum costs that keeps its level for every prior near (MATH 2.13).
+"""Priors that are only roughly known: the error of the optimum that keeps its level for all near priors (MATH 2.13).
 
-The papers take the prior to be right and leave the rest to future work (sec. III of the first version).
+The papers assume a correct prior, and leave other cases to future work (sec. III of the first version).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RADII = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 EPSILONS = (1.0, 2.0)
 PRIORS = {"P1 = 0.3": (7, 3), "6 values, Zipf(1)": tuple(round(10**6 / rank) for rank in range(1, 7))}
 SHOWN = 0.05
-"""The radius that is said in numbers: five people in a hundred answer otherwise."""
+"""The radius for which numbers are given: five people in a hundred have another answer."""
 
 
 def _units(radius: float) -> int:
@@ -30,13 +30,14 @@ def _units(radius: float) -> int:
 
 
 def _kept(channel: Channel, prior: tuple[int, ...], radius: float) -> float:
-    """Nats that a channel keeps for all priors within the radius."""
+    """Return the level in nats that a channel keeps for all priors within the radius."""
     structure = levels.Structure(channel)
     found = levels.information_in_ball(structure, prior, exact.rational(str(radius))).nanonats
     return math.inf if found is None else exact.nats(found)
 
 
 def rough_prior(setting: Setting) -> ExperimentResult:
+    """Compare channels designed for one prior and for all priors within a radius."""
     panels, findings, shares = [], [], []
     for name, prior in setting.track(list(PRIORS.items())):
         alone = prior_mse(prior)

@@ -1,10 +1,11 @@
-"""The best LIP channel for a sum, as a comparator: what a report tells of one number, not of a whole histogram.
+"""The best LIP channel for the sum of one number per person, for comparison with channels for histograms.
 
-The same linear program as that of ``design.columns``, a mixture of posteriors with the prior as its mean,
-but a posterior is worth the squared shift of the number's mean, (sum over x of P[x] f[x] lift[x])^2. That is convex
-along one direction only, so the posterior that prices ask for is the greedy filling for one of a line of slopes.
+The linear program is that of aggregator.families.table.column_generation, a mixture of posteriors whose mean is the
+prior, but the value of a posterior is the squared shift of the number's mean, (sum over x of P[x] f[x] lift[x])^2. It
+is convex along one direction only, so the best posterior for given prices is the greedy filling for one slope of a
+line.
 
-Campaigns ask for distributions, and their channels are made for those: design.choice.
+The channels of campaigns are made for distributions: aggregator.planner.choice.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from protocol.exact import NANONATS
 from protocol.notions import Information, certify
 
 _SLOPES = 129
-"""Slopes at which a posterior is looked for; between two of them, one as good to four digits is found."""
+"""Number of slopes at which posteriors are sought; the optimum is found to about four digits."""
 
 _ROUNDS = 200
 _CLOSE = 1e-6
-"""A search ends when no posterior could add more than this part of the variance."""
+"""The search ends if no posterior can add more than this share of the variance."""
 
 
 def sum_mse(channel: Channel, prior: Sequence[int], values: Sequence[float]) -> float:
-    """E[(f(X) - E[f(X)|Y])^2] of one person under the prior   (Jiang, Li, Tandon 2019, eq. 14).
+    """Return E[(f(X) - E[f(X)|Y])^2] of one person under the prior (Jiang, Li, Tandon 2019, eq. 14).
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum.
@@ -43,12 +44,12 @@ def sum_mse(channel: Channel, prior: Sequence[int], values: Sequence[float]) -> 
     law, f = np.asarray(prior, dtype=np.float64) / sum(prior), np.asarray(values, dtype=np.float64)
     decoder = decoder_of(channel)
     marginal, mean = decoder.forward(law), decoder.forward(law * f)
-    told = np.divide(mean**2, marginal, out=np.zeros_like(mean), where=marginal > 0)
-    return float(law @ f**2 - told.sum())
+    explained = np.divide(mean**2, marginal, out=np.zeros_like(mean), where=marginal > 0)
+    return float(law @ f**2 - explained.sum())
 
 
 def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> Table:
-    """The LIP channel of the least ``sum_mse``, to about four digits of what it gains.
+    """Return the LIP channel with the least ``sum_mse``, to about four digits of its gain over the prior.
 
     Args:
         prior: positive integers.
@@ -74,7 +75,7 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
 
 
 def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
-    """(t, k) lifts and (t,) weights."""
+    """Return (t, k) lifts and (t,) weights of the optimal mixture."""
     b = math.exp(level)
     centred = law * (f - law @ f)
     variance = float(centred @ f)
@@ -94,7 +95,7 @@ def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
         pool = np.concatenate([pool, better])
     used = solved.x > 1e-12
     lifts = pool[used]
-    # The program's weights are good to seven digits; these to all that floats have.
+    # The program's weights have seven correct digits; these have all digits of floats.
     weights = np.linalg.lstsq(lifts.T, np.ones(len(law)), rcond=None)[0]
     if weights.min() < 0:
         weights = solved.x[used]
@@ -102,8 +103,7 @@ def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
 
 
 def _filled(gains: Floats, law: Floats, b: float) -> Floats:
-    """(r, k) gains -> (r, k): the lifts between 1 / b and b, of mean one, that gain most: a knapsack filled "
-    "greedily."""
+    """Return, for (r, k) gains, the (r, k) lifts between 1 / b and b with mean one that gain most (greedy knapsack)."""
     order = np.argsort(-gains / law, axis=1, kind="stable")
     costs = law[order] * (b - 1 / b)
     before = np.cumsum(costs, axis=1) - costs

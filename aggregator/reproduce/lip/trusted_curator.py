@@ -1,9 +1,8 @@
 """A trusted server for comparison: the least error of a sum of bits under centralised information privacy.
 
 The server holds everybody's bit and publishes an output; no output may move the belief in any one person's bit by more
-than e^eps. ``central`` is for one prior of all people, where the optimum has a closed form; ``central_of`` for priors
-of people's own, by a linear
-program. Both are yardsticks beside local mechanisms; no campaign runs them.
+than e^eps. ``central`` is for one common prior, where the optimum has a closed form; ``central_of`` is for individual
+priors, by a linear program. Both are for comparison with local mechanisms; no campaign uses them.
 
 Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
 """
@@ -25,13 +24,13 @@ from protocol import exact
 Floats = NDArray[np.float64]
 
 MOST_PEOPLE = 6
-"""Priors of people's own: the program has a column for each output and database, and 2^n databases."""
+"""Maximum number of people with individual priors: there are 2^n databases, and a column for each and each output."""
 
 SLOPES = 41
-"""Outputs at first: tangents of the square, over the range of the mean."""
+"""Initial number of outputs: tangents of the square, over the range of the mean."""
 
 CLOSE = 1e-9
-"""The search ends when it gains less than this part of the variance of the sum."""
+"""The search ends if it gains less than this share of the variance of the sum."""
 
 FAINT = 1e-12
 """Outputs less likely than this are left out."""
@@ -39,10 +38,10 @@ FAINT = 1e-12
 
 @dataclass(frozen=True)
 class Central:
-    """What a sum of n bits, published by a trusted server, tells at best.
+    """The least error of a sum of n bits that a trusted server publishes.
 
     Attributes:
-        low, high: every estimate E[S|Y] lies between these.
+        low, high: range of the estimates E[S|Y].
         mse: the least E[(S - E[S|Y])^2] of any mechanism.
         silent: the same error when nothing is published, n p (1 - p).
     """
@@ -54,7 +53,7 @@ class Central:
 
 
 def central(people: int, share: float, level: int) -> Central:
-    """The least error of a sum of ``people`` independent bits of ``share`` ones, for a global prior.
+    """Return the least error of a sum of ``people`` independent bits with probability ``share`` of a one.
 
     For each person, e^-eps <= P(X_i|y) / P(X_i) <= e^eps for both values; added up over the people,
 
@@ -70,7 +69,7 @@ def central(people: int, share: float, level: int) -> Central:
         level: nanonats.
     """
     if people < 1 or not 0 < share < 1:
-        raise ValueError("a sum is of one person's bit or more, whose share of ones is between 0 and 1")
+        raise ValueError("expected at least one person, and a share of ones between 0 and 1")
     odds = math.exp(exact.nats(level))
     mean = people * share
     low = max(mean / odds, people - odds * (people - mean))
@@ -80,7 +79,7 @@ def central(people: int, share: float, level: int) -> Central:
 
 
 def least_error(law: Floats, low: float, high: float) -> float:
-    """The least E[(S - E[S|Y])^2] of all outputs Y with low <= E[S|Y] <= high.
+    """Return the least E[(S - E[S|Y])^2] of all outputs Y with low <= E[S|Y] <= high.
 
     E[S|Y] is a contraction of S (Strassen 1965). Of the contractions into the range the most dispersed one keeps the
     sums in the middle, and pools each tail until its mean is exactly at the end of the range, splitting one atom at
@@ -99,10 +98,10 @@ def least_error(law: Floats, low: float, high: float) -> float:
 
 
 def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
-    """(n + 1,) the part of each atom that is pooled so that the pool's mean is at the end; and the pool's error.
+    """Return the (n + 1,) part of each atom that is pooled so that the pool's mean is at the end; and the pool's error.
 
     Args:
-        above: (n + 1,) how far each atom is above the end, increasing.
+        above: (n + 1,) distance of each atom above the end, increasing.
     """
     gathered = np.cumsum(law * above)
     last = int(np.argmax((gathered >= 0) & (above >= 0)))
@@ -114,7 +113,7 @@ def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
 
 
 def central_of(shares: Sequence[float], level: int) -> float:
-    """The least E[(S - E[S|Y])^2] of a sum of bits of people with priors of their own, over all mechanisms.
+    """Return the least E[(S - E[S|Y])^2] of a sum of bits of people with individual priors, over all mechanisms.
 
     An output is a posterior over the 2^n databases under which everybody's probability of a one keeps the level
     (Def. 4); a mechanism is a mixture of posteriors whose mean is the prior. Its error is the variance of S less that
@@ -127,7 +126,7 @@ def central_of(shares: Sequence[float], level: int) -> float:
     """
     p = np.asarray(shares, dtype=np.float64)
     if not 1 <= len(p) <= MOST_PEOPLE or not ((p > 0) & (p < 1)).all():
-        raise ValueError(f"the optimum is found for 1 to {MOST_PEOPLE} people, whose shares are between 0 and 1")
+        raise ValueError(f"expected 1 to {MOST_PEOPLE} people, with shares between 0 and 1")
     odds = math.exp(exact.nats(level))
     bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(p))))
     law, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)

@@ -1,7 +1,7 @@
 """Several values: sums (figs. 6a, 6b) and the histogram (fig. 7).
 
-Which channel is best depends on what is asked, so each figure has its own legal optimum: a linear program for
-the sum (``summation``), the product's own choice for the histogram.
+The best channel depends on the question, so each figure has its own legal optimum: a linear program for the sum
+(``summation``), and the product's choice for the histogram.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _legal_half(priors: Sequence[Sequence[int]], levels: Sequence[float]) -> lis
 
 
 def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
-    """Of a value 0 .. k - 1 before any report, over the people."""
+    """Return the mean over people of the variance of a value 0 .. k - 1 before any report."""
     found = []
     for prior in priors:
         law, f = np.array(prior) / sum(prior), np.arange(len(prior))
@@ -113,7 +113,7 @@ def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
 
 
 def _spans(chosen: Sequence[float], levels: Sequence[float]) -> str:
-    """Levels in words."""
+    """Return levels in words."""
     if len(chosen) == len(levels):
         return "at every level drawn"
     return f"at {', '.join(f'{eps:g}' for eps in chosen)} nats" if chosen else "at no level drawn"
@@ -187,7 +187,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
 
 
 ASKED, PEOPLE, WRONG = 2.0, 10_000, 0.3
-"""Nats, people, and the part of them that a wrong prior misses, where estimators are compared."""
+"""Level in nats, people, and share of them that a wrong prior misses, for the comparison of estimators."""
 
 ESTIMATORS = (
     ("LIP MMSE", "lip", "mmse"),
@@ -198,7 +198,7 @@ ESTIMATORS = (
 
 
 def _far(prior: Sequence[int], setting: Setting) -> dict[str, tuple[float, float]]:
-    """Total variation of each estimator, where the prior is right and where it is wrong."""
+    """Return the total variation of each estimator with a correct and with a wrong prior."""
     domain, law = crowd.values(len(prior)), np.array(prior) / sum(prior)
     asked = {
         "lip": crowd.campaign(domain, Information(level(ASKED), tuple(prior)), "lip"),
