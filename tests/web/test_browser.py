@@ -117,14 +117,14 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
     short 12 tabs die, of which each fourth crashes, before all is compared.
     """
     chance = random.Random(3)
-    domain = Values(tuple(map(str, range(40 * kills))))
+    domain = Values(tuple(map(str, range(24 * kills))))
     data = campaign(domain=domain, answers=4096, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     tab.run(begun(data))
     browser.study.taken.clear()
     browser.study.said.clear()
     for kill in range(kills):
         page, now = browser.page(), OPENS + 2 * 86_400 * kill
-        values = [str(40 * kill + i) for i in range(40)]
+        values = [str(24 * kill + i) for i in range(24)]
         asked = {**tab.told, "now": now, "id": known(data)["bytes"], "values": values}
         page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
         before = len(browser.study.said)
