@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 import time
 from pathlib import Path
 
 import click
 
 from aggregator.cli import shell
-from aggregator.cli.shell import halftruth
+from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.receive import inbox
 from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
 from aggregator.receive.server import BadAddress, Tls, bind, is_loopback, serve, server, url
@@ -61,7 +62,10 @@ def receive(
     inbox.prepare(study.path)
     inbox.sweep(study.path, time.time())
     tls = Tls(tls_cert, tls_key) if tls_cert and tls_key else None
-    running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
+    try:
+        running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
+    except ssl.SSLError:
+        raise Failure("--tls-cert and --tls-key must be PEM files of a certificate and its key", BAD_DATA) from None
     try:
         taken = bind(listen)
     except BadAddress as error:

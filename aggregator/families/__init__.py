@@ -1,1 +1,1 @@
-"""Families of channels, as the desk sees them: recipes that design their integers, decoders that invert them."""
+"""Families of channels on the aggregator: recipes that design their integers, and decoders that invert them."""

@@ -1,10 +1,10 @@
 """Newton's method inside a logarithmic barrier, for the convex problems of the recipes.
 
-Minimise weight * objective - (sum of the logarithms of the slacks) for growing weights, each from the last one's
-minimum. There the objective is above the optimum by (number of logarithms) / weight at most, which says when to stop
-(Boyd, Vandenberghe 2004, sec. 11.2-11.3).
+Minimise weight * objective - (sum of the logarithms of the slacks) for growing weights, each from the minimum for the
+last weight. At such a minimum the objective exceeds the optimum by at most (number of logarithms) / weight, which
+decides when to stop (Boyd, Vandenberghe 2004, sec. 11.2-11.3).
 
-The problems themselves are with their recipes: idue, recipe.
+The problems are defined beside their recipes: bits.idue, graded.recipe.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from aggregator.families.decoder import Floats
 
 PRECISION = 1e-10
-"""Of the optimum, relative: below what rounding to 32 bits changes."""
+"""Relative precision of the optimum; rounding to 32 bits changes more."""
 
 MOST_STEPS = 200
 GROWTH = 10.0
 SHORTEST = 1e-10
 QUADRATIC = 1e-2
-"""Below this decrement Newton's steps are taken whole: values no longer tell a better point from a worse one."""
+"""Below this decrement Newton's steps are taken whole, because rounding hides differences of the value."""
 
 
 class Problem(ABC):
@@ -30,8 +30,8 @@ class Problem(ABC):
 
     Attributes:
         rows, limits: (c, d) and (c,): rows @ z < limits.
-        start: (d,) a point where that holds, and where ``barrier`` is finite.
-        curves: how many logarithms ``barrier`` adds by itself.
+        start: (d,) a point where the inequalities hold and ``barrier`` is finite.
+        curves: the number of logarithms in ``barrier``.
     """
 
     rows: Floats
@@ -41,18 +41,18 @@ class Problem(ABC):
 
     @abstractmethod
     def objective(self, z: Floats) -> float:
-        """What is minimised; positive."""
+        """Return the function to be minimised; positive."""
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
-        """Value, gradient and Hessian of ``weight`` times the objective, less the logarithms of curved slacks.
+        """Return value, gradient and Hessian of ``weight`` times the objective, minus the logarithms of curved slacks.
 
-        Infinite where a curved slack is negative.
+        The value is infinite if a curved slack is negative.
         """
 
 
 def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
-    """The point of least objective, to this part of it; every inequality holds strictly."""
+    """Return the point with the least objective, to a relative precision; every inequality holds strictly."""
     z = problem.start
     terms = len(problem.limits) + problem.curves
     weight = terms / problem.objective(z)
@@ -72,7 +72,7 @@ def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
             ):
                 length /= 2
             if length <= SHORTEST:
-                break  # what is left to gain is lost in the value's own rounding
+                break  # the remaining gain is smaller than the rounding of the value
             z = z + length * step
         if terms / weight < precision * problem.objective(z):
             return z
@@ -87,7 +87,7 @@ def _derivatives(problem: Problem, z: Floats, weight: float) -> tuple[float, Flo
 
 
 def _better(problem: Problem, z: Floats, weight: float, value: float, gain: float, near: bool) -> bool:
-    """Whether ``z`` keeps all inequalities and, unless ``near``, lowers the value by a tenth of ``gain``."""
+    """Return whether ``z`` keeps all inequalities and, unless ``near``, lowers the value by a tenth of ``gain``."""
     slack = problem.limits - problem.rows @ z
     if not (slack > 0).all():
         return False

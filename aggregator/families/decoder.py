@@ -1,12 +1,12 @@
 """The interface of decoders: multiply shares by a channel and by a left inverse of it.
 
-An estimate is linear in the counts. An output y has features f(y): which of the m outputs it is, one-hot, or for unary
+An estimate is linear in the counts. An output y has features f(y): the output itself, one-hot among m, or for unary
 channels its bits. A decoder is a pair of implicit matrices: the response R (k x m), with R[x] = E[f(Y) | x], and a left
 inverse L of it (m x k). They are only multiplied with vectors, never stored. Then E[share @ L] = p for every p, and the
 variance of a linear query is the variance of one number per report, by one formula for all mechanisms.
 
-    forward    p @ R        what the features come to         backward   R @ w        a mean over the output
-    invert     share @ L    the unbiased estimate             adjoint    L @ v        what a feature adds to v . p
+    forward    p @ R        the mean features                 backward   R @ w        a mean over the outputs
+    invert     share @ L    the unbiased estimate             adjoint    L @ v        a feature's addend to v . p
 
 One-hot features sum to one; bits do not, so there a query also has an ``intercept``.
 
@@ -29,7 +29,7 @@ Integers = NDArray[np.int64]
 
 
 class NotInvertible(HalftruthError):
-    """No unbiased estimate exists: different shares of the inputs give the same distribution of outputs."""
+    """Different shares of the inputs give the same distribution of outputs, so there is no unbiased estimate."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,12 @@ class BinomialSteps:
     counts for x, against x, or neither.
 
     Attributes:
-        base: (k,) the least that one report adds, times n.
-        heights: (s, k) not negative; 0 where an input has fewer steps.
-        counts: (s, k) reports that reach the step.
+        base: (k,) the least addend of one report, times n.
+        heights: (s, k) not negative; 0 if an input has fewer steps.
+        counts: (s, k) the number of reports that reach the step.
         reports: n.
-        slack: (k,) how far the base may be from this one, either way, with how the people who do not hold the value are
-            spread over the other values; 0 where it does not depend on them.
+        slack: (k,) the largest difference of the true base from ``base``, which depends on the distribution of the
+            people who do not hold the value; 0 if it does not.
     """
 
     base: Floats
@@ -60,18 +60,18 @@ class BinomialSteps:
 
     @property
     def steps(self) -> Integers:
-        """(k,) number of steps of each input."""
+        """(k,) the number of steps of each input."""
         number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
         return number
 
     @property
     def inside(self) -> Floats:
-        """(k,) p*, where an input has one step; NaN elsewhere."""
+        """(k,) p* of inputs with one step; else NaN."""
         return self._where_one_step((1 - self.base) / self.heights.sum(axis=0))
 
     @property
     def outside(self) -> Floats:
-        """(k,) q*, where an input has one step; NaN elsewhere."""
+        """(k,) q* of inputs with one step; else NaN."""
         return self._where_one_step(-self.base / self.heights.sum(axis=0))
 
     def _where_one_step(self, numbers: Floats) -> Floats:
@@ -88,9 +88,9 @@ class WordIncrements:
     """The contribution of one report to the estimate of each input, if it depends on all bits of the report.
 
     Attributes:
-        bearing: (k,) 1 / skewness^2 of what it adds, the least under any shares: the normal law is near where this
-            times the reports is large.
-        least, most: (k,) the ends of what it adds.
+        bearing: (k,) 1 / skewness^2 of the contribution, the least for any shares. If this times the reports is large,
+            the estimate is nearly normal.
+        least, most: (k,) the smallest and the largest contribution.
     """
 
     bearing: Floats
@@ -103,9 +103,9 @@ class Decoder(ABC):
 
     Attributes:
         inputs, features: k and m.
-        one_hot: whether each report has exactly one feature, its output. Only then do the counts of the features tell
-            how often each output came, which is what a posterior needs.
-        by_value: whether the reports are read value by value. Where not, single shares have no raw estimate.
+        one_hot: whether each report has exactly one feature, its output. Only then are the counts of the features those
+            of the outputs, which posteriors need.
+        by_value: whether single shares have an unbiased estimate.
     """
 
     inputs: int
@@ -143,7 +143,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def adjoint(self, v: Floats) -> Floats:
-        """(k,) -> (m,): L @ v, what a report's feature adds to the estimate of v . p, beside the ``intercept``.
+        """(k,) -> (m,): L @ v, a feature's contribution to the estimate of v . p, beside the ``intercept``.
 
         Raises:
             NotInvertible
@@ -151,14 +151,14 @@ class Decoder(ABC):
 
     @abstractmethod
     def variances(self, share: Floats) -> Floats:
-        """(m,) -> (k,): variance of what one report adds to the estimate of each input.
+        """(m,) -> (k,): variance of one report's contribution to the estimate of each input.
 
         Raises:
             NotInvertible
         """
 
     def variance(self, v: Floats, share: Floats) -> float:
-        """Variance of what one report adds to the estimate of v . p          (MATH 6.2).
+        """Return the variance of one report's contribution to the estimate of v . p          (MATH 6.2).
 
         Raises:
             NotInvertible
@@ -178,7 +178,7 @@ class Decoder(ABC):
         return float(max(np.maximum(phi, 0).sum() - share @ phi, share @ phi - np.minimum(phi, 0).sum()))
 
     def query(self, v: Floats, share: Floats) -> float:
-        """The unbiased estimate of v . p.
+        """Return the unbiased estimate of v . p.
 
         Raises:
             NotInvertible

@@ -1,7 +1,7 @@
 """A mechanism: its name, the questions that it serves, and the recipe of its channel.
 
-Each family lists its own mechanisms beside its recipe. All of them in order: ``aggregator.planner.catalogue``. Which
-one is best for a question: ``aggregator.planner.choice``.
+Each family lists its own mechanisms beside its recipe. All mechanisms in order: ``aggregator.planner.catalogue``. The
+best one for a question: ``aggregator.planner.choice``.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Question:
     """A question that needs a channel.
 
     Attributes:
-        domain: what can be answered.
-        notion: what must be kept, of as many values as the domain has.
-        part: of the people who hold a sensitive value, of a high-low notion; None where nobody says.
-        bundled: whether a device has several answers a period, so that a report may carry many outputs.
-        goal: what the estimate is wanted for, as of ``Campaign``; "" for the share of each value.
-        reports: how many to expect.
-        families: of the channels that devices have, by their names on the wire; empty where they have all.
+        domain: the possible answers.
+        notion: the privacy notion, over the values of the domain.
+        part: for high-low: the part of the people who hold a sensitive value; None if it is unknown.
+        bundled: whether a device answers several times a period, so that a report may carry many outputs.
+        goal: the goal of the analysis, as in ``Campaign``; "" for the share of each value.
+        reports: the expected number of reports.
+        families: the families of channels that devices support, by their wire names; empty for all.
     """
 
     domain: Domain
@@ -56,7 +56,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
-            raise ValueError("a part of the people holds sensitive values: notion high-low, above 0 and below 1")
+            raise ValueError("part goes with notion high-low, and must be above 0 and below 1")
 
     @property
     def size(self) -> int:
@@ -71,7 +71,7 @@ class Question:
 
     @property
     def reported(self) -> Reported:
-        """The shares that an estimate reports; their error is minimised."""
+        """The shares that an estimate reports, and whose error is minimised."""
         return Reported.of(self.domain)
 
     @property
@@ -100,11 +100,11 @@ class Mechanism:
     """A named recipe for a channel.
 
     Attributes:
-        name: what authors call it.
-        does: what it does, in a line.
-        source: who described it.
-        decode: what decoding n reports costs.
-        recipe: what makes the channel of a question; the reason, in words, where it does not serve it.
+        name: its name in drafts.
+        does: one line about what it does.
+        source: the publication that describes it.
+        decode: the cost of decoding n reports.
+        recipe: returns the recipe of a question's channel, or the reason why it does not serve the question.
     """
 
     name: str
@@ -119,7 +119,7 @@ def level_of(notion: Notion) -> int | str:
     if isinstance(notion, Information):
         return notion.level  # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1)
     if isinstance(notion, MutualInformation):
-        return "it is not made for an average"
+        return "it is not made for an average notion"
     if isinstance(notion, Geo):
         level = notion.level * notion.nearest // notion.unit
     elif isinstance(notion, Pairwise):
@@ -136,12 +136,12 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Que
 
     def recipe(question: Question) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
-            return "it does not tell protected values from others"
+            return "it does not distinguish protected values from others"
         level = level_of(question.notion)
         if isinstance(level, str):
             return level
         if not least <= question.size <= most:
-            return f"it takes {least} to {most:,} values"
+            return f"it supports {least} to {most:,} values"
         return lambda: build(question.size, level)
 
     return recipe
@@ -166,7 +166,7 @@ def for_priors_near(
         if not isinstance(notion, Information):
             return "it is made for a prior: notion lip"
         if len(notion.prior) > most:
-            return f"it takes {most:,} values at most"
+            return f"it supports at most {most:,} values"
         return lambda: build(notion.prior, notion.level, notion.radius)
 
     return recipe

@@ -1,9 +1,9 @@
-"""The registry of channel families on the desk's side: what reads the reports of a family, and what makes its channels.
+"""The registry of channel families on the aggregator: the decoder of each family, and the recipes of its channels.
 
 A family is a folder beside this file: its decoder, which turns counts into shares, and its recipe, which turns a level
 into the integers of a channel. A new family is added here alone: to ``DECODERS``, and its mechanisms to ``MECHANISMS``.
-Recipes are named by their modules, which ``aggregator.planner.catalogue`` imports: they weigh errors, which takes
-decoders, and an estimate should not wait for the solvers that they import.
+Recipes are named by their modules, which ``aggregator.planner.catalogue`` imports: recipes need decoders, and an
+estimate should not wait for the solvers that recipes import.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from protocol.channels import (
 )
 
 Reference: TypeAlias = Sequence[float] | Floats | None
-"""The shares of the inputs at which a decoder's error should be least; None where nothing is known."""
+"""The shares of the inputs for which a decoder's error should be least; None if nothing is known."""
 
 
 def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
     """Return the decoder of a channel, as its family makes it.
 
     Args:
-        reference: the shares of the inputs at which the decoder's error should be least, where there is a choice;
-            uniform where nothing is known. It changes the error only, never what is estimated.
+        reference: the shares of the inputs for which the decoder's error should be least; default: uniform. It changes
+            the error, never the expected value.
     Raises:
-        ValueError: the channel is of no family, as one of a single output is, which occurs inside blocks only.
+        ValueError: the channel has no decoder, as a channel of a single output, which occurs inside blocks only.
     """
     make = DECODERS.get(channel.family)
     if make is None:
@@ -62,7 +62,7 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
 
 
 def _plainly(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Reference], Decoder]:
-    """A family with one left inverse, which has no use for a reference."""
+    """Return the maker of a family with a single left inverse, which ignores the reference."""
     return lambda channel, _: decoder(channel)
 
 
@@ -85,7 +85,7 @@ DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
     Wave.family: _plainly(WaveDecoder),
     GradedProjective.family: _plainly(GradedDecoder),
 }
-"""What makes the decoder of a channel, given the channel and a reference, for every family of the wire."""
+"""For every family of the wire, the maker of a decoder from a channel and a reference."""
 
 MECHANISMS = {
     "randomized-response": "response.recipe",

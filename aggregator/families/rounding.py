@@ -1,7 +1,7 @@
-"""Whole numbers of a recipe: the scale of e^eps, and division that rounds up.
+"""Integer arithmetic of recipes: the scale of e^eps, and division that rounds up.
 
 Every recipe solves its inequality with the rational lower bound N / D of e^eps, N = ``protocol.exact.exp_lower``, and
-rounds up the probability that reveals less. The certificate then holds by construction, and is computed all the same.
+rounds up the probability that reveals less. The level then holds by construction; the certificate checks it.
 """
 
 from protocol.exact import EXP_BITS
@@ -11,5 +11,5 @@ D = 1 << EXP_BITS
 
 
 def ceil(numerator: int, denominator: int) -> int:
-    """The least integer that is not below numerator / denominator."""
+    """Return numerator / denominator, rounded up."""
     return -(-numerator // denominator)

@@ -1,4 +1,4 @@
-"""What support schemes share: their error, and the integer weight outside the support.
+"""Formulas of support schemes: their error, and the integer weight outside the support.
 
 From input x, every output of a set S_x is e^eps times as likely as any other. From every other input x', S_x has the
 same probability. Then two probabilities determine the error,
@@ -28,7 +28,7 @@ from protocol.exact import exp_lower
 
 
 def support_error(size: int, inside: float, outside: float) -> float:
-    """Expected squared error of one report, summed over ``size`` values, at uniform shares          (MATH 4.1).
+    """Return the expected squared error of one report, summed over ``size`` values, at uniform shares  (MATH 4.1).
 
     Args:
         inside, outside: p* and q*.
@@ -39,7 +39,7 @@ def support_error(size: int, inside: float, outside: float) -> float:
 
 
 def outside_weight(one: int, having: int, lacking: int, level: int) -> int:
-    """The least outside weight that keeps the level and makes a row sum to ``one``, where lacking = 1 modulo having."""
+    """Return the least outside weight that keeps the level and makes rows sum to ``one``; lacking = 1 mod having."""
     ideal = ceil(D * one, exp_lower(level) * having + D * lacking)
     return ideal + (one - ideal) % having
 

@@ -813,6 +813,8 @@ def test_the_command_refuses_what_cannot_work(study, tmp_path):
     lib = ["--study", str(study.path)]
     for words in ([], [*lib, "--tls-cert", str(pem)], [*lib, "--forwarded-for", "*"], [*lib, "--max-bytes", "1"]):
         assert CliRunner().invoke(receive, words).exit_code == 2
+    broken = CliRunner().invoke(halftruth, [*lib, "receive", "--tls-cert", str(pem), "--tls-key", str(pem)])
+    assert (broken.exit_code, "PEM files of a certificate" in broken.output) == (65, True)
     assert isinstance(receive, click.Command)
     Study.open(study.path)
     assert CliRunner().invoke(receive, ["--study", str(tmp_path)]).exit_code != 0

@@ -101,7 +101,7 @@ class BalancedDecoder(BitsDecoder):
         return least
 
     def _moments(self, law: Floats) -> tuple[Floats, Floats]:
-        """(k,) second and third central moments of what each bit adds to its own raw share."""
+        """Return (k,) second and third central moments of each bit's contribution to its own raw share."""
         of_bit = law * (1 - law)
         return of_bit / self._gap**2, of_bit * (1 - 2 * law) / self._gap**3
 

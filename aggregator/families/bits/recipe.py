@@ -22,13 +22,13 @@ from protocol.channels.bits.channel import Bits, S
 from protocol.exact import exp_lower
 
 SHY = 1e-9
-"""The part of a level that is left for rounding, where floating point finds the probabilities."""
+"""The part of a level that is reserved for rounding of probabilities computed in floating point."""
 
 PRIOR_CLASSES = 64
-"""Priors are told apart by so many classes at most: the exact audit compares each with all."""
+"""Maximum number of classes of priors: the exact audit compares every two classes."""
 
 MOST_BITS = 2**16
-"""Values of a mechanism that sends a bit for each."""
+"""Maximum number of values of a mechanism that sends a bit for each value."""
 
 
 def rappor(size: int, level: int) -> Bits:
@@ -49,7 +49,7 @@ def oue(size: int, level: int) -> Bits:
 
 
 def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Utility-optimised RAPPOR: what is not sensitive is never told of anybody who does not hold it.
+    """Utility-optimised RAPPOR: the bit of a value that is not sensitive is set only by people who hold the value.
 
         sensitive    a = t                    b = t / ((1 - t) e^eps + t), which is 1 - t
         others       a = 1 - e^(-eps/2)       b = 0
@@ -64,7 +64,7 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
 
 
 def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Utility-optimised RAPPOR with theta = 1/2: OUE among what is sensitive, a = (1 - e^-eps) / 2 for the others.
+    """Utility-optimised RAPPOR with theta = 1/2: OUE among sensitive values, a = (1 - e^-eps) / 2 for the others.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
     """
@@ -80,8 +80,8 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
         r_x(1) <= e^eps     (P_x r_x(1) + sum over z other than x of P_z r_z(0))
         r_x(0) >= e^(-eps)  (P_x r_x(0) + sum over z other than x of P_z r_z(1))
 
-    and the error 1 / ((r(1) - 1) (1 - r(0))) is convex. Where every value is rare this is OUE; a common one is told
-    more plainly: no report can raise by much the belief in what is believed already.
+    and the error 1 / ((r(1) - 1) (1 - r(0))) is convex. If all values are rare, this is OUE. A common value
+    gets less noise, because no report can raise a high prior probability by much.
 
     Jiang, Li, Tandon 2022 derive a closed form for unary encoding under LIP. It was not at hand, and their closed forms
     of 2020 leave their level for many priors; these numbers follow from the definition, and the certificate decides.

@@ -125,7 +125,7 @@ class BlocksDecoder(Decoder):
 
     @cached_property
     def _aside(self) -> Floats:
-        """(k,) what a report of an open input's own output adds to the estimate of each other input."""
+        """Return (k,) what a report of an open input's own output adds to the estimate of each other input."""
         adds = np.zeros(self.inputs)
         if self._cover:
             first = self._groups[0]  # there is no other

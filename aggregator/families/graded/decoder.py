@@ -100,11 +100,11 @@ class GradedDecoder(Decoder):
 
     @cached_property
     def _common(self) -> tuple[Floats, Floats]:
-        """(K,) what a times the value's share is less by where a report is output y, and the same of u: what the
-        report's raw shares sum to beyond 1."""
-        told = self._cycle.over_inputs
-        beyond: Floats = told(self._of_sum) - self._factor.sum() * self._even - 1
-        return self._even + told(self._tilt), beyond
+        """Return (K,) the amount that a report of output y subtracts from a times the value's share, and (K,) the same
+        for u: the excess over 1 of the sum of the report's raw shares."""
+        over_inputs = self._cycle.over_inputs
+        beyond: Floats = over_inputs(self._of_sum) - self._factor.sum() * self._even - 1
+        return self._even + over_inputs(self._tilt), beyond
 
     def variances(self, share: Floats) -> Floats:
         # A report adds a (1[y in S_x] - less[y]) - u beyond[y].
@@ -138,8 +138,8 @@ class GradedDecoder(Decoder):
         return WordIncrements(bearing[classes], least[classes], most[classes])
 
     def _bearing(self, x: int, common: Floats) -> float:
-        """The lesser of 1 / skewness^2 of what a report adds to ``x`` where everybody has it, and where nobody has it
-        and the other values are equally common."""
+        """Return 1 / skewness^2 of a report's contribution to ``x``: the lesser of that if everybody has ``x``, and of
+        that if nobody has it and the other values are equally common."""
         alone = np.zeros(self.inputs)
         alone[x] = 1
         inside = np.rint(self._cycle.over_inputs(alone))

@@ -6,12 +6,12 @@ the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is l
     1 - (1 - f) w_c <= f e^E_cd w_d        for each pair of classes that is bounded at E_cd
     n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c,
 
-and for each geometry Newton's method inside a logarithmic barrier finds the one optimum. Which order of the field is
-best is found by trying them. The complement of a design, whose f is 1 - cs / K, is above a half and never better: an
-input that prefers most outputs is told from others by those that it does not prefer, and they are the same.
+and for each geometry Newton's method inside a logarithmic barrier finds the one optimum. The best order of the field is
+found by trying all. The complement of a design, whose f = 1 - cs / K is above a half, is never better: an input that
+prefers most outputs is distinguished by the outputs that it does not prefer, which are those of the design.
 
-The outside weights are rounded up to whole numbers that make rows whole; that the level is kept is for the certificate
-to say.
+The outside weights are rounded up to integers with which the rows sum to a power of two. The certificate proves the
+level.
 """
 
 from __future__ import annotations

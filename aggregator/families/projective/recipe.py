@@ -23,7 +23,7 @@ NO_WORSE = 1.001
 """Errors within a relative difference of a thousandth count as equal; then fewer bits decide."""
 
 USUAL_PARTS = (0.1, 0.5)
-"""Where nobody says which part of the people hold a sensitive value: an even part of them, a tenth or half."""
+"""Parts of the people who hold a sensitive value, tried if the draft gives none, beside an even part."""
 
 
 def projective_error(size: int, order: int, dimension: int, level: int) -> float:

@@ -58,7 +58,7 @@ class SubsetDecoder(Decoder):
         return share * (1 - share) / self._gap**2
 
     def variance(self, v: Floats, share: Floats) -> float:
-        """Variance of what one report adds to the estimate of v . p, its bits being dependent.
+        """Return the variance of one report's contribution to the estimate of v . p; its bits are dependent.
 
             E[b_i b_j] = a (p_i + p_j) + c (1 - p_i - p_j)      for i other than j
 

@@ -27,13 +27,13 @@ from protocol.errors import ChannelError
 Floats = NDArray[np.float64]
 
 _LISTED = 14
-"""Up to this many coordinates every corner is listed and priced, and what is found is the optimum."""
+"""Up to this many coordinates every corner is listed and priced, so the result is the optimum."""
 _ENTERED = 6000
 """Up to this many corners enter the program all at once."""
 _MOST_ROUNDS = 400
 _PATIENCE = 8
 _CLOSE = 2e-5
-"""Generation ends when ``_PATIENCE`` rounds together add less than this part of what is gained."""
+"""Generation ends when ``_PATIENCE`` rounds together add less than this part of the gain."""
 _PRICED = 1e-7
 """A corner is added where its price says that it could add more than this part."""
 _TRIES = 400
@@ -89,13 +89,13 @@ class Coordinates:
         return lifts
 
     def along(self, gains: Floats, prices: Floats) -> Floats:
-        """Corners that lift the classes of large gain for their mass.
+        """Return corners that lift the classes with a large gain for their mass.
 
         Args:
-            gains: (r, n).
-            prices: (n,) what a lift of each class costs; of no use where a gain alone makes a corner.
+            gains: (r, n) the gains of the classes.
+            prices: (n,) the price of a lift of each class; ignored if a gain alone makes a corner.
         Returns:
-            (c, n): lifts.
+            (c, n) the lifts.
         """
         return _filled(self, gains)
 

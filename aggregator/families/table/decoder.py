@@ -5,7 +5,7 @@ by how rarely it comes there (generalised least squares, Aitken 1935):
 
     L = D^-1 Q' (Q D^-1 Q')^-1,     D = diag(r @ Q)
 
-Where a table has as many outputs as inputs this is its inverse, whatever r is.
+If a table has as many outputs as inputs, this is its inverse for every r.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _matrix(notion: Pairwise, size: int) -> Matrix:
 def _centre(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Information) or not notion.radius:
-        return "it is shown beside what is designed for a prior with a radius"
+        return "it is made for a prior with a radius"
     if question.size > MOST_COLUMNS:
         return f"it takes {MOST_COLUMNS} values at most"
     return lambda: optimal_table(notion.prior, scaled(notion.level, notion.radius))

@@ -26,10 +26,10 @@ MOST_CELLS = 2**26
 """Nor is one whose left inverse has more cells than this; they are computed, though never all held."""
 
 _HELD_CELLS = 2**20
-"""So many cells of a left inverse are held at a time."""
+"""Maximum number of cells of a left inverse in memory at a time."""
 
 MOST_STEPS = 32
-"""Outputs whose parts in an estimate are close share a step; so many steps, at most, has a staircase."""
+"""Maximum number of steps of an input: outputs with nearly equal contributions share a step."""
 
 SINGULAR = 1e-12
 """Below this part of the largest eigenvalue of the information, a direction is lost."""

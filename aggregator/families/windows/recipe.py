@@ -2,7 +2,7 @@
 
 It solves the linear program of ``table.column_generation`` with three kinds of inputs. An input of prior mass r = 1 /
 (e^eps + 1) or more has an output of its own, by the published rule, which is legal there. The next few heaviest are
-classes of the program, told apart exactly. All others together are one class, a fluid whose lifts are a or b, which
+classes of the program, distinguished exactly. All others together are one class, a fluid whose lifts are a or b, which
 windows over a circle realise with lifts constant but for the arcs that a window's end cuts (MATH 2.5, 2.6).
 
 Floats design; the integers are rounded at a level a little lower and certified.
@@ -32,11 +32,11 @@ from protocol.notions import Information, certify
 from protocol.notions.information import RADIUS_UNITS
 
 HEAVIES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 24)
-"""The numbers of heavy inputs that are tried. The program for few is solved in no time."""
+"""The numbers of heavy inputs that are tried."""
 
 _LEAST_INFORMATION = 1e-3
-"""Inputs are told apart where one report's information on every difference of their shares is at least this, in
-squared lifts."""
+"""Inputs are distinguished if one report's information on every difference of their shares is at least this, in squared
+lifts."""
 
 _LEAST_ORDERS = 8
 _ORDERS_PER_NEEDED = 4
@@ -243,9 +243,9 @@ def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
 
 
 def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
-    """How often another mixture must be used for all inputs to be told apart: never if the best one does that.
+    """Return the part of reports from another mixture that is needed to distinguish all inputs; 0 if the best one does.
 
-    Nor where no unbiased estimate would be computed. The price is at most that of ``telling_table``.
+    It is also 0 if no unbiased estimate would be computed. The price is at most that of ``telling_table``.
     """
     best = _planned(split, cells)
     if best.tells or not split.heavies or len(prior) > MOST_INPUTS:
@@ -303,7 +303,7 @@ def _orders(made: Windows, notion: Information) -> int:
 
 
 def _affordable(made: Windows, notion: Information) -> bool:
-    """Whether a device would audit it (SPEC 6.11)."""
+    """Return whether a device can audit the channel (SPEC 6.11)."""
     return notion.steps(made) <= MOST_STEPS and made.held <= MOST_HELD
 
 
