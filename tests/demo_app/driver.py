@@ -1,13 +1,12 @@
-"""The driver inside a program on a screen: plays touches and keys, and tells what can be seen.
+"""The driver inside a program on a screen: it plays touches and keys, and reports the visible widgets.
 
-Requests come in as lines of JSON on standard input and each is played on the program's own thread by a
-generator that yields once for every frame it waits; its answer goes out as a line of JSON. Touches are Kivy motion
-events given to the event loop, so they take the way a finger's do: window, screens, stencils, widgets.
+Requests come in as lines of JSON on standard input and each is played on the program's own thread by a generator that
+yields once for every frame it waits; its answer goes out as a line of JSON. Touches are Kivy motion events given to
+the event loop, so they take the way a finger's do: window, screens, stencils, widgets.
 
-    python -m tests.demo_app.driver WIDTH HEIGHT MODULE [ARGUMENTS]
+python -m tests.demo_app.driver WIDTH HEIGHT MODULE [ARGUMENTS]
 
-The other end is ``screen``; when time passes and which frames are drawn is told by ``pace``. What is right or wrong is
-not decided here.
+The other end is ``screen``; ``pace`` decides when time passes and which frames are drawn. The tests judge the results.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class Driver:
     # What can be seen
 
     def _shown(self) -> Iterator[tuple[Any, tuple[float, float, float, float]]]:
-        """Widgets that can be seen and their boxes in pixels; what is on top comes last."""
+        """Return the visible widgets and their boxes in pixels, the topmost last."""
         window = EventLoop.window
         if window is None:
             return
@@ -159,7 +158,7 @@ class Driver:
             yield
 
     def _arrived(self, widget: Any) -> Play:
-        """A touch inside of what scrolls is handed on only when it is known to be no scrolling."""
+        """A touch inside a scrolling widget is handed on only when it is known not to scroll."""
         until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few of them in that time
         if any(hasattr(above, "scroll_timeout") for above in _above(widget)):
             while Clock.get_time() < until or frames > 0:
@@ -186,7 +185,8 @@ class Driver:
         yield from self._arrived(widget)
 
     def _uncovered(self, widget: Any, finger: Finger, what: str) -> None:
-        """Whether the place is not another's: the last widget drawn there is this one, or its child or parent."""
+        """Return whether the widget is topmost at the place: the last widget drawn there is this one, its child or
+        its parent."""
         width, height = EventLoop.window.size
         x, y = finger.sx * (width - 1), finger.sy * (height - 1)
         there = [
@@ -448,7 +448,7 @@ def _is_modal(widget: Any) -> bool:
 
 
 def _above(widget: Any) -> list[Any]:
-    """What a widget stands in, from the inside."""
+    """Yield the containers of a widget, from the inside."""
     found = []
     while widget.parent is not None and widget.parent is not widget:
         widget = widget.parent

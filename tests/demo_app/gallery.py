@@ -1,8 +1,8 @@
 """A gallery: every widget of the app with data of its own, for tests and for looking at.
 
-No device and no campaign is needed to see how a widget looks and what it does; what it tells is written down.
+No device and no campaign is needed to see a widget and its behaviour; its events are written down.
 
-    python -m tests.demo_app.gallery
+python -m tests.demo_app.gallery
 """
 
 from __future__ import annotations

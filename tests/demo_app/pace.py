@@ -1,10 +1,11 @@
-"""The pace of a program on a screen: time that nobody waits for is skipped, and a frame that nobody looks at not drawn.
+"""The pace of a program on a screen: idle time is skipped, and only frames of pictures are drawn.
 
 While a request is played, the time until the next frame passes on the program's clock alone: animations, scrolling and
-notices see as many frames and as many seconds as on a phone, and the machine waits for none of them. What the program's
-other threads do is awaited in real time (``real``). Software GL is most of a frame's work, so only pictures are drawn.
+notices see as many frames and as many seconds as on a phone, and the machine waits for none of them. Work in the
+program's other threads is awaited in real time (``real``). Software GL is most of a frame's work, so only pictures are
+drawn.
 
-Where the frames themselves are measured, ``drawn`` is true: no time is skipped, and each is drawn.
+If the frames themselves are measured, ``drawn`` is true: no time is skipped, and each is drawn.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Pace:
 
     @contextmanager
     def real(self) -> Iterator[None]:
-        """No time is skipped: another thread is waited for."""
+        """Skip no time, since another thread is awaited."""
         self.rest()
         yield
         self.hurry()

@@ -1,10 +1,10 @@
 """The pictures in README and the guides: screens of the app, an estimate and the poster of ``make demo``'s campaign.
 
-A picture of a program is made by running the program, so it shows what is.
+A picture of a program is made by running the program, so it is true.
 
-    python -m tests.demo_app.pictures
+python -m tests.demo_app.pictures
 
-Whether the screens are whole is tested elsewhere: test_screens.
+Whether the screens are complete is tested elsewhere: test_screens.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BETWEEN, GROUND = 20, "#cbd0cc"
 
 
 def app(folder: Path) -> None:
-    """A person answers on a phone: the answer, what it could tell, the bytes that are sent, the budget."""
+    """Draw a person's answer on a phone: the answer, its preview, the sent bytes, the budget."""
     trusted = folder / "analyst.pub"
     trusted.write_text(public_line(AUTHOR.public), encoding="utf-8")
     with Device.open(folder / "phone", [AUTHOR.public], BudgetPolicy(lifetime=8.0)) as device:

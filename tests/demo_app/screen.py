@@ -1,17 +1,18 @@
 """A screen without a monitor, and a program on it that a test touches, types into, reads and photographs.
 
-The program runs in a process of its own, under Xvfb with software GL, and a driver inside it (driver) plays
-what this end asks for, one request at a time, as touches and keys that go through the window's own event loop. The
-test's process never imports Kivy.
+The program runs in a separate process, under Xvfb with software GL. A driver inside it (driver) plays the requests of
+this end, one at a time, as touches and keys that go through the window's own event loop. The test's process never
+imports Kivy.
 
     with display() as number, Screen(number, "demo_app", "--store", folder, size=PHONE) as screen:
         screen.wait("consent")
         screen.tap("consent")
         screen.shot("consented")
 
-A widget is found by its ``name``, else by the very text it shows; of several, the first one visible from the top left.
+A widget is found by its ``name``, or else by the exact text it shows; of several, the first visible one from the top
+left.
 
-What a screen shows is not judged here; that is each test's.
+Each test judges the content of its screens.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PATIENCE = 30.0
 
 
 class ScreenError(AssertionError):
-    """What a test asked of the screen could not be done: no such widget, or the program has ended."""
+    """A test's request could not be carried out: no such widget, or the program has ended."""
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def surroundings(number: str, home: str, density: float = 1.0, font_scale: float
 
 
 class Screen:
-    """A Kivy program on a display, and what a person can do to it and see of it.
+    """A Kivy program on a display, with a person's actions and views.
 
     Args:
         number: of the display, from ``display``.
@@ -102,8 +103,8 @@ class Screen:
         size: of the window in dp; it is ``density`` times as many pixels.
         density: pixels per dp.
         font_scale: the person's own magnification of texts.
-        shots: the folder that pictures go to.
-        environment: what is added to the program's environment.
+        shots: the folder of pictures.
+        environment: added to the program's environment.
     """
 
     def __init__(
@@ -162,7 +163,7 @@ class Screen:
         return self.process.returncode
 
     def log(self) -> str:
-        """What the program wrote to stderr so far."""
+        """Return the program's stderr up to now."""
         self._log.flush()
         return Path(self._log.name).read_text(encoding="utf-8")
 
@@ -195,7 +196,7 @@ class Screen:
         self._ask("wheel", what=what, steps=steps)
 
     def type(self, text: str) -> None:
-        """Text typed into whatever has the focus."""
+        """Type text into the widget with the focus."""
         self._ask("type", text=text)
 
     def key(self, name: str) -> None:
@@ -219,7 +220,7 @@ class Screen:
         self._ask("idle", seconds=seconds, patience=seconds)
 
     def seen(self, what: str) -> bool:
-        """Whether a widget of that name or text can be seen now."""
+        """Return whether a widget of that name or text is visible now."""
         return bool(self._ask("seen", what=what))
 
     def read(self, what: str, prop: str) -> Any:

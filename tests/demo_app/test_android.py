@@ -1,4 +1,4 @@
-"""What the Android package is made of: its recipe, its sources, and that they need nothing a phone does not have."""
+"""The parts of the Android package: its recipe and sources, which need nothing that a phone lacks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_everything_needed_can_be_built_for_a_phone() -> None:
 
 
 def test_the_recipes_versions_are_not_too_old() -> None:
-    """What the recipes build is at least what the project asks for."""
+    """The versions of the recipes are at least those that the project requires."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for name in ("cryptography", "kivy"):
         least = re.search(rf'"{name}>=([0-9.]+)"', project)
@@ -188,7 +188,7 @@ def test_the_codec_asks_msgpack_for_what_old_versions_have() -> None:
 
 
 def test_a_phones_start_names_its_authorities(tmp_path: Path) -> None:
-    """Before anything connects, a phone's Python is told where the authorities for https are."""
+    """Before anything connects, a phone's Python gets the certificate authorities for https."""
     check = (
         "import certifi, os, ssl, demo_app.main as phone\n"
         "os.environ.pop('SSL_CERT_FILE', None)\n"

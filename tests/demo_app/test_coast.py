@@ -1,4 +1,4 @@
-"""The coast that is drawn below a map: what the file holds, and that its triangles are the land."""
+"""The coast that is drawn below a map: the content of the file, and the triangles of the land."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def world() -> Coast:
 
 
 def inside_outlines(world: Coast, x: float, y: float) -> bool:
-    """Whether a line to the east crosses the outlines an odd number of times: the slow twin of the triangles."""
+    """Return whether a line to the east crosses the outlines an odd number of times: the slow twin of the triangles."""
     odd = False
     for outline in world.outlines:
         for start, end in pairwise(outline):

@@ -59,7 +59,7 @@ MICRO = 10**6
 
 
 class Study:
-    """In place of the network: a study that takes what it is sent, and says which campaigns it has."""
+    """Replaces the network: a study that accepts all uploads, and lists its campaigns."""
 
     def __init__(self, *campaigns: bytes) -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
@@ -154,7 +154,7 @@ def of(terms):
 
 
 def test_a_study_that_its_author_closed_is_over(model, study, clock):
-    """What is learned when something is sent closes the study on every screen; an answer is refused with a notice."""
+    """A closing learned while sending closes the study on every screen; an answer is refused with a notice."""
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     model.consent(of(terms))
     assert model.send().sent == 1
@@ -190,8 +190,8 @@ def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
 
 
 def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
-    """Questions, labels and units of a form are in the app's language where the study has it, on every screen; what is
-    answered with is the study's own."""
+    """Questions, labels and units of a form are in the app's language if the study has it, on every screen; the
+    answers are the study's own labels."""
     try:
         texts.speak("de")
         terms = joined(model, tmp_path, in_german())
@@ -230,7 +230,7 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
     ],
 )
 def test_groups_of_values_speak_the_persons_language(model, tmp_path, map_, names, kept):
-    """Where a view keeps a group of values or a district, the history calls it what the translation does."""
+    """If a view keeps a group of values or a district, the history shows its translated name."""
     own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(map_,)), [AUTHOR.public]).terms
     german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh", *names))
     terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
@@ -253,7 +253,7 @@ def joined_as_signed(model, tmp_path, data):
 
 
 def test_a_session_from_an_address_to_forgetting(model, study):
-    """Offered, read, agreed, answered, sent, counted and forgotten: each step shows what the device did."""
+    """Offered, read, agreed, answered, sent, counted and forgotten: each step shows the device's state."""
     [offer] = model.offers(URL)
     terms = model.join(model.fetch(URL, offer.campaign_id), URL)
     assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
@@ -286,7 +286,7 @@ def test_a_session_from_an_address_to_forgetting(model, study):
 
 
 def test_the_envelope_shown_is_the_one_that_leaves(model, tmp_path, study):
-    """The bytes on the screen are those in the upload, whatever was answered."""
+    """The bytes on the screen are those in the upload, for every answer."""
     for number, value in enumerate(("none", "master")):
         terms = joined(model, tmp_path, campaign(f"Campaign {number}"))
         model.consent(of(terms))
@@ -324,8 +324,8 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
 
 
 def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_asked_for(model, tmp_path):
-    """The map takes any position; the terms say what this device is asked for, in the person's language, and the
-    report in words, the history and what it told speak of that and nothing finer."""
+    """The map takes any position. The terms name this device's question, in the person's language, and the report in
+    words, the history and the exposure contain that and nothing finer."""
     grid = Grid(0, 10 * MICRO, 0, 10 * MICRO, MICRO)
     maps = (Coarse(5), Districts(((0, 30), (1, 70)), ("Süden", "Norden")))
     terms = joined(model, tmp_path, campaign(domain=grid, maps=maps, level=10**9 // 2))
@@ -355,8 +355,8 @@ def member(folder, data, view):
 
 @pytest.mark.parametrize("view", range(len(FORM_MAPS)))
 def test_a_form_is_answered_question_by_question(tmp_path, view):
-    """All questions stand in the terms; the asked ones are told after consent alone, and their answers are one text,
-    one preview and one report, which the history and what it told take apart again."""
+    """The terms have all questions; the asked ones are named only after consent. Their answers are one text, one
+    preview and one report, which the history and the exposure separate again."""
     data = asking()
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
@@ -386,7 +386,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
 
 @pytest.mark.parametrize("view", range(len(FORM_MAPS)))
 def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
-    """The person picks a class, then has the questions of their phone; an answer costs what it costs in the class."""
+    """The person picks a class, then has the questions of their phone; an answer has the cost of the class."""
     data = together(NAT, NAT // 2)
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
@@ -404,7 +404,7 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
 
 
 def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
-    """Whatever is answered or left out, a device is asked as much, and as many bytes leave as of any other."""
+    """For every answer or omission, a device is asked equally many questions, and sends equally many bytes."""
     data, sizes = asking(), set()
     typed = ({"vote": "yes", "age": "skipped", "home": "0.5,1.5"}, {"vote": "no", "age": "18", "home": "0,0"})
     for view, names in enumerate(FORM_NAMES):
@@ -464,7 +464,8 @@ def test_a_campaign_shows_where_it_stands(model, tmp_path, clock):
 
 
 def test_the_terms_say_what_it_may_cost(model, tmp_path):
-    """The worst case is shown beside what remains, and what does not fit is said before anybody agrees."""
+    """The worst case is shown beside the remaining budget, and a campaign that does not fit is marked before
+    consent."""
     terms = joined(model, tmp_path)
     assert (terms.answers, terms.author) == (10, fingerprint_text(fingerprint(AUTHOR.public)))
     assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)  # six values are drawn for once each
@@ -488,7 +489,8 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
 
 
 def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model, tmp_path):
-    """What stating shares would tell and cost is what is reserved; it holds, is shown, and cannot be typed anew."""
+    """The preview of a declaration has the belief and cost that are then reserved; the declaration holds, is shown,
+    and cannot be typed again."""
     terms = joined(model, tmp_path, of_own())
     model.lower(lifetime=30.0)
     weights = weights_of(dict.fromkeys(LABELS, "") | {"none": "70"})
@@ -513,7 +515,8 @@ def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model
 
 
 def test_a_statement_is_chosen_by_what_the_phone_knows(model, tmp_path):
-    """The choice is offered with what it costs, goes by earlier answers, and charges what was said at once."""
+    """The choice of a class is offered with its cost, depends on earlier answers, and charges the shown amount at
+    once."""
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
     model.consent(other)
     model.answer(other, "none")
@@ -545,7 +548,7 @@ def test_a_statement_is_chosen_by_what_the_phone_knows(model, tmp_path):
     ],
 )
 def test_typed_shares_are_weights_or_refused(typed, wrong, each):
-    """Weights are the typed shares exactly, and what is left out shares the rest; else the reason is one of three."""
+    """Weights are the typed shares exactly, and empty fields share the rest; otherwise the reason is one of three."""
     by_label = dict(zip("abc", typed, strict=True))
     found = shares_of(by_label)
     assert (found.wrong, found.each) == (wrong, each)
@@ -562,7 +565,7 @@ def test_typed_shares_are_weights_or_refused(typed, wrong, each):
 
 
 def test_every_number_of_answers_that_can_be_typed_can_be_declared():
-    """The weights of the most answers stay within what a declaration may weigh."""
+    """The weights of the largest domain stay within the limit of a declaration."""
     for free in (0, 1, MOST_TYPED - 1):
         typed = {str(place): "" if place < free else "0.01" for place in range(MOST_TYPED)}
         if not free:
@@ -571,7 +574,8 @@ def test_every_number_of_answers_that_can_be_typed_can_be_declared():
 
 
 def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
-    """The choice is offered with what it costs, goes by earlier answers, and charges what was said at once."""
+    """The choice of a prior is offered with its cost, depends on earlier answers, and charges the shown amount at
+    once."""
     terms = joined(model, tmp_path, of_classes())
     assert terms.fitting.known == 0
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
@@ -592,7 +596,7 @@ def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
 
 
 def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path):
-    """Only what fits under the caps is offered, and only where the study has classes that can be told apart."""
+    """A strength is offered only if it fits under the caps and the study has classes that can be distinguished."""
     terms = joined(model, tmp_path, of_classes())
     model.lower(lifetime=terms.terms.worst_case + 1.2)
     assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
@@ -610,7 +614,7 @@ def test_nothing_is_chosen_where_there_is_nothing_to_choose_by(model, tmp_path, 
 
 
 def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
-    """Two studies about the same values add up, another question does not, and what was forgotten stands apart."""
+    """Two studies about the same values add up, another question does not, and forgotten ones are listed apart."""
     ids = {}
     for title, options in {"One": {}, "Two": {"level": 5 * 10**8}, "Hours": {"domain": Buckets.of([0, 10])}}.items():
         ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
@@ -634,7 +638,7 @@ def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
 
 
 def test_what_nothing_bounds_is_said(model, tmp_path):
-    """Where one report may rule an answer out, there is no number, and somebody may be sure."""
+    """If one report may rule an answer out, there is no number, and an observer may be sure."""
     notion, channel = HighLow(10**9, 6, (0, 3)), high_low(10**9, [1, 0, 0, 1, 0, 0])
     terms = joined(model, tmp_path, made(notion=notion, channel=channel))
     model.consent(of(terms))
@@ -672,7 +676,7 @@ def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
 
 
 def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
-    """What one study's page offered and what another's did go each to its own study, whichever page was opened last."""
+    """Campaigns from two studies' pages each go to their own study, whichever page was opened last."""
     other = campaign("Another study")
     studies = {"one.example": Study(DATA), "other.example": Study(other)}
     model = Model(tmp_path / "store", [LINE], clock=clock, opener=lambda to: studies[to.host])
@@ -718,7 +722,8 @@ def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_pa
 
 
 def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
-    """Without its author's key a campaign is refused and the key's id told; with it, it is joined; then it stays so."""
+    """Without its author's key a campaign is refused, and the key's id shown; with it, it is joined; then it stays
+    so."""
     model = Model(tmp_path / "store", clock=clock, opener=study)
     model.open()
     with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
@@ -742,8 +747,8 @@ def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
 
 
 def test_a_link_leads_to_the_terms_of_its_study(tmp_path, clock, study):
-    """Who trusts nobody is shown host and key before anything is asked, and joins by link; the author is trusted for
-    that study alone, until the person says otherwise."""
+    """A person without trusted authors sees host and key before any request, and joins by link; the author is
+    trusted for that study only, until the person decides otherwise."""
     text = str(Link(URL, campaign_id(DATA), fingerprint(AUTHOR.public), for_app=True))
     with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
         model.open()
@@ -797,7 +802,7 @@ def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
 
 @pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
 def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
-    """Whatever is named in place of a campaign's file, the person is told, and nothing is joined."""
+    """Any other file in place of a campaign's is reported to the person, and nothing is joined."""
     with pytest.raises(NotAFile) as refused:
         model.read(tmp_path / name)
     assert notice_of(refused.value).key == "file"
@@ -829,7 +834,7 @@ def test_every_error_of_the_sdk_has_a_notice():
 
 
 def test_a_mistake_of_the_program_says_only_its_kind_and_place():
-    """An error that nobody foresaw is told by its class and line: its text might hold anything."""
+    """An unexpected error is shown by its class and line: its text might contain an answer."""
     try:
         int("a person's answer")
     except ValueError as error:
@@ -839,7 +844,7 @@ def test_a_mistake_of_the_program_says_only_its_kind_and_place():
 
 
 def test_what_is_shown_can_be_logged(model, tmp_path):
-    """No repr of what a screen is given tells an answer, its report or what it cost."""
+    """No repr of a screen's content contains an answer, its report or its cost."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
     shown = model.answer(of(terms), "doctorate")
@@ -854,7 +859,7 @@ def test_what_is_shown_can_be_logged(model, tmp_path):
 
 
 def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, study):
-    """An older copy of the folder is refused with an offer to go on; going on counts what was set aside as spent."""
+    """An older copy of the folder is refused with an offer to go on; going on counts the reserved amount as spent."""
     place, copy = tmp_path / "store", tmp_path / "copy"
     model = Model(place, [LINE], clock=clock, opener=study)
     model.open()
@@ -880,7 +885,8 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
 
 
 def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
-    """A database that is none is refused with an offer to go on; going on begins without studies and spends nothing."""
+    """A file that is no database is refused with an offer to go on; going on begins without studies and spends
+    nothing."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
     joined(model, tmp_path)
@@ -898,7 +904,7 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
 
 
 def test_settings_come_back(tmp_path):
-    """What was saved is loaded; what nobody saved is as at first."""
+    """Saved settings are loaded; the others have their defaults."""
     assert Settings.load(tmp_path) == Settings()
     chosen = Settings("de", "dark")
     chosen.save(tmp_path / "made")
@@ -944,7 +950,7 @@ def test_things_are_done_in_order_by_one_other_thread():
 
 
 def test_an_end_drops_what_was_not_begun_and_closes_last():
-    """What is being done is finished, what waits is dropped, the last work comes last, and nothing is handed on."""
+    """Work under way is finished, waiting work is dropped, the last work comes last, and nothing is handed on."""
     import threading
 
     begun, go, done, handed = threading.Event(), threading.Event(), [], []

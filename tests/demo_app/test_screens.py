@@ -76,7 +76,7 @@ def folder(tmp_path) -> Path:
 
 
 def fits(screen: Screen) -> None:
-    """Nothing that can be seen is cut or too small to touch."""
+    """Assert that no visible widget is cut or too small to touch."""
     assert screen.cut() == []
     assert screen.small() == []
 
@@ -166,8 +166,8 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
     "shape", [pytest.param(name, marks=() if name == "large-light-en" else pytest.mark.long) for name in SHAPES]
 )
 def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
-    """A form says that it is one; its questions come one a page after consent; the way back keeps what was typed and
-    left out, also past the page that says which are asked; all of it fits."""
+    """A form is announced as one. Its questions come one a page after consent. Going back keeps typed answers and
+    omissions, also past the page with the asked questions. All of it fits."""
     size, language, look, letters = SHAPES[shape]
     data = asking(opens=now() - DAY, periods=2)
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 2)) as one:
@@ -269,7 +269,7 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
 
 
 def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
-    """A class named and one chosen by the phone exclude each other on the screen; the one that was chosen is said."""
+    """A named class and one chosen by the phone exclude each other on the screen; the chosen one is shown."""
     options = ["--store", folder, "--language", "en", "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options) as screen:
         screen.wait("studies:page")
@@ -288,7 +288,8 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
 
 
 def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_path):
-    """Shares that cannot be stated are not taken; the others come back with what they tell, and are declared."""
+    """Shares that cannot be stated are not taken; the others are shown again with the resulting belief, and are
+    declared."""
     (tmp_path / "own.campaign").write_bytes(of_own(opens=now() - DAY, closes=now() + 9 * DAY))
     options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, shots=SHOTS / "statement") as screen:
@@ -320,7 +321,7 @@ def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_pat
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):
-    """Escape, as a phone's back button, goes back screen by screen; what was chosen stays; a destination leads home."""
+    """Escape, as a phone's back button, goes back screen by screen; the choice stays; a destination leads home."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
         tap(screen, "study:Shopping")
@@ -402,7 +403,7 @@ def test_what_was_left_is_gone(number, folder):
 
 
 def test_what_cannot_be_sent_waits_and_is_said(number, folder):
-    """Nothing goes where it could be read on the way; what was not taken stays, and the screen says when again."""
+    """Nothing is sent over an insecure connection; refused envelopes stay, and the screen shows the next attempt."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         screen.wait("studies:page")
@@ -453,8 +454,8 @@ def test_language_and_look_change_at_once_and_are_kept(number, folder):
 
 
 def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
-    """Where the person wants the phone's lock: after a minute out of sight no study can be seen and no place visited;
-    refused, it stays so; unlocked, the app is where it was. The reminder of a study that was answered names none."""
+    """With the phone's lock: after a minute in the background no study is visible and no place reachable. Refused,
+    it stays so; unlocked, the app is where it was. The reminder of an answered study names none."""
     app = "__import__('kivy.app').app.App.get_running_app()"
     lock = "__import__('demo_app.app').app"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
@@ -489,8 +490,8 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
 
 
 def test_a_damaged_store_is_gone_on_with_only_when_the_person_says_so(number, folder):
-    """A damaged store shows what is wrong, under the names of the places; trying again changes nothing; going on is
-    asked about and begins anew."""
+    """A damaged store shows the problem, under the names of the places; trying again changes nothing; going on asks
+    for confirmation and begins anew."""
     for path in folder.glob(f"{DATABASE_FILE}*"):
         path.write_bytes(b"not a database" * 1000)
     with Screen(number, "demo_app", "--store", folder, "--language", "en", shots=SHOTS) as screen:

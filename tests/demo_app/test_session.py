@@ -46,7 +46,7 @@ STARTED = 30.0
 
 
 def desk_says(*arguments: object) -> str:
-    """What a command of the desk prints; it works in the folder that the test stands in."""
+    """Return the output of a desk command; it works in the test's current folder."""
     done = CliRunner().invoke(halftruth, ["--study", "lib", *map(str, arguments)])
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -87,7 +87,7 @@ def settle(screen: Screen) -> None:
 
 
 def tap(screen: Screen, name: str) -> None:
-    """Touch something once the screen is whole, and wait for what comes of it."""
+    """Touch something once the screen is complete, and wait for the result."""
     settle(screen)
     screen.tap(name)
     settle(screen)

@@ -17,7 +17,7 @@ def started(*arguments: str | Path, program: str = "") -> subprocess.CompletedPr
 
 
 def test_without_kivy_it_says_what_to_install() -> None:
-    """Where Kivy is missing, the app ends in one line that names the extra, and exit code 1."""
+    """Without Kivy, the app ends in one line that names the extra, and exit code 1."""
     done = started(program="sys.modules['kivy'] = None; ")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == ["demo_app: Kivy is not installed: pip install 'halftruth[demo]'"]

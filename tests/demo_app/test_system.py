@@ -1,4 +1,4 @@
-"""What the app asks of the system: objects in memory have the methods that Android documents; and on a desktop."""
+"""The app's calls to the system: objects in memory have the methods that Android documents; and on a desktop."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Intent:
 
 
 class Phone:
-    """A phone: its API, night mode, insets and lock, and what the app started.
+    """A phone: its API, night mode, insets and lock, and the intents that the app started.
 
     Attributes:
-        bound: what the app listens to, by event.
+        bound: the app's listeners, by event.
         started: intents, with the number of those that are to be answered.
     """
 
@@ -160,7 +160,7 @@ def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path
 
 
 def test_on_a_desktop_there_is_no_phone(tmp_path: Path) -> None:
-    """No link, no insets, no lock; a reminder is a file that calendars open."""
+    """A desktop has no links, no insets and no lock; a reminder is a file that calendars open."""
     opened: list[str] = []
     watch(opened.append)
     told: list[bool] = []

@@ -33,7 +33,7 @@ def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def written(language: str) -> list[dict[str, Any]]:
-    """What a page says as well, and what only the app says."""
+    """The texts of both page and app, and those of the app alone."""
     return [flat(tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))) for folder in FOLDERS]
 
 
@@ -95,7 +95,7 @@ def test_both_languages_are_given_the_same_values(language: str) -> None:
 
 @pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
 def test_a_language_is_its_own(language: str) -> None:
-    """No sentence was left in English."""
+    """Every sentence is translated."""
     english, other = catalogue("en"), catalogue(language)
     words = {key for key in english if re.search(r"[a-z]{2,} [a-z]{2,}", str(english[key]))}
     assert len(words) > 100
@@ -103,21 +103,21 @@ def test_a_language_is_its_own(language: str) -> None:
 
 
 def test_every_key_that_is_asked_for_is_there() -> None:
-    """What the code says is in the catalogue."""
+    """Every text that the code uses is in the catalogue."""
     named, _ = asked()
     assert named <= set(catalogue("en"))
     assert len(named) > 20
 
 
 def test_every_text_is_written_once() -> None:
-    """What a page says as well, the app does not say in other words."""
+    """The app has no second wording of a text that a page shows as well."""
     for language in texts.LANGUAGES:
         shared, own = written(language)
         assert not set(shared) & set(own)
 
 
 def test_a_page_says_what_is_handed_to_it() -> None:
-    """All of the catalogue that is put into a page is said by its scripts: nothing is sent for nothing."""
+    """Every text of the catalogue in a page is used by its scripts: no text is sent for nothing."""
     said = "\n".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.js"))
     put_together = {f"{section}." for section in re.findall(r"`([a-z]+)\.\$\{", said)}
     handed = {key for key in written("en")[0] if not key.startswith(tuple(put_together))}
@@ -125,7 +125,7 @@ def test_a_page_says_what_is_handed_to_it() -> None:
 
 
 def test_no_text_is_left_over() -> None:
-    """Every text is said somewhere, in the app or on a page."""
+    """Every text is used, in the app or on a page."""
     named, patterns = asked()
     left = {key for key in catalogue("en") if key not in named | MARKS}
     assert not {key for key in left if not any(matches(key, pattern) for pattern in patterns)}
@@ -160,8 +160,8 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
 
 
 def test_nats_that_tell_are_rounded_up_and_those_that_are_left_down() -> None:
-    """Of what was spent or may be told no nanonat is rounded away, and of what is left none is added; both have
-    three digits, and the language's own point."""
+    """Amounts spent or possibly revealed are rounded up, remaining amounts down, to the nanonat; both have three
+    digits, and the language's own decimal separator."""
     cases = {1.0: ("1", "1"), 1.000000001: ("1.01", "1"), 2.2599: ("2.26", "2.25"), 0.0004: ("0.001", "0"),
              0.5: ("0.5", "0.5"), 12.34: ("12.4", "12.3"), 99.99: ("100", "99.9"), 1234.5: ("1235", "1234"),
              12345.5: ("12,346", "12,345"), 0.0: ("0", "0"), -1.267: ("-1.26", "-1.27")}  # fmt: skip

@@ -12,7 +12,7 @@ each_palette = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTE
 
 @each_palette
 def test_every_text_can_be_read(palette: theme.Palette) -> None:
-    """Every text has 4.5 times the luminance of what is behind it, or less than a 4.5th (WCAG 2.1, 1.4.3, AA)."""
+    """Every text has 4.5 times the luminance of its background, or less than a 4.5th (WCAG 2.1, 1.4.3, AA)."""
     for text, behind in theme.READ:
         ratio = theme.contrast(getattr(palette, text), getattr(palette, behind))
         assert ratio >= theme.CONTRAST, (text, behind, ratio)
@@ -20,7 +20,7 @@ def test_every_text_can_be_read(palette: theme.Palette) -> None:
 
 @each_palette
 def test_every_mark_can_be_seen(palette: theme.Palette) -> None:
-    """Every border, icon and bar that tells something has 3 times the luminance of what is next to it (1.4.11)."""
+    """Every border, icon and bar with a meaning has 3 times the luminance of its surroundings (1.4.11)."""
     for mark, behind in theme.MARKED:
         ratio = theme.contrast(getattr(palette, mark), getattr(palette, behind))
         assert ratio >= theme.MARK_CONTRAST, (mark, behind, ratio)
@@ -34,6 +34,6 @@ def test_contrast_is_the_standards() -> None:
 
 
 def test_a_finger_fits_and_texts_are_large_enough() -> None:
-    """What is touched is at least 48 dp, and no text is below 14 sp."""
+    """A touch target is at least 48 dp, and no text is below 14 sp."""
     assert theme.TOUCH >= 48
     assert min(theme.TEXT_SIZES.values()) >= 14

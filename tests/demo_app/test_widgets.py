@@ -36,7 +36,7 @@ def events(screen: Screen) -> list[Any]:
 
 
 def ways(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
-    """Everything that can be seen of every part can be touched, and none of it is cut; a picture of each is kept."""
+    """Every visible widget of every part can be touched, and none is cut; a picture of each is kept."""
     for part in parts:
         show(screen, part)
         assert screen.small() == [], part
@@ -67,7 +67,7 @@ def test_with_large_texts_nothing_is_cut(number: str) -> None:
 
 
 def test_buttons_tell_that_they_were_pressed(gallery: Screen) -> None:
-    """A touch on a button, a sign, a card or a switch is told once each; a disabled button tells nothing."""
+    """A touch on a button, a sign, a card or a switch raises one event each; a disabled button raises none."""
     show(gallery, "actions")
     for name in ("entry", "filled", "outlined", "plain", "alert", "search"):
         gallery.tap(name)
@@ -90,7 +90,7 @@ def test_the_keyboard_reaches_and_presses(gallery: Screen) -> None:
 
 
 def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
-    """What is typed is the field's text, and Enter is told."""
+    """Typed text is the field's text, and Enter raises an event."""
     show(gallery, "actions")
     gallery.fill("address", "https://study.example")
     gallery.key("enter")
@@ -98,7 +98,7 @@ def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
 
 
 def test_bars_tell_where_to_go(gallery: Screen) -> None:
-    """A destination and the arrow back are told."""
+    """A destination and the arrow back raise events."""
     show(gallery, "actions")
     gallery.tap("budget")
     gallery.tap("back")
@@ -120,7 +120,7 @@ def test_one_of_a_few(gallery: Screen) -> None:
 
 
 def test_one_of_many_is_searched(gallery: Screen) -> None:
-    """A long list is narrowed by what is typed, in any order of its words; the index told is that of the whole list."""
+    """Typed words narrow a long list, in any order; the reported index is that of the whole list."""
     show(gallery, "many")
     gallery.fill("jobs:search", "437 occ")
     gallery.tap("jobs:occupation number 437")
@@ -134,7 +134,7 @@ def test_one_of_many_is_searched(gallery: Screen) -> None:
 
 
 def test_five_hundred_rows_scroll_smoothly(gallery: Screen) -> None:
-    """Dragging through 500 rows keeps the window drawing, and what is seen changes."""
+    """Dragging through 500 rows keeps the window drawing, and the visible rows change."""
     show(gallery, "many")
     before = gallery.texts()
     with gallery.drawn():
@@ -146,7 +146,7 @@ def test_five_hundred_rows_scroll_smoothly(gallery: Screen) -> None:
 
 
 def test_any_of_many(gallery: Screen) -> None:
-    """A touch chooses an item, another one leaves it; how many are chosen is said, and stays so while searching."""
+    """A touch chooses an item, another one removes it; their number is shown, and stays during a search."""
     show(gallery, "items")
     gallery.tap("items:allergy 3")
     gallery.tap("items:allergy 1")
@@ -161,7 +161,7 @@ def test_any_of_many(gallery: Screen) -> None:
 
 
 def test_a_number_is_dragged(gallery: Screen) -> None:
-    """Nothing is named until the track is touched; its middle is the number in the middle, in round steps."""
+    """No number is shown until the track is touched; its middle is the number in the middle, in round steps."""
     show(gallery, "number")
     assert gallery.read("hours", "text") == ""
     gallery.tap("hours:track")
@@ -174,7 +174,8 @@ def test_a_number_is_dragged(gallery: Screen) -> None:
 
 
 def test_a_number_is_typed(gallery: Screen) -> None:
-    """What is typed is the number, exactly, with a comma or a point; what is none is said, and takes it back."""
+    """Typed text is the number, exactly, with a comma or a point; another text is reported, and takes the number
+    back."""
     show(gallery, "number")
     gallery.fill("hours:typed", "7.25")
     assert events(gallery)[-1] == ["7.25"]
@@ -192,7 +193,8 @@ def test_a_number_is_typed(gallery: Screen) -> None:
 
 
 def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
-    """The track stops at steps; what is typed off them, or outside of a range that clamps, says what it counts as."""
+    """The track stops at steps; a typed number off them, or outside a range that clamps, is shown with the number it
+    counts as."""
     show(gallery, "number")
     gallery.drag("way:track", (0.2, 0.5), (0.58, 0.5), held=True)
     assert gallery.read("way", "text") in ("20", "25")
@@ -206,7 +208,7 @@ def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
 
 
 def test_a_day_is_typed(gallery: Screen) -> None:
-    """A day of the calendar between the ends is the answer; anything else is said, and is none."""
+    """A day of the calendar between the ends is the answer; any other text is reported, and is no answer."""
     show(gallery, "number")
     assert gallery.read("day:caption", "text") == "Choose a day"
     gallery.fill("day:typed", "2026-03-05")
@@ -293,7 +295,7 @@ def test_the_chosen_cell_is_moved_by_keys(gallery: Screen) -> None:
 
 
 def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
-    """The gauge, the chances and the beliefs are told in words too."""
+    """The gauge, the chances and the beliefs are also given in words."""
     show(gallery, "pictures")
     gallery.wait("chances:truth")
     texts = gallery.texts()
@@ -309,7 +311,7 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
 
 
 def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
-    """A small chance is "fewer than 1" and has a dot; certainty, and what is nearly so, is 100."""
+    """A small chance is "fewer than 1" and has a dot; certainty, and almost certainty, is 100."""
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
     for truth, filled, words in ((0.001, 1, "Fewer than 1"), (0.999, 100, "100 of 100"), (1.0, 100, "100 of 100")):
@@ -319,7 +321,8 @@ def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
 
 
 def test_a_question_is_answered(gallery: Screen) -> None:
-    """A dialog tells of agreement only; Esc and its other button are the harmless answer; what is below is covered."""
+    """A dialog reports agreement only; Esc and its other button are the harmless answer; the widgets below are
+    covered."""
     show(gallery, "actions")
     gallery.call("app.ask()")
     gallery.wait("agree")

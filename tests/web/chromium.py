@@ -32,14 +32,14 @@ SERVED = ("/edge_sdk/web/", "/tests/web/")
 
 
 class Study:
-    """What a study's server was sent.
+    """The uploads that a study's server received.
 
     Attributes:
         came: each upload, acknowledged or not.
         paths: that uploads were posted to, as `came`.
         taken: envelopes that were acknowledged, as often as they were.
-        said: envelopes that a page told of, whatever became of them.
-        faults: what the next uploads meet, the first first: "500", "busy", "drop", "lie", "foreign", "never".
+        said: envelopes that a page reported, with any outcome.
+        faults: of the next uploads, the first first: "500", "busy", "drop", "lie", "foreign", "never".
     """
 
     def __init__(self) -> None:

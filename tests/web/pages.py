@@ -28,8 +28,8 @@ class Visitor:
     """A person in a tab of a browser: their touches are counted.
 
     Attributes:
-        faults: what the tab complained of: errors of scripts, what the policy refused.
-        foreign: requests to anybody but the study.
+        faults: complaints of the tab: errors of scripts, refusals by the policy.
+        foreign: requests to other hosts than the study.
     """
 
     def __init__(self, browser: Chromium, page: Page) -> None:

@@ -21,7 +21,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 def shot(page: Page, folder: Path, name: str) -> Path:
-    """What is seen of a page now."""
+    """Return a picture of the visible part of a page."""
     page.mouse.move(0, 0)
     page.wait_for_timeout(300)
     page.screenshot(path=folder / f"{name}.png")
@@ -29,7 +29,7 @@ def shot(page: Page, folder: Path, name: str) -> Path:
 
 
 def four_touches(browser: Chromium, folder: Path) -> None:
-    """The terms, the question, what would be sent, and what was sent."""
+    """Draw the terms, the question, the preview, and the sent report."""
     with browser.private(viewport=PHONE) as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.EDUCATION))
         shots = [shot(visitor.page, folder, "terms")]

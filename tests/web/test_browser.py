@@ -36,7 +36,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 def test_every_vector_holds(browser: Chromium) -> None:
-    """Each case of each topic, and Wycheproof's, in one page: what node says of its WebCrypto is said of this one."""
+    """Each case of each topic, and Wycheproof's, holds in one page, as it does with node's WebCrypto."""
     page = browser.page()
     told = CASES | {"author": generate.ANALYST.public.hex(), "keys": CASES["keys"] + wycheproof()}
     found = page.evaluate("async (told) => (await import('/tests/web/vectors.mjs')).faults(told)", told)
@@ -65,7 +65,7 @@ class Tab:
         return {"name": self.name, "trust": [public.hex() for public in twin.TRUST]}
 
     def run(self, steps: list[dict[str, Any]], name: str = "") -> tuple[list[Any], dict[str, Any]]:
-        """What each step after the first gives, and all that is there then."""
+        """Return the result of each step after the first, and the whole state at the end."""
         call = "async ([told, steps]) => (await import('/tests/web/device.mjs')).run(told, steps)"
         found, held = self.page.evaluate(call, [self.told | {"name": self.name + name}, steps])
         return found, held
@@ -113,8 +113,8 @@ def charges(held: dict[str, Any]) -> int:
 def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, kills: int) -> None:
     """A tab that answers one new value after another, and sends, is closed at a random moment or crashes.
 
-    What it told is charged and comes to the study in these very bytes, and what is charged comes to the study once. In
-    short 12 tabs die, of which each fourth crashes, before all is compared.
+    Its reported answers are charged and come to the study in exactly these bytes, and each charge comes to the study
+    once. In short 12 tabs die, of which each fourth crashes, before all is compared.
     """
     chance = random.Random(3)
     domain = Values(tuple(map(str, range(24 * kills))))
@@ -147,8 +147,9 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
 
 
 def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -> None:
-    """Set back before the consent, weeks ahead, and back: what is refused says why, every report that leaves is charged
-    or a kept output again, no slot is filled twice, and `setClock` takes back the later time and gives back nothing."""
+    """With the clock set back before the consent, weeks ahead, and back: every refusal has its reason, every report
+    that leaves is charged or a kept output again, no slot is filled twice, and `setClock` takes back the later time
+    and gives no budget back."""
     data = campaign(periods=10)
     weeks = (3, 1, 7, 7, 2, 3, 1, 0, 9)
     at_times = [OPENS + WEEK * week for week in weeks]
@@ -208,7 +209,7 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
 
 
 def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
-    """Where the browser gives no more room an answer is refused whole; with room again the reading is answered."""
+    """If the browser gives no more space, an answer is refused whole; with space again the reading is answered."""
     data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)
     origin = browser.origin.replace("127.0.0.1", "localhost")  # nothing is known of its room yet
     page = browser.page()

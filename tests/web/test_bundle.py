@@ -1,4 +1,4 @@
-"""Modules linked into one script do what they do apart, and a form that the linker does not know is refused."""
+"""Modules linked into one script behave as they do apart, and a form that the linker does not know is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(WEB.rglob("*.js")), ids=lambda path: path.relative_to(WEB).as_posix())
 def test_no_token_is_lost(path: Path) -> None:
-    """What is written of a module has the module's tokens, and no comment."""
+    """The written module has the module's tokens, and no comment."""
     found = list(tokens(path.read_text(encoding="utf-8")))
     again = list(tokens(written(found)))
     assert [(one.kind, one.text) for one in again] == [(one.kind, one.text) for one in found]
@@ -60,7 +60,7 @@ MEAN_THE_SAME = (
 
 @needs_node
 def test_what_is_written_means_the_same() -> None:
-    """Each value is the same, read from its source and from what is written of its tokens."""
+    """Each value is the same, read from its source and from its written tokens."""
     assert NODE is not None
     ask = """
       const shown = (_, it) => it === undefined ? "none" : typeof it === "bigint" ? it + "n"
@@ -157,7 +157,7 @@ def test_names_mean_the_same(tmp_path: Path) -> None:
 
 
 def test_a_function_that_nothing_calls_is_left_out(tmp_path: Path) -> None:
-    """What is exported and taken by nobody is not in the bundle, unless a module takes all of the other."""
+    """An export without importers is not in the bundle, unless a module imports everything of the other."""
     other = 'export const one = 1;\nexport async function two() { return "uncalled"; }\n'
     (tmp_path / "other.js").write_text(other, encoding="utf-8")
     entry = tmp_path / "entry.js"
@@ -196,7 +196,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_an_unknown_form_is_refused(source: str, tmp_path: Path) -> None:
-    """What the linker does not know is an error that says what is known, with the module and the line."""
+    """A form that the linker does not know is an error that names the known ones, with the module and the line."""
     (tmp_path / "other.js").write_text("export const one = 1;\n", encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text("\n" + source, encoding="utf-8")

@@ -1,6 +1,6 @@
-"""The browser's core in node: every vector gives what it says, or is refused at the stage it names.
+"""The browser's core in node: every vector gives its stated result, or is refused at the stage it names.
 
-One node process reads all cases of all topics and says what was wrong with each.
+One node process reads all cases of all topics and reports the faults of each.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
 
 def of_a_browser(topic: str, case: Case) -> bool:
-    """Whether a browser meets what the case is about: it has no key files (SPEC 2.3)."""
+    """Return whether a browser can meet the case: it has no key files (SPEC 2.3)."""
     return topic != "keys" or "public" in case
 
 
@@ -53,7 +53,7 @@ CASES = {topic: read(topic) for topic in TOPICS}
 
 
 def run(told: object, script: Path = HERE / "node.mjs") -> Any:
-    """What a script writes when it is told the cases ``told``: of each, what was wrong."""
+    """Return a script's output for the cases: the faults of each."""
     assert NODE is not None
     done = subprocess.run(
         [NODE, script], input=json.dumps(told), capture_output=True, text=True, check=False, encoding="utf-8"
@@ -76,7 +76,7 @@ def faults() -> dict[str, list[str | None]]:
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_vector_holds(topic: str, faults: dict[str, list[str | None]]) -> None:
-    """Each case of a topic gives what it says, or is refused at the stage it names; those that do not are named."""
+    """Each case of a topic gives its stated result, or is refused at the stage it names; the error names the others."""
     cases = zip(CASES[topic], faults[topic], strict=True)
     assert [(case["name"], fault) for case, fault in cases if fault is not None] == []
 

@@ -22,7 +22,7 @@ TOLD = (0, 1, 2, 3, 6, 16, 17, 18, 21)
 
 
 def parts(value: Any, *path: int) -> list[tuple[int, ...]]:
-    """Where everything in a value stands."""
+    """Yield the paths of all values inside a value."""
     below = enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for place, part in below for found in parts(part, *path, place))]
 
@@ -98,7 +98,7 @@ def test_edited_translations_are_judged_alike() -> None:
 
 
 def speaks(case: Case) -> bool:
-    """Whether a campaign's labels or units are translated."""
+    """Return whether a campaign's labels or units are translated."""
     return len({str(labels) for *_, labels, _ in case["shown"].values()}) > 1
 
 

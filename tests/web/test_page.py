@@ -43,7 +43,7 @@ def visitor(browser: Chromium) -> Iterator[Visitor]:
 
 
 def answering(visitor: Visitor, data: bytes, answer: str) -> None:
-    """Up to what would be sent."""
+    """Go as far as the preview."""
     visitor.open(document(data))
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
@@ -53,8 +53,8 @@ def answering(visitor: Visitor, data: bytes, answer: str) -> None:
 
 
 def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
-    """From the link to the sent report: agree, choose, look, send. The page says who asks, what for, what is promised,
-    what it costs and what it cannot hold before the first; and what was spent and is left after the last."""
+    """From the link to the sent report: agree, choose, look, send. Before the first touch the page shows
+    organisation, purpose, promise, cost and its limits; after the last the amounts spent and left."""
     visitor.open(document(studies.WEEKLY), f"#k={PRINT}")
     for words in (
         "Town library asks", "What for: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
@@ -95,8 +95,8 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     ids=["form", "classes"],
 )
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
-    """Which questions this device is asked is told after the consent is stored; each has one page, and two questions
-    take two touches more than one. A class takes one. In short, the form with classes, which is the other and more."""
+    """The page names this device's questions after the consent is stored. Each has one page, and two questions take
+    two touches more than one. A class takes one. In short, the form with classes, which includes the other."""
     visitor.open(document(form))
     assert "Which one or two of its questions this device is asked, you see next." in visitor.text
     assert "questions are for you" not in visitor.text
@@ -170,7 +170,7 @@ def quick(names: Iterable[str]) -> list[Any]:
 
 @pytest.mark.parametrize("form", quick(FORMS))
 def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
-    """By a search, a field, a slider, the keys of the keyboard or a touch; what was counted stands in the history.
+    """By a search, a field, a slider, the keys of the keyboard or a touch; the history shows the counted value.
 
     In short, the two that need most of the page's own code; a field and buttons are filled in by the form above.
     """
@@ -216,7 +216,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("state", quick(STATES))
 def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
-    """What cannot be answered says why, and nothing is spent or sent."""
+    """A value that cannot be answered has its reason, and nothing is spent or sent."""
     data, given, heading = STATES[state]
     if "script" in given:
         visitor.page.add_init_script(given["script"])
@@ -229,7 +229,7 @@ def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> No
 
 
 def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
-    """Where the browser gives no room the answer is not taken, and nothing leaves; with room it is asked for again.
+    """If the browser gives no space, the answer is not taken, and nothing leaves; with space it is asked for again.
     A real quota: test_browser."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.page.evaluate(
@@ -363,7 +363,7 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
 
 
 def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -> None:
-    """Where the device keeps a group of values or a district, the history calls it what the translation does."""
+    """If the device keeps a group of values or a district, the history shows its translated name."""
     with browser.private(locale="de-AT") as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.IN_GROUPS))
         visitor.touch("Ich stimme zu")
@@ -412,8 +412,8 @@ DOUBLED = "addEventListener('DOMContentLoaded', () => { document.documentElement
 
 @pytest.mark.parametrize("look", LOOKED)
 def test_everybody_can_read_it(browser: Chromium, look: str) -> None:
-    """axe finds nothing, and nothing is wider than the screen: terms, questions, what is sent, and what stands after;
-    in short at 320 px in the dark with letters twice as large."""
+    """axe finds nothing, and nothing is wider than the screen: terms, questions, preview, and the last page; in
+    short at 320 px in the dark with letters twice as large."""
     for data in (studies.EDUCATION, studies.HOME) if look == SHORT else ALL:
         with browser.private(**LOOKS[look]) as within:
             page = within.new_page()
@@ -454,14 +454,14 @@ def onwards(page: Page) -> None:
 
 
 def readable(page: Page) -> None:
-    """Nothing is wider than the screen, and axe finds nothing."""
+    """No element is wider than the screen, and axe finds nothing."""
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     found = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
 
 
 def fill(page: Page) -> None:
-    """Answer whatever is asked."""
+    """Answer each question that is asked."""
     if page.locator("svg.map").count():
         page.locator("svg.map").press("ArrowUp")
     elif page.locator("input[type=date]").count():

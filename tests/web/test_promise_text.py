@@ -1,4 +1,4 @@
-"""What a page tells of a promise, and of what a report could reveal, is what Python's device tells, or more careful."""
+"""A page's promise, and its figures about a report, are those of Python's device, or more careful."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What nobody learns from a browser's device: not by its silence, not after it forgot, and not from another study."""
+"""Secrets of a browser's device: nothing in its silence, in its records after forgetting, or in another study
+reveals an answer."""
 
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
 
 
 def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page: Page) -> None:
-    """Of two campaigns each study is sent its own envelopes; what one refuses is not offered to the other."""
+    """With two campaigns each study receives its own envelopes; those that one refuses are not offered to the other."""
     study = browser.study
     made = {path: campaign(title=path, answers=9, addresses=(browser.origin + path,)) for path in ("/first", "/second")}
     known = {path: {"bytes": campaign_id(data).hex()} for path, data in made.items()}

@@ -82,7 +82,7 @@ class Service:
             self.listening.close()
 
     def counted(self) -> tuple[int, dict[str, int]]:
-        """Reports accepted and refused among what was uploaded since the last call."""
+        """Return the accepted and refused reports among the uploads since the last call."""
         files = inbox.waiting(self.study.path)
         found = ingest(self.study, files, now=int(time.time()))
         inbox.archive(self.study.path, files)
@@ -121,7 +121,7 @@ def asked_at(service: Service, signed: SignedCampaign) -> str:
 
 
 def complaints(page: Page) -> list[str]:
-    """What the tab will complain of: errors of scripts, what the policy refused."""
+    """Return the list of the tab's later complaints: errors of scripts, refusals by the policy."""
     found: list[str] = []
     page.on("pageerror", lambda error: found.append(str(error)))
     page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
@@ -159,7 +159,7 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Serv
 def test_a_page_that_is_a_file_uploads_from_nowhere(
     browser: Chromium, service: Service, page: Page, tmp_path: Path
 ) -> None:
-    """A page opened from the disk, whose origin is none, sends to the address that its author signed."""
+    """A page opened from the disk, without an origin, sends to the address that its author signed."""
     signed = asked_now(addresses=(service.origin,))
     asked_at(service, signed)
     (tmp_path / "page.html").write_text(page_file(signed, NOW), encoding="utf-8")
@@ -174,7 +174,8 @@ def test_a_page_that_is_a_file_uploads_from_nowhere(
 
 
 def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
-    """One byte of the script or the style changed on the way, or in a file: the browser refuses it, and says so."""
+    """If one byte of the script or the style is changed on the way, or in a file, the browser refuses it, and the
+    page says so."""
     signed = asked_now(addresses=(service.origin,))
     link = asked_at(service, signed)
     page.goto(link)

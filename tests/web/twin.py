@@ -1,4 +1,4 @@
-"""The same steps for a device in Python and one in a page: what both are told, and what Python's does."""
+"""The same steps for a device in Python and one in a page: their inputs, and the results of Python's device."""
 
 from __future__ import annotations
 
@@ -117,10 +117,10 @@ def _caps(chance: random.Random) -> dict[str, Any]:
 
 
 def _first(some: list[Asked], chooses: bool) -> list[tuple[str, Asked, tuple[Any, ...]]]:
-    """How it begins: both are joined and agreed to, else most of what follows is refused.
+    """Return the first steps: both campaigns are joined and agreed to, or most of the later steps are refused.
 
     Args:
-        chooses: by what was answered to the other, a class or prior is chosen, and the choice forgotten.
+        chooses: a class or prior is chosen by the answers to the other campaign, and the choice forgotten.
     """
     one, other = some
     if not chooses:
@@ -136,7 +136,7 @@ def _choice_in(one: Asked) -> str:
 
 
 def steps(seed: int, length: int = 40) -> list[Step]:
-    """What somebody does with two campaigns, in any order, with a clock that also goes back."""
+    """Steps of a person with two campaigns, in any order, with a clock that also goes back."""
     chance = random.Random(seed)
     chooses = seed % 3 == 0
     some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(ASKED, 2)
@@ -181,7 +181,7 @@ class Twin:
         self.device = Device.open(":memory:", TRUST, clock=lambda: self.step.now, urandom=lambda n: self.step.rand[:n])
 
     def do(self, step: Step) -> Any:
-        """What the step gives, as a page tells it."""
+        """Return the result of the step, in the form of a page's."""
         self.step = step
         try:
             return getattr(self, step.what)(step.campaign, *step.given)
@@ -245,7 +245,7 @@ class Twin:
         }
 
     def held(self) -> dict[str, Any]:
-        """All that is there at the end: the ledger, and of each campaign what waits and what was answered."""
+        """Return the whole state at the end: the ledger, and the waiting envelopes and answers of each campaign."""
         records = self.device.records
         return {
             "history": [
@@ -263,7 +263,7 @@ class Twin:
 
 
 def alike(what: str, given: Any) -> Any:
-    """What Python's device and a page's both tell of a step: of a refusal's text what a cap says, nothing of terms."""
+    """Return the common part of a step's results: of a refusal's text the part about caps, and nothing of terms."""
     if isinstance(given, dict) and "refused" in given:
         said = given["message"] if given["refused"] == "BudgetRefused" else ""
         return {"refused": given["refused"], "said": said}
