@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -20,16 +21,18 @@ def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveG
 
 
 def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
-    """The sum and the product of two elements."""
+    """The sum and the product of two elements, each computed once for a pair."""
     p, reduced = {4: (2, [1, 1]), 8: (2, [1, 1, 0]), 9: (3, [2, 0])}.get(q, (q, [0]))
     e = len(reduced)
 
     def polynomial(number: int) -> list[int]:
         return [number // p**i % p for i in range(e)]
 
+    @cache
     def plus(a: int, b: int) -> int:
         return sum((c + d) % p * p**i for i, (c, d) in enumerate(zip(polynomial(a), polynomial(b), strict=True)))
 
+    @cache
     def times(a: int, b: int) -> int:
         found = [0] * (2 * e - 1)
         for (i, c), (j, d) in product(enumerate(polynomial(a)), enumerate(polynomial(b))):
