@@ -214,9 +214,9 @@ class Profile:
         """Return (C K,) the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support."""
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
-            places = np.flatnonzero(side & (self._class == number))
-            held = np.flatnonzero(p[places] > 0)
-            for first, stop in zip(np.r_[0, held], np.r_[held, len(places)], strict=True):
+            places = (side & (self._class == number)).nonzero()[0]
+            held = (p[places] > 0).nonzero()[0].tolist()
+            for first, stop in zip([0, *held], [*held, len(places)], strict=True):
                 if stop > first:
                     support[places[first + slope[places[first:stop]].argmax()]] = True
         places = np.flatnonzero(support)
