@@ -2,7 +2,7 @@
 
 A change must be judged by its own interval, not by the intervals of the two shares. So its interval is printed beside
 it, with a star if the simultaneous interval excludes zero. Changes are of the unbiased estimates, so the shares beside
-them are these too: what is shown adds up. Of many values those come first whose change is surest.
+them are unbiased too, and the rows add up. Of many values, those with the most significant change come first.
 
 Pictures: trend_plot.
 """

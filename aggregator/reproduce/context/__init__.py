@@ -1,10 +1,10 @@
 """Context-aware LDP, the experiments: Acharya, Bonawitz, Kairouz, Ramage, Sun 2020.
 
-What a channel gains is exact, from its integers; what an estimate makes of it depends on the law of the
-answers and is simulated. The paper draws both as one curve, so they are taken apart here.
+The gain of a channel is exact, from its integers. The gain of an estimate depends on the distribution of the answers
+and is simulated. The paper draws both as one curve; here they are separate.
 
-Blocks are told and hidden within, or sensitive values are hidden among all: the channels are the product's, with
-Hadamard inside, as published, and with what has least error.
+Reports reveal the block and protect the value in it, or protect sensitive values among all. The channels are the
+product's, with Hadamard inside as published, and with the inner channel of least error.
 """
 
 from __future__ import annotations

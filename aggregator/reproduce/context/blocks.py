@@ -1,6 +1,6 @@
-"""Blocks that are told and hidden within: fig. 2 as published, and what blocks gain, exactly.
+"""Block-structured LDP, which reveals the block and protects the value in it: fig. 2, and the exact gain of blocks.
 
-The noise of a report falls on the values of its own block alone.
+The noise of a report affects only the values of its own block.
 """
 
 from __future__ import annotations

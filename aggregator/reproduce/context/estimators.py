@@ -1,6 +1,6 @@
-"""One tally, four estimates: what is gained or lost after the reports are in.
+"""Four estimates from one tally: the effect of the method of estimation.
 
-An unbiased estimate of many values is mostly noise; what is done about that matters as much as the channel.
+An unbiased estimate of many values is mostly noise, so the method matters as much as the channel.
 """
 
 from __future__ import annotations
@@ -80,11 +80,11 @@ def estimators(setting: Setting) -> ExperimentResult:
             "law, which helps where it is even. Without a declared prior halftruth offers no posterior mode",
         ),
     )
-    told = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])
+    pairs = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])
             for name in channels}  # fmt: skip
     verdict = (
         f"Take empirical Bayes, the default for many values: at {CROWD:,} people, 1 nat and a Zipf law it is "
-        + "; ".join(f"{ours:.3f} away instead of {theirs:.3f} ({name})" for name, (theirs, ours) in told.items())
+        + "; ".join(f"{ours:.3f} away instead of {theirs:.3f} ({name})" for name, (theirs, ours) in pairs.items())
         + "."
     )
     return ExperimentResult(panels, findings, verdict)

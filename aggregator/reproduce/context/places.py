@@ -1,6 +1,6 @@
-"""Check-ins on the grid: Table 1, and the map that it is about.
+"""Check-ins on the grid: Table 1, and its map.
 
-People may let their district be known and keep the place within it to themselves.
+People may reveal their district and protect the place inside it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
 
 GRIDS = ((1, 1), (5, 7), (25, 35), (25, 70))
-"""Table 1: into how many parts latitude and longitude are cut; not at all for plain LDP."""
+"""Table 1: numbers of parts of latitude and longitude; one each for plain LDP."""
 
 PAPERS_TV = (0.591, 0.298, 0.108, 0.082)
 
 MAP_STEPS = 60
-"""Of the search for the posterior mode over the grid, where a step takes a tenth of a second."""
+"""Steps of the search for the posterior mode over the grid, of a tenth of a second each."""
 
 BANDS = ((1e-2, 1.0, "1% or more", "published"), (2e-3, 1e-2, "0.2% to 1%", "server"),
          (4e-4, 2e-3, "0.04% to 0.2%", "optimum"), (0.0, 4e-4, "less, but some", "alone"))  # fmt: skip
-"""Of a map: from, below, name and role of the cells' shares."""
+"""Ranges of the cells' shares in a map: from, below, name and role."""
 
 
 def grid_blocks(rows: int, columns: int) -> list[int]:
-    """The block of each cell of the grid, latitude cut into ``rows`` parts and longitude into ``columns``."""
+    """Return the block of each cell of the grid, with ``rows`` parts of latitude and ``columns`` of longitude."""
     down = np.arange(GRID_ROWS) * rows // GRID_ROWS
     across = np.arange(GRID_COLUMNS) * columns // GRID_COLUMNS
     found: list[int] = (down[:, None] * columns + across).ravel().tolist()
@@ -180,7 +180,7 @@ def figure_3(setting: Setting) -> ExperimentResult:
 
 
 def _map(share: Floats) -> tuple[Curve, ...]:
-    """The cells of a share in each of ``BANDS``, at their middles; no more than can be seen."""
+    """Return the middles of the cells in each of ``BANDS``, no more than a reader can see."""
     curves = []
     for least, most, name, role in reversed(BANDS):
         cells = np.flatnonzero((share >= least) & (share < most) & (share > BANDS[2][0] / 40))

@@ -1,7 +1,6 @@
-"""High-low LDP: some values are sensitive, and the others hide some of the time among them.
+"""High-low LDP: some values are sensitive, and people with other values sometimes report a sensitive one.
 
-How often the others hide is the price of the sensitive values' noise, so the best channel depends on how many
-people hold one of them.
+The best probability of that depends on the share of people who hold a sensitive value.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Pa
 from protocol.notions import HighLow, Ldp
 
 HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
-"""Sensitive values of ``VALUES``, and the share of the people who hold one of them."""
+"""Number of sensitive values among ``VALUES``, and share of the people who hold one."""
 
 
 def high_low_law(size: int, sensitive: int, part: float) -> Floats:
-    """Even within the sensitive values and within the others."""
+    """Return a law that is uniform within the sensitive values and within the others."""
     return np.where(np.arange(size) < sensitive, part / sensitive, (1 - part) / (size - sensitive))
 
 
@@ -41,8 +40,8 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
                 for name, terms in made.items():
                     error[sensitive, part, name, eps] = expected_mse(terms.channel, law)
                     bits[name] = max(bits.get(name, 0), terms.channel.output_bits)
-                told = crowd.campaign(domain, notion, "projective", part)
-                error[sensitive, part, "order", eps] = expected_mse(told.channel, law)
+                with_part = crowd.campaign(domain, notion, "projective", part)
+                error[sensitive, part, "order", eps] = expected_mse(with_part.channel, law)
                 if eps <= 1:
                     needed = people_needed(CampaignReader(made["hadamard"]), law, 0.1)
                     constants.append(needed * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))

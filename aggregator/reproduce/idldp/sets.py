@@ -34,27 +34,27 @@ LEVELS = (1.0, 2.0, 4.0)
 """Of the figures that vary the padding."""
 
 LENGTHS, FEWER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30), (1, 2, 3, 5, 8, 12, 20)
-"""Paddings that are tried, and enough for a quick run."""
+"""Paddings that are compared, in a full and in a quick run."""
 
 PADDED = 2.0
-"""Nats at which paddings are compared in words."""
+"""Levels in nats at which sentences compare paddings."""
 
 BAYES = "IDUE-PS, empirical Bayes"
 PLAIN_BAYES = "OUE-PS, empirical Bayes"
 FURTHER, PLAIN_FURTHER = f"{BAYES}, its best l", PLAIN_BAYES
 
 CHANCE = 0.01
-"""Differences of mean precisions up to this are left to chance."""
+"""Smaller differences of mean precisions may be due to chance."""
 
 BY_EPS, BY_K = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0), (10, 20, 30, 40, 50, 60, 80, 100)
 
 
 @dataclass(frozen=True)
 class Set:
-    """A data set of item sets, and how it is looked at.
+    """A data set of item sets, with the settings of its experiments.
 
     Attributes:
-        name: what it is called.
+        name: its name in figures.
         most: k of its RE(k).
         longest: the largest padding that is tried.
         small: a padding that is small for it.
@@ -66,11 +66,11 @@ class Set:
     small: int
 
     def lengths(self, *, quick: bool) -> tuple[int, ...]:
-        """The paddings that are tried."""
+        """Return the paddings that are compared."""
         return tuple(length for length in (FEWER if quick else LENGTHS) if length <= self.longest)
 
     def read(self, data: DataFolder) -> ItemHolders:
-        """Its people."""
+        """Return the people of the data set."""
         found = {"Clothing": data.clothing, "Retail": data.retail, "Kosarak": data.kosarak}[self.name]()
         return ItemHolders.of(found)
 
@@ -81,7 +81,7 @@ RETAIL = Set("Retail", 100, 30, 5)
 
 
 def partly(people: ItemHolders) -> str:
-    """A remark where the data are not the whole."""
+    """Return a remark if only a part of the data was read."""
     return "" if ", whole" in people.label else "; a part of the data, not beside the paper's numbers"
 
 
@@ -94,7 +94,7 @@ def planned(
     *,
     unbiased: bool,
 ) -> Padding:
-    """The planner's choice, from everybody's sets: for the paper's estimate, which is unbiased, or for the default."""
+    """Return the planner's padding for everybody's sets, for the paper's unbiased estimate or for the default one."""
 
     def decoder(length: int) -> Decoder:
         if name == "OUE":
@@ -129,7 +129,7 @@ def _curves(
 def _measured(
     people: ItemHolders, length: int, eps: float, ks: Sequence[int], setting: Setting
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[float]]]:
-    """Precision and RE by k of each mechanism and estimate at a level; and the exact RE by k."""
+    """Return precision and RE by k of each mechanism and estimate at a level; and the exact RE by k."""
     found: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
     for name in COMPARED:
@@ -142,13 +142,13 @@ def _measured(
 
 
 def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float]) -> str:
-    """Where one is more precise than another by more than chance, in words."""
+    """Return a sentence on the settings where one is more precise than another by more than chance."""
     more = [f"{at:g}" for at, (a, _), (b, _) in zip(x, found[name], found[other], strict=True) if a > b + CHANCE]
     return "everywhere" if len(more) == len(x) else f"at {', '.join(more)}" if more else "nowhere"
 
 
 def figure_6_eps(setting: Setting) -> ExperimentResult:
-    """Clothing, l = 2: precision and RE of the 20 most frequent items, by level."""
+    """Compute precision and RE of the 20 most frequent items of Clothing by level, with l = 2."""
     length, most, many = 2, 20, 100
     people = CLOTHING.read(setting.data)
     found: dict[str, list[tuple[float, float]]] = {}
@@ -209,7 +209,7 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
 
 
 def figure_6_k(setting: Setting) -> ExperimentResult:
-    """Clothing, l = 2, 3 nats: precision and RE by k."""
+    """Compute precision and RE by k of Clothing, with l = 2 at 3 nats."""
     length, eps = 2, 3.0
     people = CLOTHING.read(setting.data)
     ((found, true),) = (_measured(people, length, eps, BY_K, setting) for _ in setting.track((eps,)))
@@ -251,17 +251,17 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
 
 
 def figure_7(setting: Setting) -> ExperimentResult:
-    """RE(20) of Clothing by padding and level."""
+    """Compute RE(20) of Clothing by padding and level."""
     return _by_length(CLOTHING, setting)
 
 
 def figure_8(setting: Setting) -> ExperimentResult:
-    """RE(100) of Kosarak by padding and level."""
+    """Compute RE(100) of Kosarak by padding and level."""
     return _by_length(KOSARAK, setting)
 
 
 def figure_8_retail(setting: Setting) -> ExperimentResult:
-    """The same of Retail, which the paper says is similar."""
+    """Compute RE(100) of Retail, of which the paper says that it is similar."""
     return _by_length(RETAIL, setting)
 
 
@@ -351,7 +351,7 @@ def _of(plan: dict[tuple[float, str], int], name: str) -> dict[float, int]:
 
 
 def padding(setting: Setting) -> ExperimentResult:
-    """IDUE-PS against OUE-PS, each padded as the planner says for its estimate, on the three data sets."""
+    """Compare IDUE-PS and OUE-PS on the three data sets, each with the planner's padding for its estimate."""
     levels = (1.0, 2.0, 4.0) if setting.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
     every = {which.name: which for which in (CLOTHING, RETAIL, KOSARAK)}
     crowds = {name: which.read(setting.data) for name, which in every.items()}
@@ -458,5 +458,5 @@ def padding(setting: Setting) -> ExperimentResult:
 
 
 def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
-    """The error of empirical Bayes, simulated."""
+    """Return the simulated error of empirical Bayes."""
     return mean([squared(each.shrunk, people) for each in repeated(people, length, eps, name, setting)])

@@ -1,8 +1,7 @@
 """One item of everybody: figs. 2 to 5 of Gu et al. 2020.
 
-Errors are exact, from the integers of the channel, and simulated surveys stand beside them as marks. Beside
-the paper's unbiased estimate stands empirical Bayes from the same reports, and below everything the least that any
-unary encoding could have.
+Errors are exact, from the integers of the channel; simulated surveys are drawn as marks. The figures also have
+empirical Bayes from the same reports, and a lower bound for all unary encodings.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from protocol.channels.bits.channel import S
 from protocol.notions import Ldp
 
 ROLES = {"RAPPOR": "free", "OUE": "ldp", "IDUE": "published", "IDUE opt1": "other", "IDUE opt2": "other"}
-"""What the mechanisms are drawn as."""
+"""Name and role of each mechanism's curve."""
 
 RECIPES = {
     "RAPPOR": "rappor", "OUE": "oue", "IDUE": "idue", "IDUE opt1": "idue-opt1", "IDUE opt2": "idue-opt2", LABEL: GRADED,
@@ -58,13 +57,13 @@ SIMULATED = ", simulated"
 
 CROWD = 100_000
 POWER, EVEN = 100, 1000
-"""People of the synthetic data, and their numbers of items."""
+"""Synthetic data: number of people, and numbers of items."""
 
 BY_K = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 
 def bits(channel: Channel) -> Bits:
-    """The channel of a unary encoding."""
+    """Return the channel of a unary encoding."""
     if not isinstance(channel, Bits):
         raise ValueError(f"words of bits are expected, not {channel.family}")
     return channel
@@ -73,32 +72,32 @@ def bits(channel: Channel) -> Bits:
 def repeated(
     people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
 ) -> list[Simulated]:
-    """Simulated surveys, as many as the setting repeats."""
+    """Simulate as many surveys as the setting has repetitions."""
     terms = campaign(people.size, length, eps, RECIPES[name], parts)
     return [survey(people, length, terms, setting.generator) for _ in range(setting.repeats)]
 
 
 def exactly(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:
-    """The exact errors of a mechanism; OUE and RAPPOR have the same integers for items alone and with dummies."""
+    """Return the exact errors of a mechanism; OUE and RAPPOR have the same integers with and without dummies."""
     if name in ("RAPPOR", "OUE"):
         return expected(people, length, bits(campaign(people.size, 0, eps, RECIPES[name], parts).channel))
     return expected(people, length, bits(campaign(people.size, length, eps, RECIPES[name], parts).channel))
 
 
 def shown(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
-    """A curve of any numbers."""
+    """Return a curve of numbers."""
     return Curve(name, tuple(map(float, x)), tuple(map(float, y)), role, marks)
 
 
 def synthetic(
     size: int, law: np.ndarray[tuple[int, ...], np.dtype[np.float64]], label: str, setting: Setting
 ) -> ItemHolders:
-    """People with one item each, by a law."""
+    """Return people with one item each, distributed by a law."""
     return ItemHolders(np.arange(CROWD + 1), setting.generator.choice(size, size=CROWD, p=law), size, label)
 
 
 def figure_2(setting: Setting) -> ExperimentResult:
-    """Power-law and uniform data: expected and simulated errors of five mechanisms."""
+    """Compute expected and simulated errors of five mechanisms, for power-law and uniform data."""
     levels = SPARSE if setting.quick else FULL
     rank = np.arange(1, POWER + 1)
     steep = 1 / rank - 1 / (rank + 1)
@@ -227,7 +226,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
 
 
 def _projective(size: int, eps: float) -> tuple[float, int]:
-    """The error of the best plain LDP channel of few bits over OUE's, and its bits, at an even law."""
+    """Return the ratio of the errors of the best plain LDP channel of few bits and OUE, and its bits; uniform law."""
     plain = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "projective").channel
     unary = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "oue").channel
     return expected_mse(plain) / expected_mse(unary), plain.output_bits
@@ -246,12 +245,12 @@ def _title(label: str, people: ItemHolders) -> str:
 
 
 def figure_3_retail(setting: Setting) -> ExperimentResult:
-    """First items of Retail: total error, and RE(20), by level."""
+    """Compute the total error and RE(20) by level, for the first items of Retail."""
     return _figure_3("Retail", _read(setting.data, "Retail"), setting)
 
 
 def figure_3_kosarak(setting: Setting) -> ExperimentResult:
-    """The same of Kosarak."""
+    """Compute the total error and RE(20) by level, for the first items of Kosarak."""
     return _figure_3("Kosarak", _read(setting.data, "Kosarak"), setting)
 
 
@@ -347,7 +346,7 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
 
 
 def figure_4(setting: Setting) -> ExperimentResult:
-    """RE(k) by k at 2 nats."""
+    """Compute RE(k) by k at 2 nats."""
     eps = 2.0
     crowds = {label: _read(setting.data, label) for label in ("Retail", "Kosarak")}
     found: dict[tuple[str, str], list[float]] = {}
@@ -419,7 +418,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
 
 
 def figure_5(setting: Setting) -> ExperimentResult:
-    """Two budgets, eps and twice it: error by the part of the items that has the smaller one."""
+    """Compute the error with budgets eps and 2 eps, by the share of the items with the smaller one."""
     most, eps = 50, 2.0
     people = ItemHolders.first(setting.data.retail())
     shares = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if setting.quick else (0.01, *(p / 20 for p in range(1, 20)))

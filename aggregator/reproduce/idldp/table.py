@@ -1,4 +1,4 @@
-"""Table I and Theorem 4 of Gu et al. 2020: what the printed digits are, and what holds for sets.
+"""Table I and Theorem 4 of Gu et al. 2020: the printed parameters, and the guarantee for sets.
 
 Probabilities that were rounded to two digits for print give other variances than those that were meant. Both
 are computed, from the product's integers and from the printed digits.
@@ -28,30 +28,30 @@ TOY = (math.log(4), *(math.log(6),) * 4)
 """The budgets of Table I: HIV and four symptoms, nats."""
 
 PRINTED = ((0.59, 0.67), (0.33, 0.28))
-"""a and b of the two classes, as far as Table I prints them."""
+"""a and b of the two classes, with the digits printed in Table I."""
 
 LARGER: tuple[tuple[str, tuple[float, ...], tuple[int, ...]], ...] = (
     ("ln 2, ln 4, ln 8 with 1, 3, 10 items", (math.log(2), math.log(4), math.log(8)), (1, 3, 10)),
     ("1, 1.2, 1.6, 2, 4 nats with 10, 10, 20, 20, 940 items", (1.0, 1.2, 1.6, 2.0, 4.0), (10, 10, 20, 20, 940)),
 )
-"""Examples beyond the paper's: budgets of classes, and their sizes."""
+"""More examples: budgets of classes, and their sizes."""
 
 STARTS = 12
 
 
 def notion(budgets: Sequence[float], sizes: Sequence[int] | None = None) -> Graded:
-    """MinID-LDP for budgets in nats, one an item, or one a class of ``sizes``."""
+    """Return MinID-LDP for budgets in nats, one for each item, or for each class of ``sizes``."""
     each = zip(budgets, sizes or (1,) * len(budgets), strict=True)
     return Graded.over([level for nats, size in each for level in [exact.level_from(nats)] * size])
 
 
 def variances(own: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """Var of each item's count is these two times n and times the count   (eq. 7)."""
+    """Return the two coefficients, of n and of the count, in the variance of each item's count (eq. 7)."""
     return other * (1 - other) / (own - other) ** 2, (1 - own - other) / (own - other)
 
 
 def total(channel: Bits) -> tuple[float, float]:
-    """The least and the largest total variance over n, whoever holds what."""
+    """Return the least and the largest total variance over n, for all true counts."""
     sizes = np.bincount(channel.class_of)
     fixed, held = variances(np.array(channel.own) / S, np.array(channel.other) / S)
     return float(sizes @ fixed + held.min()), float(sizes @ fixed + held.max())
@@ -124,7 +124,7 @@ def table_1(setting: Setting) -> ExperimentResult:
 
 
 def _local(asked: Graded, setting: Setting) -> float:
-    """How far below ours a general solver over a and b ends, relative."""
+    """Return the relative improvement that a general solver over a and b finds over our optimum."""
     sizes = [len(members) for members in asked.classes]
     count = len(sizes)
     bounds = np.full((count, count), np.inf)
@@ -156,7 +156,7 @@ def _local(asked: Graded, setting: Setting) -> float:
 
 
 def theorem_4(setting: Setting) -> ExperimentResult:
-    """All pairs of sets of a small catalogue, by the law of every output."""
+    """Test all pairs of sets of a small catalogue, by the exact law of every output."""
     domain = Items(2, 3)
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
     channel = idue.idue_ps(domain, budgets)
@@ -207,7 +207,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
 
 
 def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:
-    """The probability of every word of bits, for a set told by ``law``."""
+    """Return the probability of every word of bits for a set whose item is drawn by ``law``."""
     whole = sum(law.values())
     found = []
     for word in range(1 << channel.inputs):
@@ -217,7 +217,7 @@ def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:
 
 
 def _budget(law: dict[int, int], levels: Sequence[int], asked: Graded) -> float:
-    """Eq. 15, nats."""
+    """Return the level of eq. 15 in nats."""
     whole = sum(law.values())
     mean = sum(weight / whole * math.exp(exact.nats(levels[asked.class_of(x)])) for x, weight in law.items())
     return math.log(mean)
