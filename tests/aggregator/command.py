@@ -21,7 +21,7 @@ def run(*words: object, code: int = 0) -> Result:
 
 
 def printed(*words: object, code: int = 0) -> str:
-    """What a command prints; with the complaints where it ends with another code than 0."""
+    """Return the output of a command, with its error messages if it is expected to end with another code than 0."""
     result = run(*words, code=code)
     return result.output if code else result.stdout
 

@@ -20,7 +20,7 @@ def stores():
 
 @pytest.fixture
 def bucket(stores, tmp_path):
-    """A prefix of the bucket that nobody else uses, with a name that needs quoting."""
+    """A prefix of the bucket that no other test uses, with a name that needs quoting."""
     with speaking_to(stores[0]):
         yield Remote(BUCKET, f"{tmp_path.name} ü#1")
 

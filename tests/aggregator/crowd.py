@@ -28,7 +28,7 @@ NOW = OPENS + WEEK // 2
 def campaign(
     outputs: int = 16, *, enrolment: str = "enrolled", answers: int = 1, periods: int = 4, title: str = "Education"
 ) -> SignedCampaign:
-    """A campaign with a channel of so many outputs; its period 0 holds ``NOW``."""
+    """A campaign whose channel has this number of outputs; its period 0 holds ``NOW``."""
     channel = RandomizedResponse(outputs, (2**64 // (outputs + 1),))
     terms = Campaign(
         title, "Which?", "", "Town library", Values(tuple(map(str, range(outputs)))), Ldp(exact.NANONATS),

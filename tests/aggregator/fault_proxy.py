@@ -18,15 +18,15 @@ END_OF_HEAD = b"\r\n\r\n"
 
 
 class Fault(Enum):
-    """What becomes of one connection."""
+    """The fault of one connection."""
 
     NONE = auto()
     DROPPED_REQUEST = auto()
     """The request is read and goes nowhere."""
     DROPPED_RESPONSE = auto()
-    """The server has answered; nobody hears of it."""
+    """The server has answered; the answer is lost."""
     SERVER_ERROR = auto()
-    """503, and the server knows nothing of it."""
+    """503, and the server never sees the request."""
     TRUNCATED_REQUEST = auto()
     """Half of the body reaches the server."""
     TRUNCATED_RESPONSE = auto()

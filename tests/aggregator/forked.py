@@ -1,7 +1,7 @@
-"""Processes for what is killed, or goes on beside a test: copies of one that has loaded everything and done nothing.
+"""Processes that tests kill or run in parallel: forks of one process that has loaded everything and done nothing.
 
-A fresh Python would spend seconds on loading. A copy has the environment of the moment at which the first one began;
-what a test changed since, it hands over.
+A fresh Python would spend seconds on loading. A fork has the environment variables that the first process had at its
+start; a test passes later changes to it as arguments.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def begun(work: Callable[..., None], *arguments: Any) -> tuple[ForkServerProcess
 
 
 def heard(pipe: Connection) -> Any:
-    """What a process has said next; None where it ended, or was killed, before."""
+    """Return the next object that a process sent; None if it ended or was killed before."""
     try:
         return pipe.recv()
     except EOFError:
@@ -50,7 +50,7 @@ def dask_processes(workers: int, **options: Any) -> Iterator[Any]:
 
     from aggregator.engines import connection
 
-    forkserver.ensure_running()  # before Dask says what is to be loaded
+    forkserver.ensure_running()  # before Dask sets its own preload list
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         connection.local_cluster(workers, security=None, protocol="tcp", **options) as started,

@@ -36,7 +36,7 @@ ENVIRONMENT = {
 
 @contextmanager
 def object_store() -> Iterator[tuple[str, str]]:
-    """The addresses of a store that does what it is told, and of one that writes over what is there."""
+    """The addresses of a store that obeys conditional writes, and of one that overwrites existing objects."""
     command = [sys.executable, "-m", "tests.aggregator.object_store"]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=root) as process:
@@ -93,7 +93,7 @@ def main() -> None:
     from moto.moto_server.werkzeug_app import create_backend_app
     from werkzeug.serving import make_server
 
-    application = create_backend_app("s3")  # to find out by itself what is spoken takes as long as to answer
+    application = create_backend_app("s3")  # detecting the service by itself doubles the time of a request
     servers = [make_server("127.0.0.1", 0, one, threaded=True) for one in (application, _deaf(application))]
     for one in servers:
         threading.Thread(target=one.serve_forever, daemon=True).start()

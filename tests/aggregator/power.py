@@ -1,7 +1,7 @@
-"""A power failure, simulated: what is left of a folder if nothing is on the disk but what was brought there.
+"""A simulated power failure: the folder that is left if the disk has only synced data.
 
-Of a file that is what it held when it was last synced; of a folder the names that it held when it was. What a system
-may have written by itself is taken to be lost.
+A file keeps its contents at the last sync, and a folder its names at the last sync. Anything that the system may have
+written without being asked is taken to be lost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class Disk:
-    """Remembers what was brought to the disk, from the moment it takes the place of ``os.fsync``."""
+    """A record of everything synced to the disk, from the moment it replaces ``os.fsync``."""
 
     def __init__(self, monkeypatch):
         self.files: dict[int, bytes] = {}
@@ -33,11 +33,11 @@ class Disk:
             os.close(again)
 
     def survives(self, path: Path) -> bool:
-        """Whether a name is still there after a power failure, in the folder that it is in."""
+        """Return True if this name in its folder survives a power failure."""
         return path.name in self.folders.get(path.parent.stat().st_ino, {})
 
     def left_of(self, folder: Path, out: Path) -> Path:
-        """Write to ``out`` what is left of a folder, and return it."""
+        """Write to ``out`` the contents of a folder after a power failure, and return it."""
         self._write(folder.stat().st_ino, out)
         return out
 

@@ -1,4 +1,4 @@
-"""A study in Python: what an analyst gets in a notebook is what the command line prints and writes."""
+"""A study in Python: a notebook gets the same estimates that the command line prints and writes."""
 
 from __future__ import annotations
 

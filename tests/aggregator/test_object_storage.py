@@ -1,6 +1,6 @@
-"""A study and its inputs in a bucket are what they are in a folder: the same counts, under faults, crashes and rivals.
+"""A study and its inputs work the same in a bucket and in a folder: same counts, under faults, crashes and rivals.
 
-The store is moto's, on loopback; what Amazon's does beyond that is not tested here.
+The store is moto's, on loopback; anything that Amazon's does beyond that is not tested here.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
 
 
 def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
-    """What a process wrote down in the bucket spares another one the signatures; no object of it grows without end."""
+    """Another process skips the signatures that one has recorded in the bucket; no object of the record grows
+    without end."""
     for module, name, value in (
         (signatures, "LEAST", 1), (signatures, "BLOCK_BYTES", 500), (verification, "OBJECT_BYTES", 100),
     ):  # fmt: skip
@@ -157,7 +158,7 @@ def test_writers_at_once_count_each_report_once(bucket, study):
 
 
 def persist(environment, path, files, told):
-    """In a process of its own: ingest until it succeeds, and tell what was said before."""
+    """In a separate process: ingest until it succeeds, then send the errors of the attempts before."""
     os.environ.update(environment)
     failed, done = [], None
     while done is None or done.warnings:
@@ -209,7 +210,7 @@ def doomed(environment, path, files, when, step, _):
 
 
 def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, study):
-    """kill -9 before and after each commit: what is there is of whole commits, and the next ingest completes it."""
+    """kill -9 before and after each commit leaves whole commits only, and the next ingest completes them."""
     files = uploaded(bucket / "inbox", [b"".join(EIGHTEEN[n : n + 3]) for n in range(0, 18, 3)])
     undisturbed = copied(study, bucket / "undisturbed")
     ingest(undisturbed, [files], now=NOW)
@@ -230,8 +231,8 @@ def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, 
 
 
 def test_compaction_keeps_the_rows_and_what_others_may_still_read(bucket, study):
-    """Fewer objects and the same rows; what was replaced stays for as long as on a disk, counted from when it was, and
-    a reader of the version before reads on until then."""
+    """Compaction makes fewer objects with the same rows. Replaced objects stay for the retention of a disk, counted
+    from their replacement, and a reader of the version before reads on until then."""
     for number in range(3):
         (bucket / f"{number}.htr").write_bytes(report(number, PLAIN, number))
         ingest(study, [bucket / f"{number}.htr"], now=NOW)
@@ -251,8 +252,8 @@ def test_compaction_keeps_the_rows_and_what_others_may_still_read(bucket, study)
 
 
 def test_damage_is_noticed_and_mended_on_a_disk(bucket, study, tmp_path):
-    """A data object that is lost or cut stops everything in a sentence; what is left and the batches make a study anew,
-    in a folder."""
+    """A lost or cut data object stops every command with one sentence; the remaining objects and the batches rebuild
+    the study in a folder."""
     (bucket / "all.htr").write_bytes(b"".join(report(n, PLAIN, n) for n in range(6)))
     ingest(study, [bucket / "all.htr"], now=NOW)
     expected = rows(study), study.status(NOW)

@@ -50,7 +50,7 @@ def law(middle, width=3.0):
 
 
 def changes(before, after):
-    """The true changes of what ``read`` asks for."""
+    """Return the true changes of the numbers that ``read`` asks for."""
     quantiles = [[np.searchsorted(np.cumsum(p), part - 1e-12) for part in PARTS] for p in (before, after)]
     return [*(int(b) - int(a) for a, b in zip(*quantiles, strict=True)), (after - before)[5:].sum()]
 
@@ -64,7 +64,7 @@ def read(signed, tally, where):
 
 
 def covered(crowds, generator, kept, people=1000):
-    """How often the intervals of changes hold, by number, where a part ``kept`` of the devices repeat their output."""
+    """Return the coverage of each change's interval if a part ``kept`` of the devices repeat their output."""
     signed = asked()
     decoder, before = decoder_of(signed.terms.channel), law(5)
     after = kept * before + (1 - kept) * law(8)
@@ -113,7 +113,7 @@ CHANNELS = tuple(randomized_response(K, one.level) for one in CLASSES.notions)
 
 
 def between_classes(crowds, generator, people=1000):
-    """How often the intervals of differences of two classes hold, by number."""
+    """Return the coverage of each interval of a difference between two classes."""
     signed = asked(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
     laws = law(5), law(8)
     truth, hits = changes(*laws), np.zeros(4)
@@ -126,8 +126,8 @@ def between_classes(crowds, generator, people=1000):
 
 
 def test_numbers_of_sides_are_those_of_each_alone(lib):
-    """Each side of the JSON is what one period's estimate says, a difference of dates is in days, and the interval of a
-    change goes from end to end; CSV and table have the same numbers."""
+    """Each side of the JSON equals the estimate of its period alone, a difference of dates is in days, and the
+    interval of a change goes from end to end; CSV and table have the same numbers."""
     asked_for = ("--quantiles", ".5", "--bins", "2026-01-10")
     said = json.loads(run(lib, *asked_for, "--by", "period", "--json").stdout)
     alone = [json.loads(run(lib, *asked_for, "--period", period, "--json").stdout) for period in (0, 1)]

@@ -76,8 +76,9 @@ def test_the_decoder_is_that_of_the_dense_channels():
 
 
 def test_levels_of_peoples_own_end_to_end(tmp_path):
-    """1,200 people of two priors at two levels each: counted by what they declared, decoded at their own level, and a
-    level of one's own keeps nobody in the offered channel."""
+    """1,200 people with two priors at two levels each are counted by the prior and level that they declared, and
+    decoded at their level. An output that only the offered channel has is refused from a device with a personal
+    level."""
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])
     study = Study.create(tmp_path / "study")

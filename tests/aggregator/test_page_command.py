@@ -1,4 +1,5 @@
-"""The command page: a page that is a file talks to what its author signed, and is refused where it could not."""
+"""The command page: a page in a file talks only to the addresses that its author signed; an unusable page is
+refused."""
 
 from __future__ import annotations
 
@@ -89,13 +90,13 @@ def test_nothing_is_written_in_place_of_a_file(folder):
     ],
 )
 def test_a_page_that_could_not_work_is_refused(changes, download, why):
-    """No address to send to, one that no policy can name, or no time left: an error that says what to do."""
+    """A campaign without address, with one that no policy can name, or without time left is an error with advice."""
     with pytest.raises(NoPage, match=why):
         page_file(signed_campaign(**changes), NOW, download=download)
 
 
 def test_a_page_without_address_talks_to_nobody():
-    """Where reports are kept as files, the policy allows no request at all."""
+    """A page that keeps reports as files has a policy that allows no request at all."""
     made = page_file(signed_campaign(addresses=()), NOW, download=True)
     assert "connect-src 'none'; " in Elements(made).all("meta")[1][0]["content"]
     assert page_code().script in made

@@ -22,7 +22,7 @@ from protocol.notions.classes import class_channels
 NAT, OPENS = exact.NANONATS, 1_767_225_600
 LABELS = ("none", "cold", "diabetes", "HIV")
 BUDGETS = {"open": (2.0, 2.0, 1.0, 0.5), "careful": (1.0, 1.0, 0.5, 0.25)}
-"""What the draft promises each class, in nats."""
+"""The level of each class of the draft, in nats, by value."""
 
 DRAFT = """
 title = "Diagnosis"
@@ -91,7 +91,7 @@ def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path)
 
 
 def test_each_class_may_have_its_own_sensitive_values(tmp_path) -> None:
-    """What a class calls sensitive is in its notion, and what all do where it says nothing."""
+    """The notion of a class has the sensitive values of its own section, or those of the draft if it names none."""
     high_low = (
         DRAFT[: DRAFT.index("[privacy]")]
         + """

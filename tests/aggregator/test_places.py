@@ -1,4 +1,4 @@
-"""Places in a bucket, in pathlib's words; and what is said where there is no place, or no store for a study."""
+"""Places in a bucket behave as pathlib's; a missing place, or a store unfit for a study, is an error."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_what_was_asked_ahead_is_in_order():
     assert list(places.ahead(ask, [])) == []
 
 
-# What is said.
+# Error messages.
 
 
 def run(*arguments):
@@ -142,7 +142,7 @@ def test_a_session_by_the_command_line(bucket, tmp_path):
 
 
 def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tmp_path):
-    """No inbox, no new study by rebuild, no study among other objects; a bucket or object that is not there."""
+    """A bucket has no inbox, no rebuilt study and no study among other objects; a missing bucket or object is named."""
     of = ["--study", study.path]
     for arguments, said in (
         ([*of, "ingest"], "has no inbox"),
@@ -171,7 +171,7 @@ def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tm
 
 
 def test_a_store_that_tells_no_two_writers_apart_holds_no_study(stores, bucket):
-    """One that writes over what is there, told not to, is refused, and nothing is left there."""
+    """A store that ignores If-None-Match and overwrites is refused, and nothing is left there."""
     with speaking_to(stores[1]):
         with pytest.raises(PlaceError, match="If-None-Match"):
             Study.create(bucket / "study")
@@ -179,7 +179,7 @@ def test_a_store_that_tells_no_two_writers_apart_holds_no_study(stores, bucket):
 
 
 def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatch):
-    """Nobody listens; no credentials; the program for it is not installed: a sentence each, which says what to do."""
+    """A silent store, missing credentials and a missing program each end with one sentence that says what to do."""
     silence = pytest.raises(StudyError, match=r"the object store does not answer; .* set AWS_ENDPOINT_URL")
     with speaking_to("http://127.0.0.1:9"), silence:
         Study.open(study.path)

@@ -1,4 +1,4 @@
-"""Laws of the catalogue and the plan: what is chosen is best by its own integers, and what cannot be is said."""
+"""Laws of the catalogue and the plan: the choice has the least error by exact integers; an impossible one is named."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def test_everything_handed_out_is_certified_and_weighed(question):
 
 @each
 def test_auto_is_the_plans_choice_and_the_least_error(question):
-    """``auto`` takes what the plan names first: no other within the bits has a smaller exact error."""
+    """``auto`` takes the first row of the plan: no other channel within the bits has a smaller exact error."""
     rows = plan(question, 1000)
     name, channel = chosen("auto", question)
     assert rows[0].chosen
@@ -96,7 +96,7 @@ def test_people_for_an_error_are_as_many_as_the_formula_says():
 
 
 def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
-    """No choice has more bits than were allowed; fewer than log2 k are refused and the least possible named."""
+    """No choice has more bits than allowed; fewer than log2 k are refused, and the least possible number is named."""
     question = Question(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
         assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
@@ -174,7 +174,8 @@ def test_told_the_part_no_other_order_is_better(size, sensitive, eps, part):
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40), (50, 30)])
 def test_not_told_the_part_the_worst_loss_is_least(size, sensitive, eps):
-    """Where no part is said, no order loses less in the worst of an even part, a tenth and half, by brute force."""
+    """Without a given part, the order has the least loss in the worst of an even part, a tenth and half, by brute
+    force."""
     level = exact.level_from(eps)
     worst = dict.fromkeys(orders(sensitive), 0.0)
     for part in (sensitive / size, 0.1, 0.5):
@@ -185,8 +186,8 @@ def test_not_told_the_part_the_worst_loss_is_least(size, sensitive, eps):
 
 
 def test_the_part_decides_the_order():
-    """With 10 of 100 values sensitive at 2 nats the order grows with the part of the people who hold one of them, and
-    what is chosen for a tenth of the people has less error there than what is chosen for nine tenths."""
+    """With 10 of 100 values sensitive at 2 nats the order grows with the part of the people who hold one of them.
+    The choice for a tenth of the people has less error there than the choice for nine tenths."""
     questions = {part: Question(values(100), high_low(100, 10, 2), part) for part in (0.1, 0.9)}
     made = {part: chosen("projective", question)[1] for part, question in questions.items()}
     assert inner(made[0.1]).order < inner(made[0.9]).order
@@ -261,7 +262,7 @@ def test_the_command_draws_its_curve(tmp_path):
     ],
 )
 def test_wishes_that_contradict_are_usage_errors(arguments, said):
-    """What cannot be asked is a usage error that names it."""
+    """A question that cannot be asked is a usage error that names the reason."""
     assert said in run("plan", *arguments, code=2).output
 
 
@@ -272,8 +273,8 @@ def test_too_few_bits_end_the_command_with_the_number_needed():
 
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
 def test_bits_count_where_reports_carry_many_outputs(tmp_path, answers, mechanism, bits):
-    """Where a device answers once a period, auto takes the least error within 62 bits, 1 / 1.046 of what few bits cost
-    for 16 values at 1 nat; a draft with bundles keeps to few bits."""
+    """If a device answers once a period, auto takes the least error within 62 bits: 1 / 1.046 of the error of few
+    bits for 16 values at 1 nat. A draft with bundles keeps to few bits."""
     draft = tmp_path / "draft.toml"
     draft.write_text(f"""title = "T"
 question = "Q?"

@@ -1,4 +1,4 @@
-"""What ``plan`` says of a draft is what ``campaign`` signs: the same mechanisms and the same channels."""
+"""``campaign`` signs the same mechanisms and the same channels that ``plan`` prints for a draft."""
 
 from __future__ import annotations
 

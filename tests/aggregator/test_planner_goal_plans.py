@@ -103,7 +103,8 @@ def test_the_command_says_how_many_people_first():
 
 
 def test_a_draft_says_how_many_reports_it_expects(tmp_path):
-    """What ``auto`` takes for the draft is planned, so its own number of reports counts where no other is given."""
+    """The mechanism that ``auto`` takes for the draft is planned with the draft's number of reports, unless one is
+    given."""
     draft = tmp_path / "draft.toml"
     draft.write_text(
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "number"\nlow = 0\nhigh = 7\n'
@@ -127,5 +128,5 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
     ],
 )
 def test_wrong_wishes_are_named(words, said):
-    """A usage error names what is wrong."""
+    """A usage error names the wrong option."""
     assert said in run("plan", *words, code=2).output

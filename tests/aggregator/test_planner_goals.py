@@ -1,4 +1,4 @@
-"""What auto takes follows the goal: few numbers for a mean, and the wave for a distribution where it errs less."""
+"""The choice of auto follows the goal: few numbers for a mean, and the wave for a distribution if it has less error."""
 
 import math
 from fractions import Fraction
@@ -143,7 +143,7 @@ def test_auto_takes_the_wave_where_it_errs_less(draft):
 
 
 def test_values_without_an_order_and_edges_stay_as_they_were(draft):
-    """A goal says nothing of labels without an order, and nobody's edges are read by a wave unless a goal says so."""
+    """A goal changes nothing for labels without an order, and buckets are read by a wave only if a goal asks for it."""
     labels = ", ".join(f'"{x}"' for x in range(40))
     plain = read_draft(draft(f'kind = "values"\nvalues = [{labels}]')).mechanism
     assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]', 'goal = "distribution"')).mechanism == plain

@@ -59,7 +59,7 @@ def test_expected_errors_order_weights_as_simulated_ones():
 
 
 def test_weights_are_for_what_somebody_will_read():
-    """They sum to twenty, none is zero up to the wanted resolution, and none is asked that nobody will read."""
+    """The weights sum to twenty; they are positive up to the wanted resolution and zero beyond it."""
     for n in (1_000, 100_000, 10**7):
         for wanted in range(3):
             weights = best_weights(SIZES, VARIANCES, n, wanted)

@@ -1,4 +1,4 @@
-"""Laws of power failures: what was said to be done is on the disk, and nothing was removed before its successor was."""
+"""Laws of power failures: completed work is on the disk, and nothing is removed before its successor is there."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ OPEN = campaign(enrolment="open", answers=2, title="Open")
 
 @pytest.fixture
 def disk(monkeypatch):
-    """Remembers what is brought to the disk."""
+    """A record of everything synced to the disk."""
     return Disk(monkeypatch)
 
 
 @pytest.fixture
 def left(disk, tmp_path):
-    """What a power failure at this moment leaves of a study, as a function."""
+    """A function that returns the study as a power failure at this moment would leave it."""
     numbers = count()
 
     def after(study):
@@ -52,7 +52,7 @@ def batch(folder, *numbers, period=0):
 
 
 def same(first, second):
-    """Whether two studies say the same."""
+    """Return True if two studies have the same status and tally."""
     return first.status(NOW) == second.status(NOW) and (
         first.tally(OPEN).counts.tolist() == second.tally(OPEN).counts.tolist()
     )

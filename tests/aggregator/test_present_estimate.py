@@ -59,7 +59,8 @@ TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 
 
 
 def test_the_table_shows_percentages_intervals_and_what_was_refused():
-    """Each value has its share and interval in percent; the caption says how many, how private and what was refused."""
+    """Each value has its share and interval in percent; the caption has the reports, the privacy level and the
+    refusals."""
     text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], rejected={"replayed": 2, "signature": 1})))
     for part in (
         "Colours",
@@ -77,7 +78,8 @@ def test_the_table_shows_percentages_intervals_and_what_was_refused():
 
 @pytest.mark.parametrize(("n", "told"), [(100, "1 of them (1%)"), (101, "2 of them (2%)"), (150, "2 of them (2%)")])
 def test_the_part_that_is_forged_is_rounded_up(n, told):
-    """A hundredth of the reports is a whole number of them, and the part that these are is told, rounded up."""
+    """The table states the influence of a hundredth of the reports, as a whole number, with its percentage rounded
+    up."""
     assert told in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
 
 
@@ -120,8 +122,8 @@ def test_what_surely_occurs_comes_first():
 
 
 def test_shares_of_items_are_told_as_such(tmp_path):
-    """Item sets have no total variation distance: a rehearsal says how far a share is off in the mean; items that go by
-    number are said to begin at 1."""
+    """Item sets have no total variation distance: a simulation reports the mean absolute difference of a share.
+    Items without names are numbered from 1."""
     shown = found_items(Items(3, 12))
     truth = np.linspace(0, 1, 12)
     text = " ".join(printed(estimate_table(shown, truth)).split())
@@ -217,7 +219,7 @@ def test_every_kind_of_domain_is_drawn(tmp_path, domain, p, rehearsal):
 
 
 def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
-    """Where no unbiased estimate exists, table, CSV and picture show shares alone."""
+    """If no unbiased estimate exists, table, CSV and picture show shares alone."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
     terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", plain_views(channel),

@@ -35,7 +35,7 @@ def found(n, *maps, seed=1):
 
 @pytest.mark.parametrize("n", [20, 200, 1000, 100_000])
 def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
-    """Whatever the noise: as looked up cell by cell, and the shares of all regions sum to one."""
+    """The regions equal a lookup cell by cell at every noise, and their shares sum to one."""
     one = found(n)
     cut = regions(one)
     for x in range(77):
@@ -78,8 +78,8 @@ def test_the_coast_is_the_app_s():
 
 
 def test_maps_are_drawn_from_any_estimate(tmp_path):
-    """With views, without, of a few people, of nobody at the finest resolution, beside the truth: a picture each. Of
-    20 people no district holds, and the title says so."""
+    """A map is drawn with and without views, with few people, with coarse views alone, and beside the truth. With 20
+    people no district is above zero, and the title says so."""
     plain = campaign(GRID, Identity())
     cases = {
         "views": found(1000),

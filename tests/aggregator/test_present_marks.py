@@ -37,7 +37,7 @@ ESTIMATES = {
 
 
 class Read(HTMLParser):
-    """What a browser would see of a mark: its box, its path, its texts."""
+    """The parts of a mark that a browser would see: its box, its path, its texts."""
 
     def __init__(self, text):
         super().__init__()
@@ -142,7 +142,7 @@ def test_a_map_of_many_cells_has_few_marks(n):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_rectangles_cover_cells_once(seed):
-    """Whatever the cells, the rectangles hold each of them once and no other, and a rectangle is one rectangle."""
+    """For any set of cells, the rectangles hold each of them once and no other; a full rectangle stays whole."""
     rng = np.random.default_rng(seed)
     inside = rng.random((rng.integers(1, 9), rng.integers(1, 9))) < rng.random()
     again = np.zeros(inside.shape, dtype=int)

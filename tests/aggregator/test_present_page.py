@@ -55,7 +55,7 @@ VOID = {"meta", "img", "wbr"}
 
 
 class Parsed(HTMLParser):
-    """What a browser would see: every element closed where it should be, and its attributes and text."""
+    """The page as a browser would see it: every element closed at its place, with its attributes and text."""
 
     def __init__(self, text):
         super().__init__()
@@ -194,7 +194,7 @@ def test_every_number_of_the_estimate_is_on_the_page(kind):
 
 
 def test_a_long_page_says_what_it_leaves_out():
-    """Of 300 values that may all be zero 200 are in the table, marked, and the page says so."""
+    """If all of 300 values may be zero, the table has 200 of them, marked, and the page says so."""
     parsed, found, text = written(campaign(MANY))
     assert not (found.simultaneous_low > 0).any()
     together = "0 of 300 values are surely above zero, all 95% intervals together; {} more are shown that may be zero."
@@ -216,7 +216,7 @@ def test_a_map_of_43_750_cells_is_small():
 
 
 def test_an_estimate_without_error_bars_has_dashes_and_a_warning():
-    """Where no unbiased estimate exists the page shows shares, dashes, no interval, and the warning first."""
+    """If no unbiased estimate exists, the page shows shares, dashes, no interval, and the warning first."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
     terms = campaign(COLOURS, Information(NANONATS, (1, 1, 1)), channel=channel)
@@ -231,7 +231,8 @@ def test_an_estimate_without_error_bars_has_dashes_and_a_warning():
 
 
 def test_refusals_are_explained():
-    """Every class with refusals is there with its count and what it means, and only those; every class has words."""
+    """Every reason with refusals has its count and its explanation, and no other has; every reason has an
+    explanation."""
     parsed, _, _ = written(campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "1,239 were refused" in parsed.text
     for words in ("1,234", page_reports.REFUSED["replayed"], "enrol their keys"):
@@ -250,7 +251,7 @@ def test_forgeries_are_weighed():
 
 
 def test_every_method_has_words():
-    """No method is without a sentence for people who have never heard of it."""
+    """Every method has a sentence for people who have never heard of it."""
     assert set(page_method.SHARES) == set(METHODS)
 
 
@@ -275,7 +276,7 @@ def test_every_method_has_words():
     ids=["ldp", "high-low", "minid", "lip", "own-lip"],
 )
 def test_the_promise_is_in_words_and_in_nats(terms, words):
-    """What was promised stands there in words, with the declared, audited and plain LDP level and the worst case."""
+    """The page states the promise in words, with the declared, audited and plain LDP level and the worst case."""
     found = audit(terms)
     told = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
     certificate = terms.certificate
@@ -288,8 +289,8 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
 
 
 def test_the_tests_of_a_report_are_drawn_and_told():
-    """Of randomised response at one nat the line of the best tests has a corner at false alarms and misses of 1/(e + 2)
-    and 2/(e + 2); the numbers at 5% false alarms lie on it, and what is promised is not above it."""
+    """The line of the best tests of randomised response at one nat has a corner at false alarms and misses of 1/(e +
+    2) and 2/(e + 2). The numbers at 5% false alarms lie on it, and the promised line is not above it."""
     parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
     corner = 1 / (math.e + 2)
     line, _ = re.findall(r'<path d="M([^"]*)" class="pair0"', text)  # the other is in the legend

@@ -1,4 +1,4 @@
-"""A prior that the reports contradict is noticed, what recovers is done or named, and what they added is said."""
+"""A prior that the reports contradict is noticed; the recovery is made or named, and its added error is reported."""
 
 import json
 from functools import cache
@@ -39,9 +39,9 @@ def wrong():
 
 
 def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong):
-    """20 values, the prior .175 off, 8,000 reports: 20 of 20 crowds raise the warning. Of 2,000 crowds of a right prior
-    at most 12 do: alpha is .001, so 12 or more have probability 10^-6 if the test is what it says; rare cells let it be
-    twice that, where they have .01."""
+    """The test warns in 20 of 20 surveys of 8,000 reports if the prior of 20 values is .175 off. It warns in at most
+    12 of 2,000 surveys with a right prior: alpha is .001, so 12 or more have probability 10^-6 if the test keeps its
+    level; rare cells may double that, where they have .01."""
     _, crowds = wrong
     decoder = decoder_of(lip().channel)
     assert all(prior_test(decoder, PRIOR, counted.counts, REPORTS).rejected for counted in crowds)
@@ -64,8 +64,8 @@ def test_the_statistic_is_pearsons_where_no_cell_is_rare():
 
 
 def test_the_default_recovers_from_a_wrong_prior(wrong):
-    """Nobody asked for a method: the posterior mode is taken, and is at most .6 of MMSE's distance from the truth, in
-    the mean of five crowds; whoever asks for mmse is told what recovers."""
+    """The default method is the posterior mode. Its mean distance from the truth is at most .6 of MMSE's in five
+    surveys, and the warning of mmse names the method that recovers."""
     truth, crowds = wrong
     far = {None: [], "mmse": []}
     for counted in crowds[:5]:
@@ -79,7 +79,7 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
 
 
 def test_no_share_lies_outside_its_own_interval(wrong):
-    """Whatever the method, and however wrong the prior, low <= share <= high, for one value and for all together."""
+    """Every method keeps low <= share <= high under a wrong prior, for one value and for all together."""
     _, crowds = wrong
     for method in set(METHODS) - {"smooth"}:  # which is of ordered numbers sent by a wave
         found = estimate(lip(), crowds[0], method=method)

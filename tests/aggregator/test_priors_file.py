@@ -1,4 +1,4 @@
-"""Laws of rehearsals with a file of declared priors: who declares what, and what they hold."""
+"""Laws of simulations with a file of declared priors: the priors of the people, and their values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
 
 
 def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
-    """In nats, blank or the campaign's for nobody's own, before the count where there is one."""
+    """The column of levels is in nats, blank or equal to the campaign's for no personal level, and precedes the
+    count."""
     found = read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon,count\n1,2,3,0.5,4\n1,2,3,,5\n1,2,3,1,6\n"), TERMS)
     assert [(one.level, one.count) for one in found] == [(exact.NANONATS // 2, 4), (0, 5), (0, 6)]
     assert read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon\n1,2,3,0.25\n"), TERMS)[0].level == exact.NANONATS // 4
@@ -69,13 +70,13 @@ def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
     ],
 )
 def test_a_file_is_read_strictly(tmp_path, text: str, said: str) -> None:
-    """What is wrong is said with its line, and nobody is simulated."""
+    """An error names the wrong line, and nothing is simulated."""
     with pytest.raises(SheetError, match=said):
         read_priors(file_of(tmp_path, text), TERMS, most=10)
 
 
 def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
-    """Where nobody declares a prior a file of them is refused."""
+    """A campaign in which devices declare no priors refuses a file of them."""
     ldp = Ldp(exact.NANONATS)
     plain = replace(TERMS, notion=ldp, views=plain_views(randomized_response(3, exact.NANONATS)))
     with pytest.raises(SheetError, match="asks for no declared priors"):
@@ -99,14 +100,14 @@ def test_people_hold_what_they_declare() -> None:
 
 
 def test_one_person_draws_anew_from_their_own_prior() -> None:
-    """Whoever declares what nobody else does still changes: the answer is not tied to that of the first period."""
+    """A person with a unique prior still changes: their value is not tied to that of the first period."""
     truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)
     held_in = histories(truth, truth.priors, shuffled(truth, 1), 40, 1.0, 1)
     assert len(set(held_in[0].tolist())) == 3  # each value stays away 40 times with probability 3/4^40 at most
 
 
 def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
-    """simulate, ingest and estimate of a file of priors: what was held is written, and lies in the intervals."""
+    """simulate, ingest and estimate take a file of priors: the true shares are written, and lie in the intervals."""
     monkeypatch.chdir(tmp_path)
     key = SigningKey(bytes(range(32)))
     (tmp_path / "crops.campaign").write_bytes(seal_campaign(TERMS, key))

@@ -1,4 +1,4 @@
-"""Quantiles and ranges of a study: the command prints what Python gives, in every form; wrong words are told."""
+"""Quantiles and ranges of a study: the command prints Python's numbers in every form, and refuses wrong options."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_every_form_has_the_same_numbers(lib, tmp_path):
 
 
 def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
-    """Where single values say little, table, page and picture have the shares of bins that hold everybody, nine deciles
-    and the mean, with the same numbers; JSON has them beside the shares, and CSV has the shares alone."""
+    """If single values are too noisy, table, page and picture have the shares of bins that cover all values, nine
+    deciles and the mean, with the same numbers; JSON has them beside the shares, and CSV has the shares alone."""
     study = Study.open(lib)
     found, tally = study.estimate("way"), study.tally(study.campaign("way"))
     read = summary(tally, found)
@@ -177,7 +177,7 @@ def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
     ],
 )  # fmt: skip
 def test_bins_begin_where_a_reader_expects(domain, most, starts):
-    """Round numbers of the step, and where weeks, months, quarters or so many years begin; never more than asked."""
+    """Bins begin at round numbers of the step, or with weeks, months, quarters or years; never more bins than asked."""
     assert [domain.label(start) for start in bin_starts(domain, most)] == starts
     assert len(starts) < most
 
@@ -215,5 +215,5 @@ def test_a_mean_of_days_is_a_day():
     ],
 )
 def test_wrong_words_are_told(lib, words, code):
-    """A part that is none, a value that is none, a range of nothing, and what does not go together."""
+    """An invalid part or value, an empty range, and options that exclude each other are errors."""
     assert "Error" in run(lib, *words, code=code).stderr

@@ -1,4 +1,4 @@
-"""Laws of the service that takes uploads: what was answered is on the disk, and nothing is known of who sent it."""
+"""Laws of the service that takes uploads: an acknowledged upload is on the disk, and its sender is not recorded."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def post(address, body, path="/v1/reports", **options):
 
 
 def deliver(address, body, attempts=10):
-    """What a device does: the same bytes again until a receipt has their digest."""
+    """Upload as a device does: the same bytes again until a receipt has their digest."""
     for _ in range(attempts):
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             status, said = post(address, body)
@@ -131,14 +131,14 @@ def deliver(address, body, attempts=10):
 
 
 def raw(address, data):
-    """What the server says to bytes, until it ends the connection."""
+    """Return the server's response to raw bytes, until it ends the connection."""
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(data)
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def counted(study, body):
-    """Which reports of a batch the study says that it has counted."""
+    """Return, for each report of a batch, whether the study says that it was counted."""
     question, view = CountedQuery.of(body), StudySnapshot(study)
     view.request(view.campaigns)
     view.refresh()
@@ -153,7 +153,7 @@ def sent(number, signed=OPEN, output=0):
 
 
 def kept(study):
-    """The bytes of all files in the inbox, whatever they are called."""
+    """Return the bytes of all files in the inbox, under any name."""
     return sorted(path.read_bytes() for path in inbox.inbox_of(study.path).rglob("*") if path.is_file())
 
 
@@ -181,7 +181,7 @@ def test_from_devices_to_an_estimate(study):
 
 
 def test_ingested_uploads_are_put_away_mixed(study):
-    """What is put away rebuilds the study, and no longer says which envelopes came together; nothing waits."""
+    """Archived uploads rebuild the study and no longer show which envelopes came together; none waits."""
     for number in range(6):
         inbox.prepare(study.path)
         inbox.put(study.path, sent(number) + (report(number, PLAIN)))
@@ -333,7 +333,7 @@ def spoken(data):
 
 
 def test_every_refusal_is_one_line_of_json(study):
-    """Wrong path, method, type, encoding or bytes: the status says so, the body is {"error", "stage"}, none is kept."""
+    """A wrong path, method, type, encoding or body has its status and the body {"error", "stage"}, and is not kept."""
     with served(study) as address:
         cases = [
             (ask(address, "GET", "/"), 404, "path"),
@@ -357,7 +357,7 @@ def test_every_refusal_is_one_line_of_json(study):
 
 
 def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
-    """Whatever breaks is 500 and one line of JSON; it and the log quote neither error nor sender."""
+    """Any internal error is 500 and one line of JSON; neither it nor the log quotes the error or the sender."""
 
     def broken(*_):
         raise RuntimeError("the secret of /srv/lib")
@@ -441,7 +441,7 @@ def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
 
 
 def test_no_connection_outlives_its_time(study, monkeypatch):
-    """Whatever a connection waits for, it ends with its time."""
+    """A connection ends at its time limit in every state."""
     monkeypatch.setattr(Deadlines, "connection_seconds", 0.3)
     with served(study, patience=30) as address, socket.create_connection(address, timeout=10) as connection:
         connection.sendall(LENGTH % 100)
@@ -506,7 +506,7 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
                 post(address, sent(number))
             assert running.wait(10) == -signal.SIGKILL
     assert inbox.waiting(study.path) == [inbox.inbox_of(study.path) / f"{hashlib.sha256(sent(1)).hexdigest()}.htr"]
-    assert len(kept(study)) == 2  # and a file without a name, which nobody reads
+    assert len(kept(study)) == 2  # and a file without a name, which is never read
     inbox.sweep(study.path, time.time())
     assert len(kept(study)) == 2
     inbox.sweep(study.path, time.time() + inbox.ABANDONED + 1)
@@ -529,7 +529,7 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
             assert b" 100 " in connection.recv(1000)
             running.send_signal(signal.SIGTERM)
             with contextlib.suppress(ConnectionError):
-                for _ in range(1000):  # until nobody new is let in
+                for _ in range(1000):  # until no new client is let in
                     raw(address, b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
             connection.sendall(body)
             said = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -567,7 +567,7 @@ def test_told_to_stop_it_waits_for_no_slow_body(study):
 
 
 def test_uploads_are_their_owners_alone(study):
-    """Nobody else on the machine can read what is in the inbox: not uploads, not batches put away, not their names."""
+    """Other users of the machine can read nothing in the inbox: no uploads, no archived batches, no names of them."""
     umask = os.umask(0)
     try:
         with served(study) as address:
@@ -634,7 +634,7 @@ def test_no_request_reads_the_study(study, monkeypatch):
 
 
 def test_what_came_since_is_looked_up_and_what_was_compacted_too(study, monkeypatch):
-    """Fingerprints say what the table's rows say, over commits, numbers of a bundle, and a compaction."""
+    """Fingerprints agree with the table's rows over commits, numbers of a bundle, and a compaction."""
     read = []
     reading = Counted._read
 
@@ -669,7 +669,8 @@ def forged(sealed):
 
 
 def test_only_the_signed_report_itself_is_told_of(study):
-    """Counted reports are told of to who has them; forged, foreign, altered or other ones are as if never counted."""
+    """A counted report is confirmed to its holder; forged, foreign, altered or other reports are as if never
+    counted."""
     study.enrol(enrolment(3, PLAIN))
     bundle = enrolment(1, OPEN) + report(1, OPEN, 4, 5, 6, slot=1)
     file = study.path.parent / "batch.htr"
@@ -692,7 +693,7 @@ def test_only_the_signed_report_itself_is_told_of(study):
     assert counted(study, b"".join(others)) == [False] * len(others)
     assert counted(study, enrolment(3, PLAIN)) == []
     study.revoke(enrolment(3, PLAIN))
-    assert counted(study, report(3, PLAIN, 9)) == [True]  # what was counted stays counted
+    assert counted(study, report(3, PLAIN, 9)) == [True]  # a counted report stays counted
 
 
 def test_words_are_told_of_too(tmp_path):
@@ -782,7 +783,7 @@ def test_uploads_over_tls(study, tmp_path):
 
 
 def test_addresses_to_listen_on():
-    """HOST:PORT or [HOST]:PORT, anything else is refused; other than loopback is known for what it is."""
+    """An address is HOST:PORT or [HOST]:PORT, and anything else is refused; one beyond loopback is recognised."""
     for wrong in (
         "",
         "8700",
@@ -807,7 +808,8 @@ def test_addresses_to_listen_on():
 
 
 def test_the_command_refuses_what_cannot_work(study, tmp_path):
-    """No study, half of a TLS pair, or a proxy that is no address: usage; a folder that is no study: failed."""
+    """A missing study, half of a TLS pair and a proxy without address are usage errors; a folder without study
+    fails."""
     pem = tmp_path / "x.pem"
     pem.write_text("")
     lib = ["--study", str(study.path)]

@@ -20,7 +20,7 @@ PREFLIGHT = {
 
 
 def allowed(headers):
-    """What the headers of an answer say about pages of other origins."""
+    """Return the headers of a response that concern pages of other origins."""
     return {name: value for name, value in headers.items() if name.startswith("access-control-")}
 
 
@@ -29,7 +29,7 @@ READABLE = {"access-control-allow-origin": "*", "access-control-expose-headers":
 
 @pytest.mark.parametrize("path", ["/v1/reports", "/v1/counted", f"/v1/campaigns/{OPEN.id.hex()}/closing"])
 def test_a_page_of_any_origin_may_upload(study, path):
-    """A browser is told that it may send a batch, before and with the answer; refusals can be read as well."""
+    """A browser learns that it may send a batch, before and with the response; a page can read refusals as well."""
     method = "GET" if path.endswith("closing") else "POST"
     with served(study) as address:
         status, headers, body = ask(address, "OPTIONS", path, headers=PREFLIGHT)
@@ -52,7 +52,7 @@ def test_a_page_of_any_origin_may_upload(study, path):
 
 
 def test_other_paths_tell_pages_of_other_origins_nothing(study):
-    """What the study asks is read by its own page and by apps; a browser shows it to no other page."""
+    """The study's page and apps can read the campaigns; a browser shows them to no other page."""
     paths = [
         "/v1/campaigns",
         f"/v1/campaigns/{OPEN.id.hex()}",
@@ -67,7 +67,8 @@ def test_other_paths_tell_pages_of_other_origins_nothing(study):
 
 
 def test_a_question_before_an_upload_counts_as_a_request(study):
-    """Who asks too often whether it may upload is refused as any other client, and can read when to come again."""
+    """A client with too many preflight requests is refused as for any other request, and can read when to come
+    again."""
     with served(study, per_minute=3) as address:
         for _ in range(3):
             assert ask(address, "OPTIONS", "/v1/reports", headers=PREFLIGHT)[0] == 204

@@ -1,4 +1,4 @@
-"""Laws of the page that a study serves: what leads to it, what it may do, and how it is answered."""
+"""Laws of the page that a study serves: the links to it, its permissions, and the responses to requests for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGE = f"/s/{OPEN.id.hex()}"
 
 
 class Elements(HTMLParser):
-    """The elements of a document, as a browser finds them: of each its name, its attributes and its text."""
+    """The elements of a document, as a browser finds them: each has its name, its attributes and its text."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -49,13 +49,13 @@ class Elements(HTMLParser):
 
 
 def data(text):
-    """What a document hands to its script."""
+    """Return the data that a document passes to its script."""
     [found] = [text for attributes, text in Elements(text).all("script") if attributes.get("id") == "study"]
     return json.loads(found)
 
 
 def seen(look, wanted):
-    """What is seen once it is as wanted, which a thread of the service sees to."""
+    """Return the result of ``look`` as soon as it is as wanted; a thread of the service brings it about."""
     while not wanted(found := look()):
         time.sleep(0.05)
     return found
@@ -131,7 +131,7 @@ def test_the_page_is_compressed_and_small(study):
 
 
 def test_a_page_that_is_still_the_same_is_not_sent_again(study):
-    """A browser that has the page is told so; after a notice that closes the campaign the page is another one."""
+    """A browser that has the current page gets 304; after a notice that closes the campaign it gets the new page."""
     with served(study) as address:
         etag = ask(address, "GET", PAGE)[1]["etag"]
         status, headers, body = ask(address, "GET", PAGE, headers={"if-none-match": f'"x", {etag}'})
@@ -172,7 +172,7 @@ HOSTILE = "</script><script>alert(1)</script><!-- <script> ]]> &lt; \\u003c ' \"
 
 
 def test_no_text_leads_out_of_its_block():
-    """Whatever an author wrote, the document has the same elements, and the script is handed the same bytes."""
+    """The document has the same elements for any text of the author, and the script gets the same bytes."""
     terms = replace(OPEN.terms, title=HOSTILE, question=HOSTILE)
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     found, usual = (document(one, page_code(), served=True) for one in (signed, OPEN))

@@ -1,4 +1,4 @@
-"""Laws of what is said of item sets: the error stated beforehand is the estimate's, and no share is impossible."""
+"""Laws of item sets: the predicted error is the estimate's, and no share is impossible."""
 
 import random
 from itertools import combinations
@@ -87,7 +87,7 @@ def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
     assert found.raw_mse / PEOPLE == pytest.approx(row.mse)
     told = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
     assert found.people_per_report == row.candidate.weight == told.influence.people_per_report
-    # 1/7 of the people hold an item if all inputs are told equally often.
+    # 1/7 of the people hold an item if all inputs are reported equally often.
     assert "30 even shares are 14.29% each" in " ".join(lint(terms(channel, minimum=500)))
     assert "even shares" not in " ".join(lint(terms(channel, minimum=2000)))
 
@@ -120,7 +120,7 @@ def nearest(raw, items, padding):
 
 @pytest.mark.parametrize(("items", "padding", "noise"), [(3, 2, 0.1), (6, 3, 0.3), (2, 5, 0.2), (8, 2, 1.0), (4, 4, 2)])
 def test_the_projection_of_item_sets_is_the_quadratic_program(items, padding, noise):
-    """The projection is the nearest law of what sets tell: items at most 1 / l, dummies alike, summing to one."""
+    """The projection is the nearest possible distribution: items at most 1 / l, dummies equal, summing to one."""
     draw = np.random.default_rng(items)
     for _ in range(6):
         raw = 1 / (items + padding) + noise * draw.standard_normal(items + padding)
@@ -159,7 +159,7 @@ def test_the_error_of_a_person_is_of_the_items():
 
 
 def laws():
-    """Baskets whose raw shares leave 0 .. 1: everybody holds the first items, nobody the last."""
+    """Yield baskets whose raw shares leave 0 .. 1: all people hold the first items, and no person the last."""
     for held in (1, PADDING - 1, PADDING):
         p = np.zeros(DOMAIN.size)
         p[:held] = 1 / PADDING
@@ -169,8 +169,8 @@ def laws():
 
 @pytest.mark.parametrize("mechanism", ["oue", "triples", "randomized-response"])
 def test_every_default_estimate_of_item_sets_is_possible(mechanism):
-    """No share of people is below 0 or above 1, all together are at most l, and each is a possible number of people;
-    the raw ones are not all so, with 2,000 reports."""
+    """Every share of people lies in 0 .. 1, all together are at most l, and each is a possible number of people;
+    some raw ones are not, with 2,000 reports."""
     row = next(row for row in plan(QUESTION, PEOPLE) if row.mechanism == mechanism)
     channel, draw = row.candidate.channel, np.random.default_rng(3)
     above = 0
@@ -193,7 +193,7 @@ def test_every_default_estimate_of_item_sets_is_possible(mechanism):
 
 
 def test_every_set_of_a_small_catalogue_is_possible():
-    """What is told of any set of items lies in what the projection takes for possible, so it stays where it is."""
+    """The distribution of every set of items is possible to the projection, so the projection leaves it unchanged."""
     domain = Items(3, 4)
     for size in range(5):
         for held in combinations(range(4), size):

@@ -112,7 +112,7 @@ def test_a_crowd_is_estimated_by_the_products_own_estimator():
 
 
 def test_a_crowd_is_counted_by_value():
-    """A number of people for each value is expected, none of them negative."""
+    """The simulated survey needs a number of people for each value, none of them negative."""
     channel = CHANNELS["response"]
     for held in ([1, 2], [1, 1, 1, 1, -1]):
         with pytest.raises(ValueError, match="each of 5 values"):
@@ -141,7 +141,7 @@ def test_lists_are_read_as_they_are(tmp_path):
 
 
 def test_a_whole_data_set_says_so(tmp_path, monkeypatch):
-    """What has as many records as the published whole is called whole."""
+    """A data set with the published number of records is called whole."""
     monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
     (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")
     assert DataFolder(tmp_path).retail().whole
@@ -180,7 +180,7 @@ def check_in(user, time, latitude, longitude, place):
 
 @pytest.fixture
 def gowalla(tmp_path):
-    """Check-ins in SNAP's format, newest first, and what they are: (user, minute, latitude, longitude)."""
+    """Check-ins in SNAP's format, newest first, and their contents as (user, minute, latitude, longitude)."""
     generator = np.random.default_rng(2)
     rows = []
     for user in (3, 8, 15):
@@ -229,7 +229,7 @@ def test_the_grid_counts_what_is_inside(gowalla):
 
 
 def test_compact_check_ins_are_the_same(gowalla, tmp_path):
-    """The compact forms of both give what the original gives."""
+    """The compact forms of both files give the same data as the originals."""
     folder, _ = gowalla
     last, grid = folder.last_check_ins(), folder.check_ins_on_grid()
     compact = tmp_path / "compact"
@@ -270,7 +270,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("file", BROKEN)
 def test_a_file_that_is_something_else_is_refused(file, tmp_path):
-    """What is not the data set its name says is refused, with the place."""
+    """A file with other contents than its name claims is refused, with the place."""
     text, reader, where = BROKEN[file]
     (tmp_path / file).write_text(text, encoding="ascii")
     with (
@@ -312,7 +312,7 @@ def made(monkeypatch):
 
 
 def test_a_published_curve_is_parted_by_what_it_keeps():
-    """Where it keeps its claim and where not are two curves, the second up to the next point of the first."""
+    """A curve is split into two: the part that keeps its claim, and the rest up to the next point of the first."""
     kept, broken = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     assert [math.isnan(y) for y in kept.y] == [True, False, False]
     assert (broken.y[:2], math.isnan(broken.y[2])) == ((3.0, 2.0), True)
@@ -351,7 +351,7 @@ def test_what_lacks_its_data_is_left_out_and_said(made):
 
 
 def test_a_document_comes_back_from_its_json(made):
-    """What is kept as JSON is read back as it was, gaps of curves too; what is none is refused."""
+    """A document is unchanged after JSON and back, with gaps of curves; invalid JSON is refused."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
     again = document.Document.from_json(kept)
@@ -412,7 +412,7 @@ def test_a_curve_is_whole():
 
 
 def test_names_are_unique():
-    """No two experiments of a paper share a name, and every one says its row and title."""
+    """Experiments of a paper have different names, and each has a row and a title."""
     for paper in PAPERS:
         names = [each.name for each in experiments(paper)]
         assert len(names) == len(set(names))
@@ -452,7 +452,7 @@ def test_the_command_says_what_it_lacks(tmp_path):
 
 
 def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experiment(tmp_path, monkeypatch):
-    """Where --out cannot be made, one line names it and no experiment runs; nor does one into a file's name."""
+    """If --out cannot be created, one line names it and no experiment runs; the same holds for the name of a file."""
     monkeypatch.setattr(Experiment, "outcome", lambda *_, **__: pytest.fail("an experiment ran"))
     (tmp_path / "file").write_text("", encoding="utf-8")
     shown = run("reproduce", "lip", "--quick", "--out", tmp_path / "file" / "x", code=1).output

@@ -1,4 +1,4 @@
-"""What the context-aware experiments are made of: exact errors by brute force, people drawn by the device's law."""
+"""The parts of the context-aware experiments: exact errors by brute force, and people drawn as by devices."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def test_the_methods_are_told_apart():
 
 
 def test_the_people_needed_bring_the_estimate_that_near():
-    """With so many people the mean distance of raw estimates is the one asked for: 2,000 surveys, within 3%."""
+    """With the computed number of people the mean distance of raw estimates is the requested one: 2,000 surveys,
+    within 3%."""
     law = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
     asked, generator = read_by(8, Ldp(level(1)), "hadamard"), np.random.default_rng(6)
     people = round(people_needed(asked, law, 0.02))
@@ -124,8 +125,8 @@ def test_equal_blocks_divide_the_error_by_their_number():
     [(100, 0.1, (1.02, 1.09, 1.37, 3.25)), (100, 0.5, (1.03, 1.19, 1.88, 7.9)), (500, 0.5, (1.02, 1.17, 1.91, 9.5))],
 )
 def test_what_hadamard_loses_under_high_low(sensitive, part, ratios):
-    """Beside projective geometry that was told the part of the people who hold one of 1,000 values, at 0.5, 1, 2 and 4
-    nats (MATH 5.2)."""
+    """The error of Hadamard response over that of projective geometry that knows the part of the people who hold one
+    of 1,000 values, at 0.5, 1, 2 and 4 nats (MATH 5.2)."""
     law = high_low_law(1000, sensitive, part)
     assert law.sum() == pytest.approx(1)
     assert law[:sensitive].sum() == pytest.approx(part)
@@ -160,7 +161,7 @@ def folder(tmp_path):
 
 
 def test_the_map_shows_cells_at_their_places(folder):
-    """Each cell lies in the band of its share, at its middle; what comes of a part of the data says so."""
+    """Each cell lies at its middle in the band of its share; the result of a part of the data is labelled so."""
     (each,) = (one for one in EXPERIMENTS if one.name == "fig3")
     outcome = each.outcome(folder, 1, quick=True)
     assert outcome.data == "Gowalla (u5628), a part of it, 10,000 check-ins in the United States"
@@ -170,7 +171,7 @@ def test_the_map_shows_cells_at_their_places(folder):
         "less, but some": [(-129.9, 25.1)],
     }
     assert all(curve.marks for panel in outcome.panels for curve in panel.curves)
-    # In blocks nobody is put where nobody is: all that is estimated lies in the districts of the five cells.
+    # Blocks keep the empty districts empty: every estimated cell lies in the districts of the five cells.
     near = {(-126, 27), (-95, 37), (-70, 45), (-130, 25)}  # a district is a degree each way
     drawn = {(math.floor(x), math.floor(y)) for curve in blocks.curves for x, y in zip(curve.x, curve.y, strict=True)}
     assert drawn <= near

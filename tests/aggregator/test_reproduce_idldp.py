@@ -1,4 +1,4 @@
-"""The errors of the ID-LDP experiments are exactly those of devices, and its numbers are what they are called."""
+"""The errors of the ID-LDP experiments are exactly those of devices, and its numbers match their definitions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def setting(data=None, repeats=2):
 
 
 def test_a_set_holds_an_item_once():
-    """What is twice in a basket is once in the set; items that nobody has are no items."""
+    """A duplicate in a basket counts once in the set; items that no person holds are left out."""
     people = ItemHolders.of(baskets([[5, 2, 5], [2], [9, 2, 9, 9]]))
     assert people.size == 3
     assert people.sets() == [(0, 1), (0,), (0, 2)]
@@ -65,7 +65,7 @@ def test_first_items_are_among_all():
 
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_what_is_told_has_the_law_of_devices(length):
-    """Shares of what 200,000 people tell are within 5 standard errors of ``Items.draws``, item by item and dummy.
+    """The reported inputs of 200,000 people are within 5 standard errors of ``Items.draws``, by item and by dummy.
 
     12 shares at most, so one seed in 100,000 would fail by chance.
     """
@@ -160,8 +160,8 @@ def test_simulated_surveys_err_as_expected(length, name):
 
 @pytest.mark.parametrize("length", [0, 4])
 def test_at_a_large_level_a_survey_counts_everybody(length):
-    """With 9 to 18 nats of budget every count is the true one but for what the choice of an item adds: estimates
-    are given back to the items they are of, however the budgets were dealt."""
+    """With 9 to 18 nats of budget every count is the true one up to the noise of choosing an item: each estimate
+    returns to its item, in any order of the budgets."""
     people = ItemHolders.of(baskets([[x] for x in range(9) for _ in range(100 * (x + 1))]))
     terms = surveys.campaign(people.size, length, 9.0, "idue")
     each = surveys.survey(people, length, terms, np.random.default_rng(1))

@@ -1,4 +1,4 @@
-"""The comparators of the LIP experiments are what they are called: optima, bounds, exact errors."""
+"""The comparators of the LIP experiments match their names: optima, bounds, exact errors."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def program_of_mae(share, eps):
 @pytest.mark.parametrize("eps", [0.2, 0.69, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.15", "0.05", "0.01"])
 def test_the_error_of_a_report_as_it_stands(share, eps):
-    """Where the published channel is legal it has the least mean absolute error of all legal channels, and its reports
-    are distributed as the answers (Proposition 3). Elsewhere the best legal channel says yes with probability
-    1/(e^eps + 1), and the least error is its own or, where P1 is below 1/(2 e^eps), that of no report."""
+    """If the published channel is legal, it has the least mean absolute error of all legal channels, and its reports
+    have the distribution of the answers (Proposition 3). Otherwise the best legal channel says yes with probability
+    1/(e^eps + 1), and the least error is its error or, if P1 is below 1/(2 e^eps), that of no report."""
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert least_mae(prior, eps) == pytest.approx(program_of_mae(p, eps), abs=1e-9)
     ours, theirs = lip_response(prior, level(eps)), published_lip_response(prior, level(eps))
@@ -125,7 +125,7 @@ def optimum_of_sum(prior, values, eps):
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
 def test_the_best_channel_for_a_sum_is_the_optimum(size):
-    """It is certified, and as good as the linear program over all corners to four digits of what is gained."""
+    """The channel is certified, and its gain is that of the linear program over all corners to four digits."""
     generator = np.random.default_rng(size)
     for eps in (0.3, 1.0, 3.0):
         prior = random_prior(generator, size)
@@ -160,7 +160,7 @@ def partitions(n):
 
 @pytest.mark.parametrize("n", [3, 4, 6])
 def test_the_trusted_server_keeps_everybodys_level(n):
-    """Its error is that of a merging of sums that, by all 2^n answers, moves nobody's belief by more than the level."""
+    """The error is that of a merging of sums that, over all 2^n answers, moves no belief by more than the level."""
     generator = np.random.default_rng(n)
     bits = np.array(list(itertools.product((0, 1), repeat=n)))
     silent = 0
@@ -222,7 +222,7 @@ def test_errors_of_a_population_are_brute_force():
 
 
 def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
-    """A yes is told half of the time, a no with 1/(e^eps + 1), and LDP is kept."""
+    """A yes is reported as yes half of the time, a no with probability 1/(e^eps + 1), and LDP is kept."""
     from aggregator.reproduce.lip.published import rare_bit
     from protocol.notions import Ldp
 

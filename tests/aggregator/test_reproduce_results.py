@@ -1,4 +1,4 @@
-"""docs/RESULTS.md says what the command finds: its text is a function of kept runs, and these are current."""
+"""docs/RESULTS.md has the findings of the command: its text is a function of kept runs, and these are current."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of the SoK say is what brute force over the cells says, and a false relation would be found."""
+"""The tables of the SoK agree with brute force over the cells, and a false relation would be found."""
 
 from __future__ import annotations
 
@@ -112,8 +112,7 @@ def test_a_false_relation_is_found(monkeypatch):
 
 
 def test_the_relations_hold():
-    """LDP implies LIP implies half of LDP, and both bound what is an average: 20 random channels here, more in the
-    page."""
+    """LDP implies LIP implies half of LDP, and both bound every average: 20 random channels here, more in the page."""
     outcome = sok.relations(setting(20))
     assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(sok.RELATIONS)])
 

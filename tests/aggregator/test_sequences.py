@@ -1,10 +1,10 @@
-"""Whatever is done to a study, in whatever order, each report counts at most once and none that was taken is lost.
+"""Any sequence of operations on a study counts each report at most once and loses none that was taken.
 
-Every report has a bucket of its own, so the tally itself tells which reports were counted, and how often. A
-model of sets is led through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and
-several of these at once.
+Every report has a separate bucket, so the tally itself shows which reports were counted, and how often. A model of
+sets is led through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and several
+of these at once.
 
-Crashes here are exceptions where something is written. Processes that are killed: test_killed.
+A crash here is an exception at a write. Processes that are killed: test_killed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEVICES, PERIODS = 3, (0, 1)
 SHAPES = [(slot, count) for slot in range(3) for count in range(1, 4 - slot)]
 OF_DEVICE = len(PERIODS) * len(SHAPES)
 OF_WORLD = DEVICES * OF_DEVICE
-"""Reports of a world: what one sequence of operations is about. Worlds share a study, and nothing else."""
+"""Reports of a world, the subject of one sequence of operations. Worlds share a study, and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Sealed:
 
 
 def reports(worlds: int) -> list[Sealed]:
-    """All reports of so many worlds, by bucket."""
+    """Return all reports of the worlds, by bucket."""
     made: list[Sealed] = []
     for device in range(worlds * DEVICES):
         for period in PERIODS:
@@ -67,10 +67,10 @@ def reports(worlds: int) -> list[Sealed]:
 
 @dataclass
 class Model:
-    """What a study should hold.
+    """The expected contents of a study.
 
     Attributes:
-        revoked: devices, and the period from which on each is.
+        revoked: devices, and the first period of each one's revocation.
     """
 
     enrolled: set[int] = field(default_factory=set)
@@ -79,7 +79,7 @@ class Model:
     counted: set[int] = field(default_factory=set)
 
     def refuses(self, device: int, period: int) -> bool:
-        """Whether the device is revoked in the period."""
+        """Return True if the device is revoked in the period."""
         return period >= self.revoked.get(device, period + 1)
 
     def revoke(self, devices: Iterable[int], since: int) -> int:
@@ -137,7 +137,7 @@ class Bench:
         return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
 
     def ingest(self, batch: list[Sealed]) -> IngestResult:
-        """The batch in pieces and chunks of some size; accepted and rejected add up to what was read."""
+        """Ingest the batch in pieces and chunks of some size; accepted and rejected add up to the number read."""
         file = self.folder / f"{threading.get_ident()}-{time.monotonic_ns()}.htr"
         file.write_bytes(b"".join(one.data for one in batch))
         sizes = {"piece_bytes": 4_000 + len(batch) * 40, "chunk_reports": 1 + len(batch) // 2}
@@ -156,15 +156,16 @@ class Bench:
         return set(buckets)
 
     def agree(self) -> None:
-        """The study holds what the model does."""
+        """Assert that the study holds the same reports as the model."""
         assert self.found() == self.model.counted
 
     def adopt(self, offered: list[list[Sealed]], accepted: int | None, known: set[int] | None = None) -> None:
-        """Where the order is not known: nothing counted is lost; whatever was taken fills slots, or finds them filled.
+        """Update the model after work in an unknown order: no counted report is lost, and every taken one fills its
+        slots.
 
         Args:
             offered: batches that were read to their end.
-            accepted: reports newly counted, as the ingests say; None where one crashed.
+            accepted: reports newly counted, by the results of the ingests; None if one crashed.
             known: devices that were enrolled all the time; None: all that are.
         """
         found = self.found()
@@ -201,7 +202,7 @@ class Bench:
         self.plain(self.rng.sample(batch, len(batch)))
 
     def retry(self) -> None:
-        """What crashed, again."""
+        """Ingest again a batch whose ingest crashed."""
         self.plain(self.broken.pop() if self.broken else self.chosen())
 
     def enrol(self) -> None:
@@ -211,7 +212,7 @@ class Bench:
         self.model.enrolled |= set(devices)
 
     def revoke(self) -> None:
-        """A few devices are revoked from some period on, enrolled or not; what was counted of them stays."""
+        """Revoke a few devices from some period on, enrolled or not; their counted reports stay."""
         devices, since = self.some_devices(0.1), self.rng.choice(PERIODS)
         named = b"".join(enrolment(number, BUCKETS) for number in devices)
         assert self.study.revoke(named, since=since) == self.model.revoke(devices, since)
@@ -234,7 +235,7 @@ class Bench:
             self.adopt([batch], None)
 
     def crashing(self, work: Callable[[], object], left: int) -> bool:
-        """Whether ``work`` stopped at its write of number ``left``, in one of these ways."""
+        """Return True if ``work`` stopped at its write of number ``left``, in one of three ways."""
         how = self.rng.choice(["before", "half", "after"])
         real = tables.write_deltalake
 
@@ -261,7 +262,7 @@ class Bench:
         return False
 
     def crash_revoking(self) -> None:
-        """A revocation from a period on stops at its write, and is said again."""
+        """Stop a revocation from a period on at its write, and repeat it."""
         devices = self.some_devices(0.1)
         named = b"".join(enrolment(number, BUCKETS) for number in devices)
         self.crashing(lambda: self.study.revoke(named, since=1), 0)
@@ -340,7 +341,7 @@ COSTLY = ("compact", "together")
 def sequences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, seed: int, rounds: int, worlds: int, steps: int
 ) -> None:
-    """So many rounds of so many worlds side by side, each a random sequence of operations."""
+    """Run ``rounds`` times ``worlds`` side by side, each a random sequence of operations."""
     rng = random.Random(seed)
     everything = reports(worlds)
     empty = crowd.study(tmp_path / "empty", BUCKETS)
@@ -359,11 +360,13 @@ def sequences(
 
 
 def test_no_sequence_of_operations_counts_a_report_twice_or_loses_one(tmp_path, monkeypatch):
-    """60 random sequences of 8 operations and 2 of several at once: the study holds what a model of sets does."""
+    """After 60 random sequences of 8 operations and 2 of several at once the study holds the reports of a model of
+    sets."""
     sequences(tmp_path, monkeypatch, seed=1, rounds=2, worlds=30, steps=8)
 
 
 @pytest.mark.long
 def test_ten_thousand_sequences_count_no_report_twice_and_lose_none(tmp_path, monkeypatch):
-    """10,000 random sequences of 8 operations and 2 of several at once: the study holds what a model of sets does."""
+    """After 10,000 random sequences of 8 operations and 2 of several at once the study holds the reports of a model
+    of sets."""
     sequences(tmp_path, monkeypatch, seed=2, rounds=100, worlds=100, steps=8)

@@ -106,7 +106,7 @@ def test_a_truth_file_is_read_by_its_domain(tmp_path):
     ],
 )
 def test_a_wrong_truth_file_is_named(tmp_path, text, named):
-    """Whatever is wrong with a file of true counts, the error says where."""
+    """The error for a wrong file of true counts names the place."""
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SheetError, match=named):
@@ -166,7 +166,7 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
 
 
 def test_a_panel_without_change_repeats_each_output():
-    """A device whose answer stays reports the same output in each period, whatever the noise."""
+    """A device whose answer stays the same reports the same output in each period, at any noise."""
     (sent,) = simulate(terms(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
     told: dict[bytes, set[int]] = {}
     for item in envelope.read_batch(sent.reports):

@@ -1,4 +1,4 @@
-"""What a command loads before it does its work: the libraries that it uses, and no others."""
+"""The imports of a command before it does its work: the libraries that it uses, and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The study: campaigns by name, keys that stay, and tallies of what was counted."""
+"""The study: campaigns by name, keys that stay, and tallies of counted reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def take(study, *parts, now=NOW):
 
 
 def test_a_study_is_made_once_and_opened_after(tmp_path):
-    """create makes a study or leaves it as it is; open says how to make one where there is none."""
+    """create makes a study or leaves it as it is; open without a study says how to make one."""
     with pytest.raises(StudyError, match="is not a study; `halftruth --study"):
         Study.open(tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -59,7 +59,7 @@ def test_a_half_made_study_is_completed(tmp_path):
 
 
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path):
-    """Where a file stands in the way, the error names the path."""
+    """The error names the path if a file occupies it."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StudyError, match="file"):
         Study.create(tmp_path / "file" / "study")
@@ -82,7 +82,7 @@ def test_campaigns_are_imported_once_and_found_by_name_and_id(study):
 
 
 def test_only_trusted_authors_campaigns_are_imported(study):
-    """A campaign by nobody trusted, an altered one and a report are refused, and the study stays as it is."""
+    """A campaign of an untrusted author, an altered one and a report are refused, and the study stays as it is."""
     for data, trusted in (
         (OTHER.data, SigningKey(bytes(32)).public),
         (OTHER.data[:-1] + b"\x00", AUTHOR.public),
@@ -166,7 +166,7 @@ def test_a_tally_takes_the_latest_period_of_each_device(study):
 
 
 def test_a_tally_names_its_version_and_what_was_refused(study):
-    """A tally says which version of the table it counted and what was refused for its campaign, and no other's."""
+    """A tally has the version of the table that it counted and the refusals of its campaign, and of no other."""
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")
     before = study.tally(PLAIN)
     take(study, report(0, PLAIN), report(0, PLAIN), report(88, OTHER), b"noise")

@@ -69,7 +69,7 @@ def every(periods: tuple[int, ...], columns: int = 4) -> np.ndarray:
 @both
 @pytest.mark.parametrize("only", [None, 2])
 def test_each_report_is_decoded_by_its_own_channel(notion: TranscriptPrior, only: int | None) -> None:
-    """What a transcript adds is the mean over its reports of rows of inverses of dense matrices."""
+    """A transcript adds the mean over its reports of rows of inverses of dense matrices."""
     chains = np.concatenate([every((0, 1, 2)), every((0, 2)), every((2,))])
     decoder = TranscriptDecoder(notion, chains, only)
     for row, chain in enumerate(chains.tolist()):
@@ -154,7 +154,7 @@ def test_more_periods_are_worth_more() -> None:
 
 
 def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
-    """What is worked on at once changes nothing."""
+    """The number of transcripts decoded at once changes nothing."""
     chains = every((0, 1, 2))
     for notion in (STILL, DRIFTING):
         whole = TranscriptDecoder(notion, chains)
@@ -318,7 +318,7 @@ def test_simulated_strangers_never_answered_before(study_of, tmp_path) -> None:
 
 @pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
 def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> None:
-    """A real device over three periods sends, in each, what the simulation of that period wrote."""
+    """A real device over three periods sends, in each, the bytes that the simulation wrote for that period."""
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
     truth = simulation.Truth(LABELS, (2, 1, 1))
     order, now = simulation.shuffled(truth, seed=7), [0]

@@ -1,4 +1,4 @@
-"""Laws of courses over periods: what is shown adds up, and the surest changes come first."""
+"""Laws of courses over periods: the shown shares add up, and the surest changes come first."""
 
 import io
 import re

@@ -68,7 +68,7 @@ def furnished(tmp_path_factory):
         report(0, OPEN, 9, slot=2),
         report(5, PLAIN, 1, slot=1),
     )
-    # What is kept is in no order of time, so a replay is the same report again: either one may come first.
+    # Archived batches have no order of time, so a replay is the same report again: either one may come first.
     take(made, report(5, PLAIN, 7) + report(2, PLAIN, 2, period=1), report(0, PLAIN))
     return made.path
 
@@ -91,7 +91,7 @@ def told(study):
 
 @pytest.fixture(scope="module")
 def before(furnished):
-    """What that study says of itself."""
+    """The status and the tallies of that study."""
     return told(Study.open(furnished))
 
 
@@ -127,7 +127,7 @@ def run(study_path, *arguments):
 
 
 def test_compaction_changes_files_and_nothing_else(study, before):
-    """Each partition is one file after; tallies, status and refusals are what they were, and a replay is a replay."""
+    """Compaction leaves one file per partition; tallies, status and refusals stay the same, and a replay is refused."""
     done = {one.table: one for one in compact(study, now=time.time())}
     assert told(Study.open(study.path)) == before
     reports = done["reports"]
@@ -188,7 +188,7 @@ def test_compaction_retries_when_others_commit(study, monkeypatch):
 
 
 def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
-    """Where every attempt loses, the partition stays as it is, and the result and the command say so."""
+    """If every attempt loses, the partition stays as it is, and the result and the command say so."""
     monkeypatch.setattr(compaction, "rewrite", lambda *_: False)
     monkeypatch.setattr(tables.time, "sleep", lambda _: None)
     before = versions(study)
@@ -213,7 +213,7 @@ def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
 
 
 def test_who_reads_an_older_snapshot_reads_on(study):
-    """Replaced files stay for the retention, however old they were; a reader of them sees what it saw before."""
+    """Replaced files stay for the retention at any age; a reader of them still sees the same rows."""
     age(study.path, 90 * DAY)
     table = tables.snapshot(study.path / "reports")
     batches = tables.stream(table, "SELECT * FROM rows")
@@ -244,7 +244,8 @@ def test_unread_files_are_removed_once_they_are_old(study, before):
 
 
 def test_a_short_retention_is_for_those_who_are_alone(study, before):
-    """Below 24 hours compaction refuses, unless nobody else is at work; then only what is read is left."""
+    """Compaction refuses a retention below 24 hours unless it runs alone; then it leaves only files that the tables
+    use."""
     for retention in (0, SHORTEST - 1):
         with pytest.raises(StudyError, match="--alone"):
             compact(study, now=time.time(), retention=retention)
@@ -281,7 +282,7 @@ def test_old_commits_go_once_a_checkpoint_holds_them(study, before):
 
 
 def many_commits(study, reports):
-    """Ingest so many reports, one after another."""
+    """Ingest this number of reports, one after another."""
     opened = Study.open(study)
     for number in range(reports):
         file = study.parent / f"{number}.htr"
@@ -290,7 +291,7 @@ def many_commits(study, reports):
 
 
 def many_compactions(study, rounds):
-    """Compact so many times."""
+    """Compact this number of times."""
     for _ in range(rounds):
         compact(Study.open(study), now=time.time())
 
@@ -299,7 +300,7 @@ BUCKETS = campaign(64, title="Buckets")
 
 
 def at_once(folder, reports, rounds):
-    """A process that ingests so many reports one by one and 2 that compact so many times: each report counts once."""
+    """Run one process that ingests reports one by one and two that compact in rounds: each report counts once."""
     study = crowd.study(folder / "study", BUCKETS, range(reports))
     with PROCESSES.Pool(3) as pool:
         work = [pool.apply_async(many_compactions, (study.path, rounds)) for _ in range(2)]
@@ -323,7 +324,7 @@ def test_many_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
 
 
 def compacted(path, told):
-    """Compact, say so, and live on until killed."""
+    """Compact, send "done", and live on until killed."""
     told.send("ready")
     compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True)
     told.send("done")
@@ -331,9 +332,9 @@ def compacted(path, told):
 
 
 def killed(study, folder, moments):
-    """Kill a compaction at so many moments: the study is as it was, and the next one leaves only what is read.
+    """Kill a compaction at several moments: the study is unchanged, and the next one leaves only files in use.
 
-    Returns how many were killed before they ended: on a busy machine perhaps none.
+    Returns the number killed before they ended: on a busy machine perhaps 0.
     """
     before, took, interrupted = told(study), 0.0, 0
     for moment in range(-1, moments):
@@ -360,13 +361,13 @@ def killed(study, folder, moments):
 
 
 def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path):
-    """kill -9 at 3 moments of a compaction: tallies and status are what they were."""
+    """kill -9 at 3 moments of a compaction changes neither tallies nor status."""
     killed(study, tmp_path, 3)
 
 
 @pytest.mark.long
 def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path):
-    """kill -9 at 60 moments of a compaction: tallies and status are what they were."""
+    """kill -9 at 60 moments of a compaction changes neither tallies nor status."""
     assert killed(study, tmp_path, 60) > 30
 
 
@@ -426,7 +427,7 @@ NOTICED = (no_log, file_gone, file_cut, commit_emptied)
     ("name", "damage"), [*((name, gone) for name in SCHEMAS), *(("reports", how) for how in NOTICED)]
 )
 def test_damage_is_one_line_that_names_rebuild(study, name, damage):
-    """Whatever a table has lost, commands end with exit code 1 and a line with the table and what to do."""
+    """After any damage to a table, commands end with exit code 1 and a line with the table and the remedy."""
     damage(study.path / name)
     left = content(study.path)
     with pytest.raises(Damaged, match=f"table {name} .*rebuild --out NEW"):
@@ -441,7 +442,7 @@ def test_damage_is_one_line_that_names_rebuild(study, name, damage):
 
 
 def test_a_file_that_cannot_be_decoded_is_damage_too(study):
-    """Where a file has its size and not its bytes, reading it says so, and compaction does not replace it."""
+    """If a file has its size but other bytes, reading it says so, and compaction does not replace it."""
     for name in SCHEMAS:
         zeroed(study.path / name)
     for work in (
@@ -454,7 +455,7 @@ def test_a_file_that_cannot_be_decoded_is_damage_too(study):
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """What a library would have kept: its campaigns, and the enrolments of its devices."""
+    """The files that a library would have kept: its campaigns, and the enrolments of its devices."""
     folder = tmp_path_factory.mktemp("sources")
     (folder / "education.campaign").write_bytes(PLAIN.data)
     (folder / "open.campaign").write_bytes(OPEN.data)
@@ -478,7 +479,7 @@ def all_of(sources):
     ],
 )
 def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage, before):
-    """Whatever one table has lost, the new study has the old one's tallies, keys and refusals; the old one stays."""
+    """After any damage to one table, the new study has the tallies, keys and refusals of the old one, which stays."""
     damage(study.path / name)
     left = content(study.path)
     done = rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
@@ -611,7 +612,8 @@ def test_afresh_makes_a_study_without_what_revoked_keys_said(since, tmp_path):
 
 
 def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(study, tmp_path):
-    """Where refusals are counted anew, which brings keys from batches, a key that only a revocation named stays out."""
+    """A rebuild that counts refusals anew reads keys from batches, but does not enrol a key that only a revocation
+    named."""
     study.revoke(enrolment(9, OPEN), enrolment(99, PLAIN), since=1)
     gone(study.path / "rejects")
     made = Study.open(rebuild(study.path, tmp_path / "new", Sources(), now=NOW).path)
@@ -622,7 +624,7 @@ def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(
 
 
 def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
-    """Where batches are not kept, what is left of a table is taken over all the same, and the loss is said."""
+    """Without batches a rebuild still takes over the readable rows of a table, and reports the loss."""
     shutil.rmtree(inbox.done_of(study.path))
     (lost,) = [path for path in live(study, "reports") if OPEN.id.hex() in str(path)][:1]
     rows = pq.ParquetFile(lost).metadata.num_rows
@@ -648,7 +650,8 @@ def test_afresh_counts_what_was_signed_whatever_the_tables_say(study, tmp_path):
 
 
 def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypatch):
-    """No campaign, an untrusted one, a name that is taken, a full disk: an error, no new study and no pieces."""
+    """A missing or untrusted campaign, a taken name and a full disk are errors that leave no new study and no
+    pieces."""
     gone(study.path / "campaigns")
     with pytest.raises(StudyError, match="--campaign"):
         rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
@@ -671,7 +674,7 @@ def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypat
 
 
 def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
-    """Reports of a campaign that nobody brings are left out with its id."""
+    """Reports of a campaign that is not supplied are left out, and a warning has its id."""
     gone(study.path / "campaigns")
     found = Sources(None, [sources / "open.campaign"], [AUTHOR.public])
     done = rebuild(study.path, tmp_path / "new", found, now=NOW)
@@ -680,7 +683,7 @@ def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
 
 
 def test_the_command_rebuild(study, sources, tmp_path, before):
-    """The error's own advice works as typed; sources are named by options; JSON says what was made anew."""
+    """The advice of the error works as typed; options name the sources; JSON lists the tables that were made anew."""
     file_gone(study.path / "reports")
     done = run(study.path, "rebuild", "--out", tmp_path / "first")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -696,7 +699,7 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
     assert done.exit_code == 0
     said = json.loads(done.stdout)
     assert (said["anew"], said["read"], said["counted"]) == (["campaigns", "reports", "keys", "rejects"], 0, 13)
-    # The clock says it is too early for the other two, and the study was told another time.
+    # The clock says it is too early for the other two, and the study was given another time.
     assert told(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 
@@ -742,7 +745,7 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
 
 @pytest.mark.parametrize("kept", [True, False], ids=["batches", "enrolments"])
 def test_the_prior_of_a_key_that_is_revoked_altogether_comes_back(own, tmp_path, kept):
-    """Where its enrolment is lost and its revocation is not, what it said before is decoded as it was."""
+    """If the enrolment of a key is lost but its revocation is not, its earlier reports are decoded as before."""
     study, signed, named = own
     expected = study.tally(signed)
     (enrolling,) = live(study, "keys")

@@ -85,7 +85,7 @@ def features(channel, output):
 
 
 def filled(tmp_path, answers, devices=60):
-    """A study with reports of devices in two periods, and by (period, view) what was sent, by device."""
+    """Return a study with reports of devices in two periods, and the sent outputs by device and period."""
     signed = campaign(answers)
     study = crowd.study(tmp_path / "study", signed, range(devices))
     sent, batch = {}, []
@@ -117,7 +117,7 @@ def by_hand(signed, sent):
 
 
 def same(tally, signed, sent):
-    """Whether a tally by view is the count by hand."""
+    """Assert that a tally by view equals the count by hand."""
     counts, reports = by_hand(signed, sent)
     assert [part.reports for part in tally.by_view] == reports
     assert all((part.counts == hand).all() for part, hand in zip(tally.by_view, counts, strict=True))
@@ -148,7 +148,7 @@ def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
 
 @pytest.mark.parametrize("answers", [1, 3])
 def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
-    """What workers count of some keys each adds up to what the study counts, view for view, groups too."""
+    """Tallies of parts of the keys, one per worker, add up to the study's tally, view for view, with groups."""
     study, signed, _ = filled(tmp_path, answers)
     study_version, version = StudyVersion.of(study), tables.snapshot(study.path / REPORTS).version()
     for chosen in (None, 0, 9, (0, 1)):
@@ -161,7 +161,7 @@ def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
 
 
 def told(tally):
-    """What a tally says, its groups as sums."""
+    """Return the contents of a tally, its groups as sums."""
     cells = Counter()
     if tally.groups is not None:
         groups = tally.groups
@@ -235,7 +235,7 @@ def test_simulated_devices_answer_as_their_view():
 
 
 def test_a_receipt_knows_the_view(tmp_path):
-    """Whether a report was counted is answered for numbers and for bits, and for nobody else's view."""
+    """The study answers whether a report was counted, for numbers and for bits, and only for the view of its device."""
     study, signed, sent = filled(tmp_path, 3)
     batch = b"".join(report(n, signed, said, period=period) for (n, period), (_, said) in sent.items())
     other = [report(n, signed, [1 + said[0] % 2, *said[1:]], period=p) for (n, p), (_, said) in list(sent.items())[:9]]
@@ -316,7 +316,7 @@ def test_chosen_keys_are_seen(tmp_path):
 
 
 def test_a_status_has_a_line_for_each_view(tmp_path):
-    """On 80 columns each view has one line, with its devices, the number expected and what they are asked for."""
+    """On 80 columns each view has one line, with its devices, the expected number and its name."""
     study, _, sent = filled(tmp_path, 1)
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(status_table(study.status(NOW)))

@@ -1,4 +1,4 @@
-"""Laws of drafts with views: what the author writes is what is signed, and what does not fit is refused by name."""
+"""Laws of drafts with views: the signed campaign has the author's views, and an unfit view is refused by name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_views_are_signed_as_they_are_drafted():
 
 
 def test_the_planner_chooses_what_the_draft_leaves_out():
-    """Without shares every view has one; with fewer devices more are asked for what few devices can tell."""
+    """Without shares every view has one; fewer devices shift weight to the coarse view."""
     found = {n: read(f"resolutions = [5, 1]\ndevices = {n}").views for n in (1_000, 10_000_000)}
     coarse = {n: views[0].weight / sum(view.weight for view in views) for n, views in found.items()}
     assert 1 > coarse[1_000] > coarse[10_000_000] > 0
@@ -89,7 +89,7 @@ def test_the_planner_chooses_what_the_draft_leaves_out():
     ],
 )
 def test_other_views_are_refused(views, said):
-    """What is no view is refused with one sentence that names the entry."""
+    """An invalid view is refused with one sentence that names the entry."""
     with pytest.raises(BadData) as caught:
         read(views)
     assert said in str(caught.value)

@@ -62,7 +62,7 @@ def law(middle, width=3.0):
 
 
 def drawn(signed, people, laws, generator):
-    """The reports of so many people of each class."""
+    """Draw the reports of a number of people of each class."""
     parts = zip(signed.terms.channel.channels, people, laws, strict=True)
     return Tally.of(np.concatenate([generator.multinomial(n, decoder_of(one).forward(p)) for one, n, p in parts]))
 
@@ -162,7 +162,7 @@ def truth_of(p):
 
 
 def covered(crowds, generator, weights=None, people=3000):
-    """How often everybody's 90% intervals hold, by number: of classes of chance sizes, or of known parts."""
+    """Return the coverage of each 90% interval of all people: classes of random sizes, or of known parts."""
     signed, laws, sizes = of_classes(NANONATS // 2, 2 * NANONATS), (law(4), law(9)), (0.7, 0.3)
     truth = truth_of(sum(part * p for part, p in zip(sizes if weights is None else weights, laws, strict=True)))
     hits = np.zeros(4)
@@ -263,8 +263,8 @@ def test_everybody_and_each_class_are_told(lib, tmp_path):
 
 
 def test_everybody_is_weighted_to_known_parts(lib, tmp_path):
-    """Table, ranges and mean by known parts of the people are between those of the classes, and say so; quantiles of a
-    class alone are not weighted."""
+    """Table, ranges and mean by known parts of the people are between those of the classes, and say so; quantiles of
+    a class alone are not weighted."""
     parts = tmp_path / "population.toml"
     parts.write_text('[[margin]]\nby = "class"\nsource = "register"\nshares = { town = 0.1, village = 0.9 }\n')
     words = ("estimate", "way", "--period", "0", "--json")

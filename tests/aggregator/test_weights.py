@@ -41,7 +41,7 @@ SIZES = (2, 3, 4)
 PAIRS = tuple(itertools.combinations(range(len(SIZES)), 2))
 NAMES = ("sex", "region", "work")
 MANY = 2**48
-"""Expected counts of so many people are without noise up to 1e-12."""
+"""A number of people whose expected counts are without noise up to 1e-12."""
 
 
 def form_of(sizes: tuple[int, ...] = SIZES, skippable: tuple[int, ...] = ()) -> Form:
@@ -217,7 +217,7 @@ def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
 
 
 def test_a_forged_report_of_a_rare_class_counts_for_more() -> None:
-    """The largest change by one more report, whatever it says, is what is told, less what it says of the others."""
+    """The largest change by one more report of any output equals the reported influence, within 5%."""
     terms, tally = test_classes.TALLIES["mixed-4000"]
     margins = by_class(0.2, 0.8)
     found = estimate(terms, tally, margins=margins, method="linear")
@@ -282,8 +282,8 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
 
     Their total variation is at most a third of that without weights. Of the intervals of 95% of four values, the part
     that holds lies between ``least`` and ``most``: of 100 intervals its standard deviation is .022 to .044 (those of
-    one crowd hang together), of 1,600 .0055 to .011. A failure means a standard error that is wrong by a fifth, in the
-    long form by a tenth, or a bias.
+    one survey are correlated), of 1,600 .0055 to .011. A failure means a standard error that is wrong by a fifth, in
+    the long form by a tenth, or a bias.
     """
     cells = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     law = np.einsum("s,sr,sw->srw", [0.5, 0.5], *cells)
