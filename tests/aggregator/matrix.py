@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
 from protocol.channels import Channel
 
 
+@lru_cache
 def dense(channel: Channel) -> NDArray[np.float64]:
-    """Q, (k, m), from the weights alone."""
+    """Q, (k, m), from the weights alone; computed once for each channel, and read only."""
     one = 1 << channel.scale
-    return np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+    Q = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
+    Q.flags.writeable = False
+    return Q
