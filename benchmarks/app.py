@@ -31,7 +31,7 @@ ASKED = {
     "Where": {"domain": Grid(45 * MICRO, 56 * MICRO, 5 * MICRO, 16 * MICRO, MICRO)},
     "Shopping": {"domain": Items(2, ("tea", "coffee", "milk", "bread", "soap", "newspaper"))},
 }
-TOLD = {
+QUESTIONS = {
     "Education": "six values",
     "Occupation": "500 values",
     "Hours": "a number",
@@ -106,9 +106,9 @@ def run() -> list[tuple[str, str]]:
         ("cold start to the first screen, five studies [below 2 s]", f"{full:.2f} s"),
         *(
             (
-                f"longest frame, from {told} to the report [at most 100 ms]",
+                f"longest frame, from {question} to the report [at most 100 ms]",
                 f"{longest[title][0] * 1e3:.0f} ms, of them {longest[title][1] * 1e3:.0f} ms the app's own work",
             )
-            for title, told in TOLD.items()
+            for title, question in QUESTIONS.items()
         ),
     ]

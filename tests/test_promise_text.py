@@ -109,12 +109,12 @@ def require_true(text: str, levels: Sequence[int], language: str = "en") -> None
     written = [found.replace(group, "").replace(point, ".").replace("10^", "1e") for found in BOUND.findall(text)]
     shown = [Decimal(number) for number in written]
     assert len(shown) == len(levels), text
-    for told, level in zip(shown, levels, strict=True):
+    for printed, level in zip(shown, levels, strict=True):
         factor = WIDE.exp(Decimal(level) / NAT)
         digits = factor - 1 if factor < 2 else factor
         unit = Decimal(1).scaleb(digits.adjusted() - (1 if factor < 10**15 else -1))
-        assert told >= factor, (text, level)
-        assert told - factor < unit, (text, level)
+        assert printed >= factor, (text, level)
+        assert printed - factor < unit, (text, level)
 
 
 KINDS = [*notions._FROM_WIRE, notions.Classes.name]
@@ -139,12 +139,12 @@ def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None
         for place, certificate in enumerate(terms.certificates):
             inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
             levels = expected(inner, certificate)
-            told = Terms.of(signed, certificate, place if names else None, 0)
-            require_true(told.promise.text(), levels)
+            terms = Terms.of(signed, certificate, place if names else None, 0)
+            require_true(terms.promise.text(), levels)
             for language in texts.LANGUAGES:
-                require_true(told.promise.text(language), levels, language)
+                require_true(terms.promise.text(language), levels, language)
             require_true(desk[place][1], levels)
-            assert told.promise.text() in page
+            assert terms.promise.text() in page
 
 
 def test_every_notion_has_its_sentences_in_every_language() -> None:
@@ -186,7 +186,7 @@ def test_the_direction_that_high_low_leaves_open_is_told() -> None:
 )
 def test_the_app_writes_factors_as_its_language_does(nats: float, english: str, german: str) -> None:
     """A factor is rounded up to two digits and written with the marks of the language; a huge one is a power of ten."""
-    for language, told in {"en": english, "de": german}.items():
+    for language, words in {"en": english, "de": german}.items():
         texts.speak(language)
-        assert texts.times(nats) == told
+        assert texts.times(nats) == words
     texts.speak("en")

@@ -99,7 +99,7 @@ class Driver:
             return
         view = (0.0, 0.0, float(window.width), float(window.height))
         children = list(reversed(window.children))
-        # What lies under a dialog cannot be touched, and is not told of.
+        # What lies under a dialog cannot be touched, and is not mentioned of.
         modal = [place for place, child in enumerate(children) if type(child).__mro__ and _is_modal(child)]
         for child in children[modal[-1] if modal else 0 :]:
             yield from self._below(child, view)
@@ -312,9 +312,9 @@ class Driver:
 
     def texts(self) -> Play:
         yield from self._settle()
-        told = [(widget, box) for widget, box in self._shown() if _reads(widget)]
-        told.sort(key=lambda pair: (-round(pair[1][1] + pair[1][3]), round(pair[1][0])))
-        return [widget.text for widget, _ in told]
+        readable = [(widget, box) for widget, box in self._shown() if _reads(widget)]
+        readable.sort(key=lambda pair: (-round(pair[1][1] + pair[1][3]), round(pair[1][0])))
+        return [widget.text for widget, _ in readable]
 
     def small(self, least: float) -> Play:
         yield from self._settle()

@@ -60,9 +60,9 @@ def display(width: int = 1280, height: int = 1600) -> Iterator[str]:
     )
     os.close(writing)
     try:
-        with os.fdopen(reading) as told:
-            ready, _, _ = select.select([told], [], [], PATIENCE)
-            number = told.readline().strip() if ready else ""
+        with os.fdopen(reading) as output:
+            ready, _, _ = select.select([output], [], [], PATIENCE)
+            number = output.readline().strip() if ready else ""
         if not number:
             raise ScreenError(f"Xvfb did not start; it needs: {NEEDED}")
         yield f":{number}"

@@ -379,8 +379,10 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     assert answered(made.kind, made.value, made.card) == answers
     [history] = model.history().answers
     assert answered(history.kind, history.given[0].label, history.card) == answers
-    told = dict(model.exposure(of(terms)).questions)
-    assert [told[one.text] > 0 for one in terms.questions] == [one.name in FORM_NAMES[view] for one in terms.questions]
+    of_text = dict(model.exposure(of(terms)).questions)
+    assert [of_text[one.text] > 0 for one in terms.questions] == [
+        one.name in FORM_NAMES[view] for one in terms.questions
+    ]
     model.close()
 
 
@@ -619,22 +621,22 @@ def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
     for title, options in {"One": {}, "Two": {"level": 5 * 10**8}, "Hours": {"domain": Buckets.of([0, 10])}}.items():
         ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
         model.consent(ids[title])
-    told = model.exposure(ids["One"])
-    assert (told.level, told.sure, [one.times for one in told.drawn]) == (0, 0.5, [0, 0])
+    exposure = model.exposure(ids["One"])
+    assert (exposure.level, exposure.sure, [one.times for one in exposure.drawn]) == (0, 0.5, [0, 0])
     model.answer(ids["One"], "none")
     model.answer(ids["Two"], "none")
     model.answer(ids["Hours"], "5")
-    told = model.exposure(ids["One"])
-    assert [(one.title, one.times) for one in told.drawn] == [("One", 1), ("Two", 1)]
-    assert [one.level for one in told.drawn] == pytest.approx([1.0, 0.5], abs=1e-6)
-    assert told.level == pytest.approx(1.5, abs=1e-6)
-    assert told.sure == pytest.approx(0.8176, abs=1e-4)
-    assert told.forgotten == 0
+    exposure = model.exposure(ids["One"])
+    assert [(one.title, one.times) for one in exposure.drawn] == [("One", 1), ("Two", 1)]
+    assert [one.level for one in exposure.drawn] == pytest.approx([1.0, 0.5], abs=1e-6)
+    assert exposure.level == pytest.approx(1.5, abs=1e-6)
+    assert exposure.sure == pytest.approx(0.8176, abs=1e-4)
+    assert exposure.forgotten == 0
     model.forget(ids["Two"])
-    told = model.exposure(ids["One"])
-    assert (told.level, told.forgotten) == (pytest.approx(1.0, abs=1e-6), pytest.approx(0.5, abs=1e-6))
-    for secret in (repr(told.level), repr(told.sure)):
-        assert secret not in repr(told)
+    exposure = model.exposure(ids["One"])
+    assert (exposure.level, exposure.forgotten) == (pytest.approx(1.0, abs=1e-6), pytest.approx(0.5, abs=1e-6))
+    for secret in (repr(exposure.level), repr(exposure.sure)):
+        assert secret not in repr(exposure)
 
 
 def test_what_nothing_bounds_is_said(model, tmp_path):
@@ -643,8 +645,8 @@ def test_what_nothing_bounds_is_said(model, tmp_path):
     terms = joined(model, tmp_path, made(notion=notion, channel=channel))
     model.consent(of(terms))
     model.answer(of(terms), "none")
-    told = model.exposure(of(terms))
-    assert (told.level, told.sure, told.drawn[0].level) == (None, 1.0, None)
+    exposure = model.exposure(of(terms))
+    assert (exposure.level, exposure.sure, exposure.drawn[0].level) == (None, 1.0, None)
 
 
 def test_a_cap_is_lowered_and_never_raised(model):
@@ -838,9 +840,9 @@ def test_a_mistake_of_the_program_says_only_its_kind_and_place():
     try:
         int("a person's answer")
     except ValueError as error:
-        told = notice_of(error)
-    assert (told.key, told.offer) == (error_messages.UNEXPECTED, "")
-    assert re.fullmatch(r"ValueError, test_model\.py \d+", told.detail)
+        notice = notice_of(error)
+    assert (notice.key, notice.offer) == (error_messages.UNEXPECTED, "")
+    assert re.fullmatch(r"ValueError, test_model\.py \d+", notice.detail)
 
 
 def test_what_is_shown_can_be_logged(model, tmp_path):

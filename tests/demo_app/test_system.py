@@ -132,22 +132,22 @@ def test_bars_take_room_from_android_15_on(phone: Phone) -> None:
 def test_only_the_systems_yes_unlocks(phone: Phone, result: int, good: bool) -> None:
     """Answers to other requests are not its business, and it listens no longer once it was answered."""
     assert has_lock()
-    told: list[bool] = []
-    unlock("why", told.append)
+    unlocked: list[bool] = []
+    unlock("why", unlocked.append)
     [(intent, number)] = phone.started
     assert (intent.action, number) == ("why", REQUEST)
     phone.bound["on_activity_result"](REQUEST + 1, -1, None)
-    assert told == []
+    assert unlocked == []
     phone.bound["on_activity_result"](REQUEST, result, None)
-    assert told == [good]
+    assert unlocked == [good]
     assert phone.bound == {}
 
 
 def test_a_phone_without_a_lock_locks_nobody_out(phone: Phone) -> None:
     phone.secure = False
-    told: list[bool] = []
-    unlock("why", told.append)
-    assert (has_lock(), told, phone.started) == (False, [True], [])
+    unlocked: list[bool] = []
+    unlock("why", unlocked.append)
+    assert (has_lock(), unlocked, phone.started) == (False, [True], [])
 
 
 def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path: Path) -> None:
@@ -163,9 +163,9 @@ def test_on_a_desktop_there_is_no_phone(tmp_path: Path) -> None:
     """A desktop has no links, no insets and no lock; a reminder is a file that calendars open."""
     opened: list[str] = []
     watch(opened.append)
-    told: list[bool] = []
-    unlock("why", told.append)
-    assert (opened, insets(), has_lock(), told) == ([], (0, 0, 0, 0), False, [True])
+    unlocked: list[bool] = []
+    unlock("why", unlocked.append)
+    assert (opened, insets(), has_lock(), unlocked) == ([], (0, 0, 0, 0), False, [True])
     assert is_dark() in (True, False)
     file = remind("again; and, again", 1_800_000_000, tmp_path)
     assert file is not None

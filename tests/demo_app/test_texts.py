@@ -165,8 +165,10 @@ def test_nats_that_tell_are_rounded_up_and_those_that_are_left_down() -> None:
     cases = {1.0: ("1", "1"), 1.000000001: ("1.01", "1"), 2.2599: ("2.26", "2.25"), 0.0004: ("0.001", "0"),
              0.5: ("0.5", "0.5"), 12.34: ("12.4", "12.3"), 99.99: ("100", "99.9"), 1234.5: ("1235", "1234"),
              12345.5: ("12,346", "12,345"), 0.0: ("0", "0"), -1.267: ("-1.26", "-1.27")}  # fmt: skip
-    for value, told in cases.items():
-        assert (texts.above(value), texts.below(value)) == tuple(text.replace("-", "\N{MINUS SIGN}") for text in told)
+    for value, expected in cases.items():
+        assert (texts.above(value), texts.below(value)) == tuple(
+            text.replace("-", "\N{MINUS SIGN}") for text in expected
+        )
     texts.speak("de")
     assert texts.above(2.2599) == "2,26"
 

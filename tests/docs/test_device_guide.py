@@ -72,5 +72,5 @@ def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
     sources = json.loads(capsys.readouterr().out)["sources"]
     assert [one["question"] for one in sources] == list(form.places)
     for one, question in zip(sources, form.questions, strict=True):
-        told = set(one["answer"].removesuffix(" (instead)").split(" or "))
-        assert told <= {question.label(x) for x in range(question.size)}
+        answers = set(one["answer"].removesuffix(" (instead)").split(" or "))
+        assert answers <= {question.label(x) for x in range(question.size)}

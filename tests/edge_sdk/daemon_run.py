@@ -81,15 +81,15 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
     (folder / "author.pub").write_text(public_line(AUTHOR.public))
     (folder / "unit.toml").write_text(CONFIGURATION)
     now, killed = float(OPENS), 0
-    told: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     for turn in range(runs):
         dies_at = dice.randrange(MOST_STATEMENTS) if turn % 2 else None
         died, steps = run_killed(partial(live, folder, turn, now, dies_at), 0.02 if dies_at is None else None, dice)
         killed += died
         times = [int(step) for step in steps.split()]
-        told |= {divmod(at - OPENS, PERIOD) for at in times}
+        reported |= {divmod(at - OPENS, PERIOD) for at in times}
         now = max([now, *times])
-    told = {(period, into // EVERY) for period, into in told}
+    reported = {(period, into // EVERY) for period, into in reported}
     terms = open_campaign(data, [AUTHOR.public]).terms
     with Device.open(folder / "store", clock=lambda: terms.closes) as device:
         [campaign_id] = device.campaigns
@@ -111,10 +111,10 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
     return {
         "runs": runs,
         "killed": killed,
-        "told": len(told),
+        "reported": len(reported),
         "left": len(left),
-        "lost": len(told - set(left)),
-        "untold": len(set(left) - told),
+        "lost": len(reported - set(left)),
+        "unreported": len(set(left) - reported),
         "conflicting": sum(len(found) > 1 for found in outputs.values()),
         "undercharged": max(0, memo - round(spent)),
         "overcharged": max(0, round(spent) - memo),

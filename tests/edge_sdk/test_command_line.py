@@ -248,13 +248,13 @@ def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch)
 def test_a_command_is_parsed_alone_as_among_all():
     """The parser of one command, which is made faster, has the help that the parser of all commands has for it."""
     for word in sorted(COMMANDS):
-        told = []
+        outputs = []
         for parser in (_parser(word), _parser(None)):
             with pytest.raises(SystemExit), contextlib.redirect_stdout(io.StringIO()) as printed:
                 parser.parse_args([word, "--help"])
-            told.append(printed.getvalue())
-        assert told[0] == told[1]
-        assert told[0].startswith(f"usage: python -m edge_sdk {word}")
+            outputs.append(printed.getvalue())
+        assert outputs[0] == outputs[1]
+        assert outputs[0].startswith(f"usage: python -m edge_sdk {word}")
     with contextlib.redirect_stdout(io.StringIO()) as printed, pytest.raises(SystemExit):
         main(["--help"])
     listed = re.findall(r"^    ([a-z]+)  ", printed.getvalue(), re.MULTILINE)

@@ -603,9 +603,9 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert one.log.count("the clock shows a time before the configuration was written: waiting until it is set") == 2
     silent = f"waiting until {moment(OPENS + PERIOD)}, or until it is set"
     assert one.log.count(f"the clock shows a time before the latest reading: {silent}") == 1
-    told = one.device.doctor()["clock in 'Load'"]
-    assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in told
-    assert told.endswith("clock --set"), "the way out is named"
+    advice = one.device.doctor()["clock in 'Load'"]
+    assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in advice
+    assert advice.endswith("clock --set"), "the way out is named"
     one.until(OPENS + PERIOD + EVERY + 1)
     assert one.log[-1] == "the clock is set"
     assert not any("clock" in name for name in one.device.doctor())
@@ -877,9 +877,9 @@ def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
     )
     found = json.loads(done.stdout)
     assert found["killed"] > 0.8 * runs, "most children die, or nothing is tested"
-    assert found["told"] > runs
+    assert found["reported"] > runs
     assert (found["lost"], found["conflicting"], found["undercharged"], found["overcharged"]) == (0, 0, 0, 0)
-    assert found["untold"] <= found["killed"]
+    assert found["unreported"] <= found["killed"]
 
 
 def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):

@@ -46,12 +46,16 @@ def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: 
     """Beliefs and costs are of the channel that a reader of the enrolment derives, within e^level of the shares."""
     device = open_device(lifetime=100)
     joined = device.join(data).campaign_id
-    told = device.declaration(joined, weights_of(prior))
+    preview = device.declaration(joined, weights_of(prior))
     channel = NOTION.channel_of(prior, device.campaign(joined).channel)
     certificate = certify(channel, Information(NAT, prior))
-    assert (told.cost_nanonats, told.worst_case_nanonats, told.holds) == (certificate.cost, 6 * certificate.cost, False)
+    assert (preview.cost_nanonats, preview.worst_case_nanonats, preview.holds) == (
+        certificate.cost,
+        6 * certificate.cost,
+        False,
+    )
     factor = exact.exp_above(NAT)
-    for x, one in enumerate(told.values):
+    for x, one in enumerate(preview.values):
         beliefs = [
             Fraction(prior[x] * channel.weight(x, y), sum(prior[z] * channel.weight(z, y) for z in range(K)))
             for y in range(channel.outputs)
@@ -63,7 +67,7 @@ def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: 
     assert device.ledger == []
     assert device.budget.reserved == 0
     device.consent(joined, prior=weights_of(prior))
-    assert device.budget.reserved_nanonats == told.worst_case_nanonats
+    assert device.budget.reserved_nanonats == preview.worst_case_nanonats
 
 
 def test_a_declaration_that_holds_is_told(open_device) -> None:
@@ -72,9 +76,9 @@ def test_a_declaration_that_holds_is_told(open_device) -> None:
     joined = agreed(device, of_own(), prior=PRIOR)
     device.forget(joined)
     device.join(of_own())
-    told = device.declaration(joined)
-    assert told.holds
-    assert [one.before for one in told.values] == [Fraction(n, sum(PRIOR.values())) for n in PRIOR.values()]
+    preview = device.declaration(joined)
+    assert preview.holds
+    assert [one.before for one in preview.values] == [Fraction(n, sum(PRIOR.values())) for n in PRIOR.values()]
     with pytest.raises(CampaignError, match="holds"):
         device.declaration(joined, weights_of((1,) * K))
     with pytest.raises(CampaignError, match="asks for no prior"):
@@ -89,19 +93,19 @@ def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: byte
     """The enrolment carries it, costs and beliefs are of the rule's channel at that level, and it holds for good."""
     with open_device(place, lifetime=100, urandom=Dice(2)) as device:
         joined = device.join(data).campaign_id
-        told = device.declaration(joined, PRIOR, 0.25)
+        preview = device.declaration(joined, PRIOR, 0.25)
         channel = personal.lip_response((4, 2, 1, 1, 1, 1), NAT // 4)
-        assert told.cost_nanonats == certify(channel, Information(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
-        assert (told.level, device.declaration(joined, PRIOR).level) == (0.25, 1.0)
+        assert preview.cost_nanonats == certify(channel, Information(NAT // 4, (4, 2, 1, 1, 1, 1))).cost
+        assert (preview.level, device.declaration(joined, PRIOR).level) == (0.25, 1.0)
         factor = exact.exp_above(NAT // 4)
-        assert all(one.before / factor <= one.least <= one.most <= one.before * factor for one in told.values)
+        assert all(one.before / factor <= one.least <= one.most <= one.before * factor for one in preview.values)
         device.consent(joined, prior=PRIOR, level=0.25)
-        assert device.budget.reserved_nanonats == told.worst_case_nanonats
+        assert device.budget.reserved_nanonats == preview.worst_case_nanonats
         terms = device.terms(joined)
         assert (terms.level, terms.promise.factor) == (0.25, Fraction(129, 100))  # e^0.25 = 1.2840, rounded up
         sealed = Enrolment.open(envelope.decode(device.enrolment(joined)))
         assert (sealed.prior, sealed.level) == ((4, 2, 1, 1, 1, 1), NAT // 4)
-        assert device.answer(joined, "none").cost_nanonats == told.cost_nanonats
+        assert device.answer(joined, "none").cost_nanonats == preview.cost_nanonats
         device.forget(joined)
         device.join(data)
         with pytest.raises(CampaignError, match="holds"):

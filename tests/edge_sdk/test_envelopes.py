@@ -168,7 +168,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
         state = records.member(joined)
         state = state.following(records.transcripts.of(records.campaigns.number(joined)), period)
         report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
-        [told] = output_meanings(device, outgoing(device, joined)[-1])
+        [meaning] = output_meanings(device, outgoing(device, joined)[-1])
         whole, channel = state.campaign.channel, state.channel
         [y] = report.outputs(state.campaign)
         y -= whole.offsets[state.role.place + 1] if state.role.place is not None else 0
@@ -177,8 +177,8 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
         else:
             rows = [[channel.weight(x, output) for output in range(channel.outputs)] for x in range(channel.inputs)]
             fits = [x for x, row in enumerate(rows) if row[y] == max(row)]
-        assert (told.fits, told.size) == (len(fits), len(labels))
-        assert told.labels == (tuple(labels[x] for x in fits) if len(fits) <= MOST_NAMED else ())
+        assert (meaning.fits, meaning.size) == (len(fits), len(labels))
+        assert meaning.labels == (tuple(labels[x] for x in fits) if len(fits) <= MOST_NAMED else ())
 
 
 def test_shares_are_exact_fractions(open_device):

@@ -42,12 +42,12 @@ def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
     return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
-def together(*told: tuple[object, int], budgets: MinId | None = None, size: int = 3) -> Exposure:
+def together(*draws: tuple[object, int], budgets: MinId | None = None, size: int = 3) -> Exposure:
     """Return the exposure after the given number of draws from each channel."""
     domain = Values(tuple(f"v{x}" for x in range(size)))
     parts = tuple(
         CampaignExposure(bytes([n]), f"{n}", domain, {Law(Identity(), channel): times}, 0, budgets)
-        for n, (channel, times) in enumerate(told)
+        for n, (channel, times) in enumerate(draws)
     )
     return Exposure(domain, bytes(DITHER_BYTES), parts, 0)
 
@@ -119,7 +119,7 @@ def test_whoever_changes_may_be_told_by_more_than_any_pair() -> None:
     found = together((first, 1), (second, 1))
     pairs = [found.pair(x, other).nanonats for x, other in permutations(range(3), 2)]
     assert found.worst.nanonats == max(pairs) < 3.5 * NAT
-    assert found.changing.nanonats == sum(told.nanonats for told in found.campaigns) > 4 * NAT
+    assert found.changing.nanonats == sum(one.nanonats for one in found.campaigns) > 4 * NAT
     course = odds([first], 0, 1) * odds([second], 1, 2)
     assert exact.level_of(course.numerator, course.denominator) > 4 * NAT
 
@@ -155,12 +155,12 @@ def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
     domain = Values(tuple(f"v{x}" for x in range(5)))
     halves, plain = Law(Coarse(2), response(3, NAT)), Law(Identity(), response(5, NAT // 2))
 
-    def told(*laws: Law) -> Exposure:
+    def exposed(*laws: Law) -> Exposure:
         return Exposure(
             domain, bytes(DITHER_BYTES), tuple(CampaignExposure(b"t", "t", domain, {law: 2}) for law in laws), 0
         )
 
-    alone, both = told(halves), told(halves, plain)
+    alone, both = exposed(halves), exposed(halves, plain)
     for x, other in permutations(range(5), 2):
         level = 0 if x // 2 == other // 2 else 2 * NAT
         assert (alone.pair(x, other).nanonats, both.pair(x, other).nanonats) == (level, level + NAT)
@@ -199,8 +199,8 @@ def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() ->
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
     laws = ({Law(Identity(), hadamard): 2}, {Law(Identity(), response(domain.size, NAT)): 1})
-    told = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
-    found = Exposure(domain, bytes(DITHER_BYTES), told, 0)
+    campaigns = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
+    found = Exposure(domain, bytes(DITHER_BYTES), campaigns, 0)
     assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT
     assert found.worst.x is None
     for x, other in ((0, 1), (3, 40_000), (43_749, 7)):
@@ -323,11 +323,11 @@ def test_exposure_on_the_command_line(tmp_path, capsys):
     )["campaign"]
     run("consent", ident)
     run("answer", ident, "bachelor")
-    told = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
+    campaigns = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
     found = json.loads(run("exposure", ident, "--json").out)
     assert found == {
         "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.8, "changing": 1.0,
-        "forgotten": 0.0, "campaigns": told,
+        "forgotten": 0.0, "campaigns": campaigns,
     }  # fmt: skip
     assert "together: 1 nat\nodds: 2.8\n" in run("exposure", ident, "master").out
     refused = run("exposure", ident, "SECRETVALUE", code=65)

@@ -107,11 +107,11 @@ def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
 
 def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
     """Terms and preview are those of the costliest class, the same for every view; a class is needed to agree."""
-    told, previews = [], []
+    shown, previews = [], []
     for view in range(len(MAPS)):
         device = open_device(urandom=dice_of(DATA, view))
         terms = device.join(DATA)
-        told.append(terms.as_json())
+        shown.append(terms.as_json())
         previews.append(device.preview(terms.campaign_id))
         with pytest.raises(ConsentMissing, match="members, guests"):
             device.consent(terms.campaign_id)
@@ -121,7 +121,7 @@ def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
             exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2)
         ]
         assert terms.worst_case_nanonats == SIGNED.terms.worst_case
-    assert told[0] == told[1] == told[2]
+    assert shown[0] == shown[1] == shown[2]
     assert previews[0] == previews[1] == previews[2]
     assert previews[0].cost_nanonats == SIGNED.terms.cost_of(0)
 

@@ -104,10 +104,10 @@ def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
     with pytest.raises(ConsentMissing):
         device.preview(campaign_id, WHOLE)
     device.consent(campaign_id)
-    told = device.terms(campaign_id)
-    assert told.asked_names == NAMES[view]
-    assert ", ".join(NAMES[view]) in told.asked
-    assert told.as_json()["asked_names"] == list(NAMES[view])
+    terms = device.terms(campaign_id)
+    assert terms.asked_names == NAMES[view]
+    assert ", ".join(NAMES[view]) in terms.asked
+    assert terms.as_json()["asked_names"] == list(NAMES[view])
     device.preview(campaign_id)
     device.forget(campaign_id)
     assert device.join(data).asked_names == ()
@@ -170,14 +170,14 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
     campaign's own."""
     device = open_device()
     campaign_id = device.join(in_german()).campaign_id
-    told = device.terms(campaign_id, "de-AT").questions
-    assert [one.text for one in told] == ["Haben Sie gewählt?", "Wie alt sind Sie?", "Wo wohnen Sie?"]
+    german = device.terms(campaign_id, "de-AT").questions
+    assert [one.text for one in german] == ["Haben Sie gewählt?", "Wie alt sind Sie?", "Wo wohnen Sie?"]
     others = device.terms(campaign_id, "fr").questions
     assert [one.text for one in others] == [one.text for one in FORM.questions]
-    assert [(one.name, one.values) for one in told] == [(one.name, one.values) for one in others]
-    assert [one.shown for one in told] == [("nein", "ja"), *(one.values for one in others[1:])]
+    assert [(one.name, one.values) for one in german] == [(one.name, one.values) for one in others]
+    assert [one.shown for one in german] == [("nein", "ja"), *(one.values for one in others[1:])]
     assert [one.shown for one in others] == [one.values for one in others]
-    assert [one.answers.partition(" Jahre")[1] for one in told] == ["", " Jahre", ""]
+    assert [one.answers.partition(" Jahre")[1] for one in german] == ["", " Jahre", ""]
     vote, age, _ = questions(device, campaign_id, "de-AT")
     assert (vote.labels, vote.shown, age.unit) == (("no", "yes"), ("nein", "ja"), "Jahre")
     assert questions(device, campaign_id, "fr")[1].unit == "years"
@@ -194,12 +194,12 @@ def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_
         device, campaign_id, _ = member(data, view)
         views.append(device.preview(campaign_id))
     device = open_device()
-    told = device.preview(device.join(data).campaign_id)
+    preview = device.preview(device.join(data).campaign_id)
     most = max(views, key=lambda one: one.belief.after)
     assert len({one.belief.after for one in views}) > 1
-    assert (told.truth, told.wrong, told.belief) == (most.truth, most.wrong, most.belief)
-    assert told.cost_nanonats == max(one.cost_nanonats for one in views)
-    assert {one.leaving_bytes for one in views} == {told.leaving_bytes}
+    assert (preview.truth, preview.wrong, preview.belief) == (most.truth, most.wrong, most.belief)
+    assert preview.cost_nanonats == max(one.cost_nanonats for one in views)
+    assert {one.leaving_bytes for one in views} == {preview.leaving_bytes}
 
 
 def test_a_form_of_32_questions_is_answered(open_device):
@@ -278,8 +278,8 @@ def test_an_answer_bounds_nothing_of_questions_it_does_not_name():
     question, since the answer does not contain it."""
     quarter = 2**60
     law = Law(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
-    told = CampaignExposure(b"other", "Another form", FORM, {law: 1})
-    asked = Exposure(FORM, bytes(8), (told,), 0, Questions((0,)))
+    other = CampaignExposure(b"other", "Another form", FORM, {law: 1})
+    asked = Exposure(FORM, bytes(8), (other,), 0, Questions((0,)))
     assert asked.value(0).nanonats < asked.worst.nanonats == asked.about({"vote": "no"}).nanonats
-    own = Exposure(FORM, bytes(8), (told,), 0, Questions((1,)))
+    own = Exposure(FORM, bytes(8), (other,), 0, Questions((1,)))
     assert own.about({"age": 17}).nanonats == asked.value(0).nanonats

@@ -36,7 +36,7 @@ def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
     assert "2.8 times as likely" in terms.promise.text()
 
 
-def told_campaign(**changes) -> bytes:
+def described_campaign(**changes) -> bytes:
     """A campaign that says all that one can say, in three languages, open now."""
     return seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK, **changes), AUTHOR)
 
@@ -44,7 +44,7 @@ def told_campaign(**changes) -> bytes:
 def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
     """Addresses, hosts, contact, retention, notice, possible answers and withdrawal are in the terms, as signed."""
     device = open_device()
-    data = told_campaign()
+    data = described_campaign()
     terms = device.join(data)
     signed = open_campaign(data, [AUTHOR.public]).terms
     assert terms.addresses == signed.addresses
@@ -73,7 +73,7 @@ def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, 
     """Texts, values and classes are shown in the requested language, and otherwise as written; the labels to answer
     with, and the cost, are the same in every language."""
     device = open_device()
-    joined = device.join(told_campaign()).campaign_id
+    joined = device.join(described_campaign()).campaign_id
     own, german, other = (device.terms(joined, language) for language in (None, "de_AT", "fr"))
     assert other == own
     assert (german.title, german.language) == ("Höchster Abschluss", "de")

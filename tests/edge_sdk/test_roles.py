@@ -129,8 +129,8 @@ def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> No
     preview = device.preview(joined, 7)
     assert (preview.cost_nanonats, device.terms(joined).level) == (cost, levels[place] / NAT)
     one, everybody = waves[place], range(20)
-    told = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
-    assert preview.belief.after == max(told)
+    beliefs = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
+    assert preview.belief.after == max(beliefs)
     assert preview.truth == Fraction(sum(sorted(one.weight(7, y) for y in range(one.outputs))[-5:]), 2**128)
     with pytest.raises(NotInDomain):
         device.answer(joined, 20)

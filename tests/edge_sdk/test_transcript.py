@@ -119,9 +119,9 @@ def test_what_was_told_is_known_in_both_currencies(agreed, clock) -> None:
         clock.now = OPENS + period * WEEK
         ldp += NOTION.certificate_of(NOTION.prior_after(earlier, period)).ldp
         earlier.append((period, report_of(data, device.answer(joined, LABELS[5]).envelope)[2]))
-    told = device.transcript(joined)
-    assert (told.periods, told.nanonats, told.ldp_nanonats) == ((0, 1, 2, 3), 4 * NAT, ldp)
-    assert told.nanonats < told.ldp_nanonats <= 2 * told.nanonats + 40
+    record = device.transcript(joined)
+    assert (record.periods, record.nanonats, record.ldp_nanonats) == ((0, 1, 2, 3), 4 * NAT, ldp)
+    assert record.nanonats < record.ldp_nanonats <= 2 * record.nanonats + 40
     other = device.join(campaign()).campaign_id
     with pytest.raises(CampaignError, match="depend on each other"):
         device.transcript(other)

@@ -173,11 +173,11 @@ def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, 
     )
     file = written(tmp_path / "unit", text, form())
     assert main(["run", str(file), "--check", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in told["questions"]] == ["vote", "age", "home"]
-    assert told["asked"].startswith("A unit is asked one or two of these questions")
-    vote, age, home = told["sources"]
-    assert [one["question"] for one in told["sources"]] == list(FORM.places)
+    printed = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in printed["questions"]] == ["vote", "age", "home"]
+    assert printed["asked"].startswith("A unit is asked one or two of these questions")
+    vote, age, home = printed["sources"]
+    assert [one["question"] for one in printed["sources"]] == list(FORM.places)
     assert sys.executable in vote["source"]
     assert (vote["reading"], vote["answer"]) == ("maybe", f"none, so nothing is answered: {NOTHING}")
     assert (age["reading"], age["answer"]) == ("40", "19")

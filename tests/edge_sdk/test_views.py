@@ -235,11 +235,11 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
         assert float(preview.belief.before) == pytest.approx(1 / inputs)
         receipt = device.answer(campaign_id, "none")
         [envelope_] = outgoing(device, campaign_id)
-        [told] = output_meanings(device, envelope_)
+        [meaning] = output_meanings(device, envelope_)
         assert device.preview(campaign_id, "none").cost == 0
         assert float(device.preview(campaign_id, "none").belief.before) == pytest.approx(2 / (inputs + 1))
         y = output(data, receipt.envelope, view)
-        assert (told.fits, told.size, told.labels) == (1, inputs, (law.map.label(Values(LABELS), y),))
+        assert (meaning.fits, meaning.size, meaning.labels) == (1, inputs, (law.map.label(Values(LABELS), y),))
         [one] = given(device, campaign_id)
         assert one.label == law.map.label(Values(LABELS), law.map.input(Values(LABELS), 0))
         assert kept_kind(device, campaign_id) == ("values" if view == 0 else "view")
@@ -275,7 +275,7 @@ def test_together_with_another_campaign_districts_add_what_they_tell(open_device
         device.consent(device.join(one).campaign_id)
         device.answer(device.campaigns[-1], "none")
     exposure = device.exposure(device.campaigns[0])
-    assert [told.drawn for told in exposure.campaigns] == [1, 1]
+    assert [one.drawn for one in exposure.campaigns] == [1, 1]
     for x, other in itertools.permutations(range(6), 2):
         assert exposure.pair(x, other).nanonats == NAT // 2 + (0 if x // 2 == other // 2 else NAT)
 

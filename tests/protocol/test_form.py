@@ -184,9 +184,9 @@ def assert_silent(error: BaseException) -> None:
     chain = [error]
     for one in chain:
         chain.extend(cause for cause in (one.__cause__, one.__context__) if cause is not None)
-    told = "".join(traceback.format_exception_only(one)[0] for one in chain)
-    assert "s3cret" not in told
-    assert "83117" not in told
+    printed = "".join(traceback.format_exception_only(one)[0] for one in chain)
+    assert "s3cret" not in printed
+    assert "83117" not in printed
 
 
 def test_what_is_left_out_is_skipped_where_it_can_be() -> None:

@@ -109,9 +109,9 @@ def test_what_is_no_set(asked: Items, answer: object) -> None:
     """A text that names no item is refused, and so is a dummy beside items; no error repeats the answer."""
     with pytest.raises(NotInDomain) as refused:
         asked.index(answer, ZERO)  # type: ignore[arg-type]  # what an app may hand over
-    told = "".join(traceback.format_exception_only(refused.value))
-    assert "s3cret" not in told
-    assert "83117" not in told
+    printed = "".join(traceback.format_exception_only(refused.value))
+    assert "s3cret" not in printed
+    assert "83117" not in printed
 
 
 @pytest.mark.parametrize("asked", [SHOP, NUMBERS, Items(1, 1)])

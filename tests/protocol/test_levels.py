@@ -174,8 +174,8 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
         assert merged(fast.profile(x, other)) == walked_profile
         assert by_kind.setdefault((kind_of[x], kind_of[other]), walked_profile) == walked_profile
     for x in range(k):
-        told = sorted(weight for weight, count in fast.row(x) for _ in range(count) if weight)
-        assert told == sorted(weight for weight, _ in slow.row(x) if weight)
+        listed = sorted(weight for weight, count in fast.row(x) for _ in range(count) if weight)
+        assert listed == sorted(weight for weight, _ in slow.row(x) if weight)
     for prior in priors(k):
         assert list(fast.marginals(prior)) == list(slow.marginals(prior))
         assert list(fast.marginals([*prior[1:], 0])) == list(slow.marginals([*prior[1:], 0]))
@@ -720,8 +720,8 @@ def test_projective_pairs_are_brute_force() -> None:
     channel = ProjectiveGeometry(10, q, t, outside)
     fast, slow = structure_of(channel), Structure(channel)
     for x, other in itertools.permutations(range(10), 2):
-        told = sorted((mine, theirs) for mine, theirs, count in fast.profile(x, other) for _ in range(count))
-        assert told == sorted((mine, theirs) for mine, theirs, _ in slow.profile(x, other))
+        listed = sorted((mine, theirs) for mine, theirs, count in fast.profile(x, other) for _ in range(count))
+        assert listed == sorted((mine, theirs) for mine, theirs, _ in slow.profile(x, other))
     for level in (0, NAT // 5):
         assert levels.delta(fast, level).value == levels.delta(slow, level).value
 

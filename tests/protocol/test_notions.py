@@ -316,10 +316,10 @@ def test_a_channel_that_tells_all_keeps_no_notion(name: str) -> None:
     enough."""
     notion, channel = GRID[name]
     k = channel.inputs
-    told = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))
+    identity = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))
     lowest = replace(notion, level=exact.MIN_LEVEL) if notion.name == "mutual-information" else notion
     with pytest.raises(Uncertified):
-        certify(told, lowest)
+        certify(identity, lowest)
 
 
 def test_lip_of_a_channel_without_bound_is_not_certified() -> None:

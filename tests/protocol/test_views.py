@@ -279,9 +279,9 @@ def test_a_class_in_a_view_is_the_campaign_of_that_class_alone(made: tuple[Campa
                 assert z == place * inputs + alone.input_of(x, 0, view)
                 law = [asked_.channel.weight(z, y) for y in range(asked_.channel.outputs)]
                 mine = alone.views[view].channel
-                told = [mine.weight(alone.input_of(x, 0, view), y) for y in range(mine.outputs)]
+                weights = [mine.weight(alone.input_of(x, 0, view), y) for y in range(mine.outputs)]
                 scale = asked_.channel.scale - mine.scale
-                assert law[first : first + mine.outputs] == [weight << scale for weight in told]
+                assert law[first : first + mine.outputs] == [weight << scale for weight in weights]
                 assert not any(law[:first])
                 assert not any(law[first + mine.outputs :])
             outputs = set(range(first, first + alone.views[view].channel.outputs))

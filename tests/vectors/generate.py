@@ -569,7 +569,7 @@ def certificate_cases() -> Iterator[Case]:
     response = RandomizedResponse(3, (cover_of(NAT, 3),))
     of_classes = Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE))
     yield case("classes of two notions", two_classes, of_classes)
-    told = Table.nearest([
+    identity = Table.nearest([
         [Fraction(2, 3), Fraction(1, 3), Fraction(0)],
         [Fraction(1, 3), Fraction(2, 3), Fraction(0)],
         [Fraction(1, 3), Fraction(1, 3), Fraction(1, 3)],
@@ -577,7 +577,7 @@ def certificate_cases() -> Iterator[Case]:
     yield case(
         "classes, one without an ldp level",
         notions.Classes.of((notions.Ldp(NAT), notions.HighLow(NAT, 3, (0, 1)))),
-        Blocks(0, ((1, 3), (2, 3)), (response, told)),
+        Blocks(0, ((1, 3), (2, 3)), (response, identity)),
     )
     yield case(
         "classes of one notion and channel",
@@ -1025,8 +1025,8 @@ def campaign_cases() -> Iterator[Case]:
         ),
         ("invisible character in a class", _payload(of_classes(), classes=["a", "b\u200e"]), "campaign"),
         *(
-            (f"translation of a form: {name}", _payload(of_questions(), translations=[told]), "campaign")
-            for name, told in (
+            (f"translation of a form: {name}", _payload(of_questions(), translations=[edited]), "campaign")
+            for name, edited in (
                 ("two lines for three questions", ["de", "S", "Gewählt?\nBezahlt?", "", "", "", "", "", [], []]),
                 ("four lines for three questions", ["de", "S", "A?\nB?\nC?\nD?", "", "", "", "", "", [], []]),
                 ("a blank line", ["de", "S", "A?\n \nC?", "", "", "", "", "", [], []]),
@@ -1049,8 +1049,12 @@ def campaign_cases() -> Iterator[Case]:
             )
         ),
         *(
-            (f"names of districts: {name}", _payload(at_resolutions(), language="en", translations=[told]), "campaign")
-            for name, told in (
+            (
+                f"names of districts: {name}",
+                _payload(at_resolutions(), language="en", translations=[edited]),
+                "campaign",
+            )
+            for name, edited in (
                 ("two for three", labelled(["Westen", "Osten"])),
                 ("four for three", labelled(["Westen", "Osten", "Norden", "Süden"])),
                 ("two that are equal", labelled(["Westen", "Osten", "Osten"])),

@@ -46,11 +46,13 @@ class Visitor:
         if not request.url.startswith((self.browser.origin, "data:", "blob:")):
             self.foreign.append(request.url)
 
-    def open(self, told: str, fragment: str = "", path: str = "/s/study") -> Visitor:
+    def open(self, document: str, fragment: str = "", path: str = "/s/study") -> Visitor:
         """Follow the link to a page of this document."""
         terms = open_campaign(EDUCATION, [AUTHOR.public]).terms
         headers = {"Content-Security-Policy": policy(terms, page_code(), served=True)}
-        self.page.route(f"**{path}", lambda route: route.fulfill(body=told, content_type="text/html", headers=headers))
+        self.page.route(
+            f"**{path}", lambda route: route.fulfill(body=document, content_type="text/html", headers=headers)
+        )
         self.page.goto(f"{self.browser.origin}{path}{fragment}")
         self.page.wait_for_selector("h1")
         return self

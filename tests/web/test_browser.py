@@ -38,16 +38,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 def test_every_vector_holds(browser: Chromium) -> None:
     """Each case of each topic, and Wycheproof's, holds in one page, as it does with node's WebCrypto."""
     page = browser.page()
-    told = CASES | {"author": generate.ANALYST.public.hex(), "keys": CASES["keys"] + wycheproof()}
-    found = page.evaluate("async (told) => (await import('/tests/web/vectors.mjs')).faults(told)", told)
+    cases = CASES | {"author": generate.ANALYST.public.hex(), "keys": CASES["keys"] + wycheproof()}
+    found = page.evaluate("async (cases) => (await import('/tests/web/vectors.mjs')).faults(cases)", cases)
     page.close()
     assert {topic: len(faults) for topic, faults in found.items()} == {
-        topic: len(cases) for topic, cases in told.items() if topic != "author"
+        topic: len(cases) for topic, cases in cases.items() if topic != "author"
     }
     wrong = [
         f"{topic}: {case.get('name', case)}: {fault}"
         for topic, faults in found.items()
-        for case, fault in zip(told[topic], faults, strict=True)
+        for case, fault in zip(cases[topic], faults, strict=True)
         if fault is not None
     ]
     assert wrong == []
@@ -61,13 +61,13 @@ class Tab:
         self.name = name
 
     @property
-    def told(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Any]:
         return {"name": self.name, "trust": [public.hex() for public in twin.TRUST]}
 
     def run(self, steps: list[dict[str, Any]], name: str = "") -> tuple[list[Any], dict[str, Any]]:
         """Return the result of each step after the first, and the whole state at the end."""
-        call = "async ([told, steps]) => (await import('/tests/web/device.mjs')).run(told, steps)"
-        found, held = self.page.evaluate(call, [self.told | {"name": self.name + name}, steps])
+        call = "async ([options, steps]) => (await import('/tests/web/device.mjs')).run(options, steps)"
+        found, held = self.page.evaluate(call, [self.options | {"name": self.name + name}, steps])
         return found, held
 
 
@@ -125,7 +125,7 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
     for kill in range(kills):
         page, now = browser.page(), OPENS + 2 * 86_400 * kill
         values = [str(24 * kill + i) for i in range(24)]
-        asked = {**tab.told, "now": now, "id": known(data)["bytes"], "values": values}
+        asked = {**tab.options, "now": now, "id": known(data)["bytes"], "values": values}
         page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
         before = len(browser.study.said)
         while kill % 5 and len(browser.study.said) == before:  # each fifth may die before it did anything
@@ -177,17 +177,17 @@ def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -
         for now, value in zip(later[3:], ("none", "none", "primary", "primary"), strict=True)
     ]
     receipts, held = tab.run([{"now": OPENS}, *after, at(later[0], "answer", known(data), "secondary")])
-    *told, ahead = receipts
-    assert [one.get("period") for one in told] == [3, 1, None, 9]
+    *answered, ahead = receipts
+    assert [one.get("period") for one in answered] == [3, 1, None, 9]
     assert ahead["refused"] == "QuotaReached", "what was answered ahead of time stays answered when its time comes"
     sent = held["campaigns"][campaign_id(data).hex()][0]
     assert len(sent) - 1 == 4
     assert charges(held) == 2, "two values were drawn for, whatever the clock showed"
 
 
-AT_ONCE = """([told, steps, start]) => {
+AT_ONCE = """([options, steps, start]) => {
   window.over = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
-    .then(() => import("/tests/web/device.mjs")).then((it) => it.run(told, steps));
+    .then(() => import("/tests/web/device.mjs")).then((it) => it.run(options, steps));
 }"""
 
 
@@ -199,7 +199,7 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
     start = time.time() * 1000 + 500
     for page, first in ((tab.page, 0), (other, 20)):
         steps = [at(OPENS, "answer", known(data), str(value)) for value in range(first, first + 40)]
-        page.evaluate(AT_ONCE, [tab.told, [{"now": OPENS}, *steps], start])
+        page.evaluate(AT_ONCE, [tab.options, [{"now": OPENS}, *steps], start])
     found = [receipt for page in (tab.page, other) for receipt in page.evaluate("() => window.over")[0]]
     other.close()
     assert sorted(receipt["slot"] for receipt in found) == list(range(80))
@@ -293,15 +293,20 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     signed = open_campaign(data, [AUTHOR.public])
     truth = Truth(LABELS, tuple(people * share // 100 for share in (5, 10, 35, 30, 15, 5)))
     expected = b"".join(part.reports for part in population(signed.terms, signed.id, truth, 0, seed=1))
-    told = []
+    persons = []
     for number, group in enumerate(shuffled(truth, seed=1).tolist()):
         draw = dice(1, number)
         rands = [draw(count).hex() for count in (32, 8, signed.terms.channel.rand_bytes)]
-        told.append({"name": f"person {number}", "value": LABELS[group], "rands": rands})
+        persons.append({"name": f"person {number}", "value": LABELS[group], "rands": rands})
     page = browser.page()
     sent = b""
     for begin in range(0, people, 100):
-        asked = {"trust": [AUTHOR.public.hex()], "now": OPENS, "data": data.hex(), "people": told[begin : begin + 100]}
+        asked = {
+            "trust": [AUTHOR.public.hex()],
+            "now": OPENS,
+            "data": data.hex(),
+            "people": persons[begin : begin + 100],
+        }
         sent += bytes.fromhex(
             "".join(page.evaluate("async (asked) => (await import('/tests/web/device.mjs')).crowd(asked)", asked))
         )

@@ -23,10 +23,10 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
     """The vectors of the domains, certificates, campaigns, reports and answers hold in the linked script as well."""
     script = tmp_path / "linked.cjs"
     script.write_text(bundle(HERE / "bundled.mjs") + FAULTS, encoding="utf-8")
-    told = {topic: CASES[topic] for topic in ("codec", "domain", "certificate", "campaign", "report", "answer")}
-    found = run(told | {"author": generate.ANALYST.public.hex()}, script)
-    assert {topic: [fault for fault in faults if fault] for topic, faults in found.items()} == {it: [] for it in told}
-    assert {topic: len(faults) for topic, faults in found.items()} == {topic: len(told[topic]) for topic in told}
+    cases = {topic: CASES[topic] for topic in ("codec", "domain", "certificate", "campaign", "report", "answer")}
+    found = run(cases | {"author": generate.ANALYST.public.hex()}, script)
+    assert {topic: [fault for fault in faults if fault] for topic, faults in found.items()} == {it: [] for it in cases}
+    assert {topic: len(faults) for topic, faults in found.items()} == {topic: len(cases[topic]) for topic in cases}
 
 
 @pytest.mark.parametrize("path", sorted(WEB.rglob("*.js")), ids=lambda path: path.relative_to(WEB).as_posix())
@@ -67,8 +67,8 @@ def test_what_is_written_means_the_same() -> None:
         : typeof it === "function" ? [it.b, new it().c] : it;
       const value = (text) => JSON.stringify([(0, eval)("(" + text + "\\n)")], shown);
       console.log(JSON.stringify(JSON.parse(require("fs").readFileSync(0)).map((pair) => pair.map(value))));"""
-    told = [[source, written(tokens(source))] for source in MEAN_THE_SAME]
-    done = subprocess.run([NODE, "-e", ask], input=json.dumps(told), capture_output=True, text=True, check=False)
+    cases = [[source, written(tokens(source))] for source in MEAN_THE_SAME]
+    done = subprocess.run([NODE, "-e", ask], input=json.dumps(cases), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     for source, (one, other) in zip(MEAN_THE_SAME, json.loads(done.stdout), strict=True):
         assert one == other, source
@@ -116,7 +116,7 @@ const caught = (() => {
 const round = new Round();
 round.length = 7;
 const of = 1, async = 2;
-globalThis.told = (async () => JSON.stringify([
+globalThis.result = (async () => JSON.stringify([
   name, length, computed, rest, first, second, others,
   shown(), shown({ size: 1, name: "n", deep: { length: 9 } }, 1, 2),
   round.length, round.name, Round.size({ size: 5 }), await round.wait(), await round.wait(3), [...round.walk("w")],
@@ -144,7 +144,7 @@ def test_names_mean_the_same(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text(NAMED, encoding="utf-8")
-    tell = "globalThis.told.then((told) => console.log(told));\n"
+    tell = "globalThis.result.then((result) => console.log(result));\n"
     (tmp_path / "linked.cjs").write_text(bundle(entry) + tell, encoding="utf-8")
     (tmp_path / "apart.js").write_text(f'import "./entry.js";\n{tell}', encoding="utf-8")
     apart, linked = (
@@ -161,9 +161,9 @@ def test_a_function_that_nothing_calls_is_left_out(tmp_path: Path) -> None:
     other = 'export const one = 1;\nexport async function two() { return "uncalled"; }\n'
     (tmp_path / "other.js").write_text(other, encoding="utf-8")
     entry = tmp_path / "entry.js"
-    entry.write_text('import { one } from "./other.js";\nglobalThis.told = one;\n', encoding="utf-8")
-    assert bundle(entry) == '(function(){"use strict";const A=1;;globalThis.told=A;})();\n'
-    entry.write_text('import * as all from "./other.js";\nglobalThis.told = all;\n', encoding="utf-8")
+    entry.write_text('import { one } from "./other.js";\nglobalThis.result = one;\n', encoding="utf-8")
+    assert bundle(entry) == '(function(){"use strict";const A=1;;globalThis.result=A;})();\n'
+    entry.write_text('import * as all from "./other.js";\nglobalThis.result = all;\n', encoding="utf-8")
     assert "uncalled" in bundle(entry)
 
 

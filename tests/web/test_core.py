@@ -52,11 +52,11 @@ TOPICS = (
 CASES = {topic: read(topic) for topic in TOPICS}
 
 
-def run(told: object, script: Path = HERE / "node.mjs") -> Any:
+def run(given: object, script: Path = HERE / "node.mjs") -> Any:
     """Return a script's output for the cases: the faults of each."""
     assert NODE is not None
     done = subprocess.run(
-        [NODE, script], input=json.dumps(told), capture_output=True, text=True, check=False, encoding="utf-8"
+        [NODE, script], input=json.dumps(given), capture_output=True, text=True, check=False, encoding="utf-8"
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -257,8 +257,8 @@ def test_the_types_are_checked(tmp_path: Path) -> None:
         "allowJs": True, "checkJs": True, "noEmit": True, "strict": True, "target": "es2023", "module": "nodenext",
         "lib": ["es2023", "dom", "dom.iterable"],
     }  # fmt: skip
-    told = {"compilerOptions": options, "include": [f"{WEB}/**/*.js"]}
-    (tmp_path / "tsconfig.json").write_text(json.dumps(told), encoding="utf-8")
+    project = {"compilerOptions": options, "include": [f"{WEB}/**/*.js"]}
+    (tmp_path / "tsconfig.json").write_text(json.dumps(project), encoding="utf-8")
     done = subprocess.run([compiler, "-p", tmp_path], capture_output=True, text=True, check=False)
     assert done.stdout == ""
 

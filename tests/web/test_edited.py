@@ -83,8 +83,8 @@ def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple
         cases.append(case)
     refused = sum("stage" in case for case in cases)
     assert count // 10 < refused < count - count // 10
-    told = {"author": generate.ANALYST.public.hex(), "judged": cases}
-    assert [fault for fault in run(told)["judged"] if fault] == []
+    options = {"author": generate.ANALYST.public.hex(), "judged": cases}
+    assert [fault for fault in run(options)["judged"] if fault] == []
 
 
 def test_edited_campaigns_are_judged_alike() -> None:

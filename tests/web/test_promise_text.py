@@ -66,12 +66,13 @@ def test_a_page_has_each_sentence_of_its_promise() -> None:
         whole = terms.view_certificates[0]
         for language, texts in texts_of_page(terms).items():
             for place in (None, *range(len(terms.classes))):
-                told = Promise.of(terms.notion, whole if place is None else whole.classes[place], place)
+                promise = Promise.of(terms.notion, whole if place is None else whole.classes[place], place)
                 words = [
-                    text if isinstance(text, str) else text[told.sensitive != 1] for text in texts["promise"].values()
+                    text if isinstance(text, str) else text[promise.sensitive != 1]
+                    for text in texts["promise"].values()
                 ]
                 parts = [re.split(r"\{.*?\}", text) for text in words]
-                rest = told.text(language)
+                rest = promise.text(language)
                 for part in sorted((part for one in parts for part in one), key=len, reverse=True):
                     rest = rest.replace(part, " ")
                 assert not re.search(r"[a-zA-Z]", rest), (language, rest)
@@ -90,12 +91,12 @@ def test_what_one_report_could_reveal_is_never_told_too_low(page: Page) -> None:
     and equal to them where the channel is small enough to be looked at cell by cell."""
     equal = 0
     for counts in ((), ((0, 3), (1, 1))):
-        for data, told in zip(CAMPAIGNS, ask(page, "revelations", CAMPAIGNS, TRUST, list(counts)), strict=True):
+        for data, revealed in zip(CAMPAIGNS, ask(page, "revelations", CAMPAIGNS, TRUST, list(counts)), strict=True):
             terms = signed(data).terms
             channel, proved = terms.views[0].channel, terms.view_certificates[0]
             if terms.classes:
                 channel, proved = class_channels(channel, len(terms.classes))[0], proved.classes[0]
-            for x, numbers in zip((None, *range(8)), told, strict=False):
+            for x, numbers in zip((None, *range(8)), revealed, strict=False):
                 before, after, truth, wrong = (one and Fraction(int(one[0]), int(one[1])) for one in numbers)
                 exactly = belief(channel, proved.ldp, dict(counts), x)
                 assert before == exactly.before

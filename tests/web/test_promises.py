@@ -47,10 +47,10 @@ def test_silence_and_size_say_nothing(page: Page) -> None:
             continue
         values = list(dict.fromkeys(one.answers))[:2]
         times = [terms.opens + period * terms.period_seconds for period in range(min(3, terms.periods))]
-        told = {"trust": TRUST, "data": one.data.hex(), "role": one.role, "times": times, "secret": f"{number:064x}"}
+        options = {"trust": TRUST, "data": one.data.hex(), "role": one.role, "times": times, "secret": f"{number:064x}"}
         for place, (first, second) in enumerate(itertools.product(values, repeat=2)):
             given = [first, second, first][: len(times)]
-            people.append({**told, "name": f"seen {number} {place}", "values": given})
+            people.append({**options, "name": f"seen {number} {place}", "values": given})
     found = dict(
         zip([(person["data"], str(person["values"])) for person in people], call(page, "seen", *people), strict=True)
     )
@@ -82,13 +82,13 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
             {"what": "join", "given": [{"bytes": data.hex()}]},
             {"what": "consent", "given": [known]},
         ]
-        told = {"name": name, "trust": TRUST}
+        options = {"name": name, "trust": TRUST}
         now = {"now": terms.opens}
-        answered, _ = call(page, "run", told, [now, *({**now, **step} for step in begin), *at])
+        answered, _ = call(page, "run", options, [now, *({**now, **step} for step in begin), *at])
         assert [receipt["repeated"] for receipt in answered[-2:]] == [False, False]
         [before, signed] = call(page, "records", name, known["bytes"])
         assert (len(before["memo"]), bool(signed)) == (2, True)
-        call(page, "run", told, [at[-1], {**at[-1], "what": "forget", "given": [known]}])
+        call(page, "run", options, [at[-1], {**at[-1], "what": "forget", "given": [known]}])
         [kept, signed] = call(page, "records", name, known["bytes"])
         assert signed is None
         assert [kept[part] for part in ("memo", "readings", "transcript", "outbox")] == [[]] * 4

@@ -46,7 +46,7 @@ class Step:
     given: tuple[Any, ...]
     rand: bytes = field(repr=False)
 
-    def told(self) -> dict[str, Any]:
+    def message(self) -> dict[str, Any]:
         """For a page."""
         given = list(self.given)
         if self.campaign is not None:
@@ -286,7 +286,7 @@ def difference(seed: int, page: Page) -> tuple[int, int]:
     secret = random.Random(-seed).randbytes(32)
     twin, done = Twin(secret), steps(seed)
     expected = [alike(step.what, twin.do(step)) for step in done]
-    found, held = page([{"now": OPENS, "rand": secret.hex()}, *(step.told() for step in done)])
+    found, held = page([{"now": OPENS, "rand": secret.hex()}, *(step.message() for step in done)])
     for step, one, other in zip(done, expected, found, strict=True):
         assert alike(step.what, other) == one, (seed, step, other)
     assert held == twin.held(), seed

@@ -64,10 +64,10 @@ class BitsDecoder(Decoder):
 
     def variance(self, v: Floats, share: Floats) -> float:
         # Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j) for i other than j.
-        told = v * self.invert(share)
+        weighted = v * self.invert(share)
         alone = float(v**2 @ self.variances(share))
         # With estimated shares the difference may be slightly negative.
-        return max(alone - float(told.sum() ** 2 - told @ told), 0.0)
+        return max(alone - float(weighted.sum() ** 2 - weighted @ weighted), 0.0)
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
         # S_x = the words with x's bit set, p* = a, q* = b.

@@ -86,8 +86,8 @@ class GradedDecoder(Decoder):
         return mean
 
     def invert(self, share: Floats) -> Floats:
-        told, total = self._cycle.over_outputs(share), float(share.sum())
-        raw = self._factor * (told - self._even * total - self._tilt @ told)
+        sums, total = self._cycle.over_outputs(share), float(share.sum())
+        raw = self._factor * (sums - self._even * total - self._tilt @ sums)
         balanced: Floats = raw - self._part * (raw.sum() - total) if self._balanced else raw
         return balanced
 
@@ -109,10 +109,10 @@ class GradedDecoder(Decoder):
     def variances(self, share: Floats) -> Floats:
         # A report adds a (1[y in S_x] - less[y]) - u beyond[y].
         (less, beyond), a, u = self._common, self._factor, self._part
-        told = self._cycle.over_outputs
-        moment = a**2 * (told(share * (1 - 2 * less)) + share @ less**2)
+        over_outputs = self._cycle.over_outputs
+        moment = a**2 * (over_outputs(share * (1 - 2 * less)) + share @ less**2)
         if self._balanced:
-            moment += u**2 * (share @ beyond**2) - 2 * a * u * (told(share * beyond) - share @ (less * beyond))
+            moment += u**2 * (share @ beyond**2) - 2 * a * u * (over_outputs(share * beyond) - share @ (less * beyond))
         found: Floats = moment - self.invert(share) ** 2
         return found
 

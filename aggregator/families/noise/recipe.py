@@ -127,14 +127,14 @@ def planar(geo: Geo) -> Noise:
     Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with its border folded in).
 
     Raises:
-        NotionError: the level between neighbours is so low that nothing could be told apart.
+        NotionError: the level between neighbours is so low that nothing could be distinguished.
     """
     down = min((gap for gap, _ in geo.down), default=0)
     across = min((gap for gap, _ in geo.across), default=0)
     if not (geo.down and geo.across):
         level = geo.level * max(down, across) // geo.unit
         if not level:
-            raise NotionError("neighbouring points are so close for this level that nothing could be told apart")
+            raise NotionError("neighbouring points are so close for this level that nothing could be distinguished")
         return discrete_laplace(geo.rows * geo.columns, min(level, exact.MAX_LEVEL))
     wanted = exact.nats(geo.level) / geo.unit  # nats per unit of the coordinates
     floors = np.outer(_flat(geo.rows, wanted * down), _flat(geo.columns, wanted * across))
@@ -153,7 +153,7 @@ def planar(geo: Geo) -> Noise:
         # The level is too high because sums were truncated and rounded, or too low because the border gets much mass.
         rate *= geo.level / audited * (1 - ROOM)
     if best is None:
-        raise NotionError("neighbouring cells are so close for this level that nothing could be told apart")
+        raise NotionError("neighbouring cells are so close for this level that nothing could be distinguished")
     return best[1]
 
 

@@ -57,7 +57,7 @@ def binary_optimum(e12: int, e21: int) -> Table:
         e21: level of value 2 against value 1, likewise.
     Raises:
         NotionError: a level of zero. Then one row bounds the other and both sum to one, so the rows are equal and
-            nothing can be told; for two zeros the formula is 0/0.
+            nothing can be inferred; for two zeros the formula is 0/0.
     """
     if 0 in (e12, e21):
         raise NotionError("a level of zero makes both values answer alike: nothing could be estimated")

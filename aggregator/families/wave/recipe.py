@@ -48,8 +48,8 @@ def half_width(size: int, level: int) -> int:
         1 .. k - 1.
     """
     odds = exp_lower(level)
-    told = (level - NANONATS) * odds + NANONATS * D
-    best = size * told * D // (2 * odds * (NANONATS * (odds - D) - level * D))
+    slope = (level - NANONATS) * odds + NANONATS * D
+    best = size * slope * D // (2 * odds * (NANONATS * (odds - D) - level * D))
     return next(
         half
         for step in count()
