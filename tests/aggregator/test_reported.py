@@ -88,8 +88,8 @@ def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
     told = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
     assert found.people_per_report == row.candidate.weight == told.influence.people_per_report
     # 1/7 of the people hold an item if all inputs are reported equally often.
-    assert "30 even shares are 14.29% each" in " ".join(lint(terms(channel, minimum=500)))
-    assert "even shares" not in " ".join(lint(terms(channel, minimum=2000)))
+    assert "more than 14.29%, an even share of 30 values" in " ".join(lint(terms(channel, minimum=500)))
+    assert "an even share" not in " ".join(lint(terms(channel, minimum=2000)))
 
 
 def test_classes_are_weighed_as_they_are_estimated():
