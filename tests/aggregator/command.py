@@ -38,9 +38,9 @@ def require_one_clear_line(
     """Wrong words end with ``code`` and a short message that no terminal obeys, and leave ``folder`` as it was."""
     before = set(folder.iterdir())
     typed = [word.format(**places, huge="9" * 400) for word in words]
-    said = run(*typed, code=code).stderr
-    assert said.strip()
-    assert "Traceback" not in said
-    assert len(said.strip().splitlines()[-1]) < (longest if max(map(len, typed)) < 400 else 1000)
-    assert not set(said) & {*map(chr, range(10)), "\x1b", "\x9b", "\u202e"}
+    errors = run(*typed, code=code).stderr
+    assert errors.strip()
+    assert "Traceback" not in errors
+    assert len(errors.strip().splitlines()[-1]) < (longest if max(map(len, typed)) < 400 else 1000)
+    assert not set(errors) & {*map(chr, range(10)), "\x1b", "\x9b", "\u202e"}
     assert set(folder.iterdir()) == before

@@ -23,7 +23,7 @@ SIGNED = campaign(4, title="Education <b>& more</b>")
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """The estimate of 60 reports, and the study that they are in."""
+    """The estimate of 60 reports, and the study that has them."""
     folder = tmp_path_factory.mktemp("desk")
     made = study(folder / "lib", SIGNED, range(60))
     (folder / "batch.htr").write_bytes(b"".join(report(n, SIGNED, n % 3) for n in range(60)))
@@ -31,7 +31,7 @@ def found(tmp_path_factory):
     return folder / "lib", Study.open(folder / "lib").estimate("education")
 
 
-def said(lib, *words):
+def printed(lib, *words):
     result = CliRunner().invoke(halftruth, ["--study", str(lib), "estimate", "education", *words])
     assert result.exit_code == 0, result.output
     return result.stdout
@@ -41,10 +41,10 @@ def test_a_studys_estimate_is_the_commands(found):
     """``Study.estimate`` gives the JSON that `halftruth estimate` prints, with the same options by the same names."""
     lib, estimate = found
     assert isinstance(estimate, Estimate)
-    assert estimate.as_json() == json.loads(said(lib, "--json"))
+    assert estimate.as_json() == json.loads(printed(lib, "--json"))
     again = Study.open(lib).estimate("education", period=0, method="linear", confidence=0.8)
     assert again.as_json() == json.loads(
-        said(lib, "--json", "--period", "0", "--method", "linear", "--confidence", "0.8")
+        printed(lib, "--json", "--period", "0", "--method", "linear", "--confidence", "0.8")
     )
 
 
@@ -54,7 +54,7 @@ def test_the_table_is_arrow_and_has_the_rows_of_the_csv(found):
     table = estimate.table()
     assert pa.table(table).equals(table)
     assert table.__arrow_c_stream__() is not None
-    rows = list(csv.DictReader(io.StringIO(said(lib, "--format", "csv"))))
+    rows = list(csv.DictReader(io.StringIO(printed(lib, "--format", "csv"))))
     assert table["value"].to_pylist() == [row["value"] for row in rows]
     for name in ("estimate", "raw", "se", "low", "high"):
         np.testing.assert_allclose(table[name].to_numpy(), [float(row[name]) for row in rows])

@@ -18,20 +18,21 @@ from protocol.views import plain_views
 
 
 def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
-    """The computed variance, with that of the people, is the squared standard error that an estimate of 10^9 expected
-    reports states."""
+    """The computed variance, with that of the people, is the squared standard error that an estimate of 10^9
+    expected reports states."""
     domain, channel, p = Buckets.of([-1, 0, 1]), randomized_response(3, NANONATS), beta(64)
     decoder, numbers, n = decoder_of(channel), 2 * (np.arange(64) + 0.5) / 64 - 1, 10**9
     law = decoder.forward(np.array([np.interp(numbers, [-1, 0, 1], unit) @ p for unit in np.eye(3)]))
     views = plain_views(channel)
     terms = Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", views, 0, 86400, 86400, 1, 1, "open")
-    told = query.mean(terms, Tally.of(np.rint(n * law).astype(np.int64)))
+    found = query.mean(terms, Tally.of(np.rint(n * law).astype(np.int64)))
     people = float(p @ (numbers - p @ numbers) ** 2)
-    assert n * told.se**2 == pytest.approx(rounding(decoder, domain, numbers, p) + people, rel=1e-6)
+    assert n * found.se**2 == pytest.approx(rounding(decoder, domain, numbers, p) + people, rel=1e-6)
 
 
 def test_errors_are_none_for_the_truth_and_a_step_for_a_shift() -> None:
-    """The truth has no error; a law moved by one number of k is 1 / (k - 1) of the range and one step away."""
+    """The truth has no error; a distribution shifted by one number of k is 1 / (k - 1) of the range and one step
+    away."""
     p = np.r_[beta(60), np.zeros(4)]
     assert errors(p, p) == (0, 0, 0)
     distance, deciles, ranges = errors(np.roll(p, 1), p)

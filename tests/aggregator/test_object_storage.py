@@ -43,8 +43,8 @@ def copied(study, path):
     return Study.open(path)
 
 
-def told(study):
-    """All that a study says of itself."""
+def contents(study):
+    """Return the rows, status, tallies and refusals of a study."""
     tallies = {}
     for known in study.campaigns():
         for period in (None, 0):
@@ -57,8 +57,8 @@ def told(study):
 
 
 def test_the_result_is_that_of_folders(bucket, study, tmp_path):
-    """Files of every fault, on a disk and in a bucket, into studies on a disk and in a bucket, by Dask's worker too:
-    the same counts, rows, classes and tallies, the first time and again."""
+    """Files of every fault, on a disk and in a bucket, into studies on a disk and in a bucket, by Dask's worker too,
+    give the same counts, rows, classes and tallies, the first time and again."""
     datas = [*messy(5, 100), b"", *(report(n % 8, PLAIN, n) for n in range(16))]
     inputs = uploaded(bucket / "inbox", datas), uploaded(tmp_path / "inbox", datas)
     local = furnished(tmp_path / "study")
@@ -72,13 +72,13 @@ def test_the_result_is_that_of_folders(bucket, study, tmp_path):
         first, second, third = ({**one.as_json(), "warnings": len(one.warnings)} for one in done)
         assert first == second == third
         assert (first["accepted"] > 10, first["warnings"]) == (True, 1)
-        expected = told(local)
-        assert told(study) == told(by_dask) == expected
+        expected = contents(local)
+        assert contents(study) == contents(by_dask) == expected
         for known in local.campaigns():
             assert dask.tally(by_dask, known.campaign).counts.tolist() == expected[2][known.name, None][0]
     again = ingest(local, [inputs[0]], now=NOW), ingest(study, [inputs[1]], now=NOW)
     assert again[0].accepted == again[1].accepted == 0
-    assert told(study) == told(local) != expected
+    assert contents(study) == contents(local) != expected
 
 
 def test_large_objects_are_read_in_pieces(bucket, tmp_path):
@@ -96,7 +96,7 @@ def test_large_objects_are_read_in_pieces(bucket, tmp_path):
 
 
 def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
-    """One that was removed after the listing, small or large, is in the warnings, and the others are counted."""
+    """An object removed after the listing, small or large, is in the warnings, and the others are counted."""
     large = b"".join(report(n, PLAIN) for n in range(1, 9)) + bytes(2**17)
     files = batch_files([uploaded(bucket / "inbox", [report(0, PLAIN), large, large])])
     for gone in files[:2]:
@@ -133,7 +133,7 @@ def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
 
 
 def test_writers_at_once_count_each_report_once(bucket, study):
-    """Two writers, each with all the files in another order, and a compaction beside them."""
+    """Two writers, each with all the files in another order, and a compaction beside them count each report once."""
     files = [str(file) for file in batch_files([uploaded(bucket / "inbox", EIGHTEEN)])]
     accepted, failures = [], []
 
@@ -157,7 +157,7 @@ def test_writers_at_once_count_each_report_once(bucket, study):
     assert study.rejected(study.campaign("education")) == {"replayed": 18}
 
 
-def persist(environment, path, files, told):
+def persist(environment, path, files, pipe):
     """In a separate process: ingest until it succeeds, then send the errors of the attempts before."""
     os.environ.update(environment)
     failed, done = [], None
@@ -166,7 +166,7 @@ def persist(environment, path, files, told):
             done = ingest(Study.open(path), [files], now=NOW, threads=1, chunk_reports=5)
         except (StudyError, OSError) as error:
             failed.append(str(error))
-    told.send(failed)
+    pipe.send(failed)
 
 
 FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
@@ -174,8 +174,8 @@ FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
 def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucket, study, seed):
-    """Through a proxy that drops or cuts every third request or answer, an ingest fails in a sentence or succeeds, and
-    run until it succeeds each report counts once: also one whose commit was made and not heard of."""
+    """Through a proxy that drops or cuts every third request or answer, an ingest fails with one sentence or
+    succeeds. Run until it succeeds, each report counts once, also if the answer to its commit was lost."""
     files = uploaded(bucket / "inbox", EIGHTEEN)
     rng = random.Random(seed)
     faults = [rng.choice(FAULTS) if rng.random() < 0.3 else Fault.NONE for _ in range(80)]
@@ -187,7 +187,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
         failed = heard(pipe)
         process.join()
         assert proxy.met > 5
-    assert all("\n" not in said and len(said) < 400 for said in failed), failed
+    assert all("\n" not in message and len(message) < 400 for message in failed), failed
     assert len(rows(study)) == 18
 
 

@@ -72,17 +72,17 @@ def covered(crowds, generator, kept, people=1000):
     hits, same = np.zeros(4), round(kept * people)
     for _ in range(crowds):
         again = generator.multinomial(same, decoder.forward(before))
-        told = [
+        tallies = [
             Tally.of(again + generator.multinomial(people - same, decoder.forward(one))) for one in (before, law(8))
         ]
-        (found,) = by_period(signed, [Span(0, 0), Span(1, 1)], told, read).differences
+        (found,) = by_period(signed, [Span(0, 0), Span(1, 1)], tallies, read).differences
         hits += holds(found, truth)
     return hits / crowds
 
 
 def test_intervals_of_changes_hold_whatever_devices_repeat():
-    """With 0 and 70% of 1,000 devices repeating their output, of 16 intervals each (3 quantiles and a share in 4
-    crowds, 90%, seed fixed) at most 1 miss the true change; a failure means that they are too narrow."""
+    """At most 1 of 16 intervals misses the true change (3 quantiles and a share in 4 surveys, 90%, seed fixed), each
+    with 0 and 70% of 1,000 devices repeating their output; a failure means that they are too narrow."""
     generator = np.random.default_rng(3)
     for kept in (0, 0.7):
         assert covered(4, generator, kept).mean() >= 15 / 16
@@ -90,21 +90,21 @@ def test_intervals_of_changes_hold_whatever_devices_repeat():
 
 @pytest.mark.long
 def test_intervals_of_changes_hold_long():
-    """In 300 crowds at each of 3 parts of repeated outputs, each number's 90% intervals hold in at least 90%."""
+    """In 300 surveys at each of 3 parts of repeated outputs, each number's 90% intervals hold in at least 90%."""
     generator = np.random.default_rng(4)
     for kept in (0, 0.5, 1):
         assert covered(300, generator, kept).min() >= 0.9
 
 
 def test_intervals_between_classes_hold():
-    """In 8 crowds of 1,000 people a class, of 32 intervals of differences (90%, seed fixed) at most 6 miss the true
-    one; a failure means that they are too narrow."""
+    """At most 6 of 32 intervals of differences miss the true one, in 8 surveys of 1,000 people a class (90%, seed
+    fixed); a failure means that they are too narrow."""
     assert between_classes(8, np.random.default_rng(5)).mean() >= 26 / 32
 
 
 @pytest.mark.long
 def test_intervals_between_classes_hold_long():
-    """In 300 crowds the intervals of each number hold in 87% at least: 3 standard errors below 90% are 84.8%."""
+    """In 300 surveys the intervals of each number hold in 87% at least: 3 standard errors below 90% are 84.8%."""
     assert between_classes(300, np.random.default_rng(6)).min() >= 0.87
 
 
@@ -129,13 +129,13 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
     """Each side of the JSON equals the estimate of its period alone, a difference of dates is in days, and the
     interval of a change goes from end to end; CSV and table have the same numbers."""
     asked_for = ("--quantiles", ".5", "--bins", "2026-01-10")
-    said = json.loads(run(lib, *asked_for, "--by", "period", "--json").stdout)
+    document = json.loads(run(lib, *asked_for, "--by", "period", "--json").stdout)
     alone = [json.loads(run(lib, *asked_for, "--period", period, "--json").stdout) for period in (0, 1)]
-    for side, one in zip(said["sides"], alone, strict=True):
+    for side, one in zip(document["sides"], alone, strict=True):
         assert {name: side[name] for name in ("reports", "quantiles", "bins")} == {
             name: one[name] for name in ("reports", "quantiles", "bins")
         }
-    (found,) = said["differences"]
+    (found,) = document["differences"]
     assert (found["from"], found["to"], found["unit"]) == ("0", "1", "days")
     median, before, after = found["values"][0], *(one["quantiles"][0] for one in alone)
     day = date.fromisoformat
@@ -169,35 +169,35 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
     ],
 )
 def test_what_does_not_go_together_is_refused(lib, words, code, says):
-    """One sentence, before anything is counted or drawn."""
+    """Options that exclude each other are refused with one sentence, before anything is counted or drawn."""
     assert says in " ".join(run(lib, *words, code=code).stderr.split())
 
 
 def test_steps_are_the_changes_from_each_to_the_next():
-    """Beside the change from the first to the last; a span with too few devices is skipped."""
+    """Steps stand beside the change from the first to the last; a span with too few devices is skipped."""
     signed = asked()
     decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
     spans = [Span(period, period) for period in range(4)]
-    told = [Tally.of(generator.multinomial(n, decoder.forward(law(5)))) for n in (200, 200, 5, 200)]
+    tallies = [Tally.of(generator.multinomial(n, decoder.forward(law(5)))) for n in (200, 200, 5, 200)]
 
     def median(side, tally, where):
         return ordered(side, tally, quantiles=(0.5,), where=where)
 
-    found = by_period(signed, spans, told, median, steps=True)
+    found = by_period(signed, spans, tallies, median, steps=True)
     assert [(one.before, one.after) for one in found.differences] == [(0, 3), (0, 1), (1, 3)]
-    pair = by_period(signed, spans[:2], told[:2], median, steps=True)
+    pair = by_period(signed, spans[:2], tallies[:2], median, steps=True)
     assert [(one.before, one.after) for one in pair.differences] == [(0, 1)]
     panels = course_figure(found).axes
     assert [axes.get_title(loc="left").split(":")[0] for axes in panels if axes.get_visible()] == [
         "period 0", "period 1", "period 3",
     ]  # fmt: skip
     with pytest.raises(TooManySides, match="at most"):
-        course_figure(by_period(signed, [Span(n, n) for n in range(MOST + 1)], told[:1] * (MOST + 1), median))
+        course_figure(by_period(signed, [Span(n, n) for n in range(MOST + 1)], tallies[:1] * (MOST + 1), median))
 
 
 def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
-    """By period and between two campaigns: quantiles, bins and mean, as JSON, table and picture; campaigns are taken to
-    share no device, so the interval of their difference is shorter than that of periods."""
+    """Periods and two campaigns are compared by quantiles, bins and mean, as JSON, table and picture. Campaigns are
+    taken to share no device, so the interval of their difference is shorter than that of periods."""
     periods = json.loads(run(lib, "--by", "period", "--json").stdout)
     wanted = ["quantile"] * 5 + ["bin"] * len(periods["sides"][0]["bins"]) + ["mean"]
     assert [one["what"] for one in periods["differences"][0]["values"]] == wanted
@@ -208,11 +208,11 @@ def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
     assert "Deciles" in (tmp_path / "way.html").read_text(encoding="utf-8")
     words = ["--study", str(lib), "compare", "way", "again"]
     both = command.run(*words, "--json")
-    said = json.loads(both.stdout)
-    assert [side["campaign"] for side in said["sides"]] == ["way", "again"]
-    (found,) = said["differences"]
+    document = json.loads(both.stdout)
+    assert [side["campaign"] for side in document["sides"]] == ["way", "again"]
+    (found,) = document["differences"]
     assert [one["what"] for one in found["values"]] == wanted
-    before, after = (side["mean"] for side in said["sides"])
+    before, after = (side["mean"] for side in document["sides"])
     shift = found["values"][-1]
     assert shift["difference"] == pytest.approx(after["estimate"] - before["estimate"])
     assert after["high"] - before["low"] > shift["high"]

@@ -32,7 +32,7 @@ TERMS = Campaign(
 
 
 def test_floats_choose_as_the_integers_do():
-    """Of 300 random priors, some nearly at the border, each takes the channel that the protocol's integers give it."""
+    """Each of 300 random priors, some nearly at the border, takes the channel that the protocol's integers give it."""
     generator = np.random.default_rng(1)
     pull = generator.dirichlet(np.full(K, 0.1), 300) + generator.dirichlet(np.full(K, 0.1), 300)
     priors = (1 + 10**4 * pull).astype(np.int64)
@@ -42,7 +42,7 @@ def test_floats_choose_as_the_integers_do():
 
 
 def test_the_decoder_is_that_of_the_dense_channels():
-    """Forward, backward, posterior mean and the unbiased estimate are those of each person's own matrix."""
+    """Forward, backward, posterior mean and the unbiased estimate are those of each person's matrix."""
     priors, generator = np.array([FLAT, STEEP]), np.random.default_rng(2)
     channels = [NOTION.channel_of(prior, OFFERED) for prior in (FLAT, STEEP)]
     assert channels == [personal.lip_response(FLAT, NAT), OFFERED]
@@ -123,7 +123,7 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
 
 def test_an_offered_channel_end_to_end(tmp_path):
     """600 people of two declared priors are simulated, ingested and estimated, each by the channel they answered
-    through; an output that a person's channel cannot make is a bad output, not somebody's answer."""
+    through; an output that a person's channel cannot make is a bad output, not an answer of another person."""
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])
     study = Study.create(tmp_path / "study")

@@ -43,25 +43,25 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_page_of_a_file_and_of_the_study_is_the_same(folder):
-    """A campaign's file and its study give one page, which carries its policy before anything that it rules."""
+    """A campaign's file and its study give one page, whose policy comes before anything that it rules."""
     run("--study", "lib", "page", "it", "--out", "one.html")
     done = run("page", "it.campaign", "--author", "author.pub", "--out", "other.html", "--json")
     made = (folder / "one.html").read_text("utf-8")
     assert made == (folder / "other.html").read_text("utf-8")
-    told = json.loads(done.stdout)
-    assert (told["bytes"], told["addresses"]) == (len(made.encode()), [HERE])
+    summary = json.loads(done.stdout)
+    assert (summary["bytes"], summary["addresses"]) == (len(made.encode()), [HERE])
     elements = Elements(made)
     names = [(name, attributes.get("http-equiv")) for name, attributes, _ in elements.found]
     assert names[:4] == [("html", None), ("head", None), ("meta", None), ("meta", "Content-Security-Policy")]
     policy = elements.all("meta")[1][0]["content"]
     assert f"connect-src {HERE}/v1/; " in policy
-    assert f"script-src '{told['script']}'" in policy
+    assert f"script-src '{summary['script']}'" in policy
     assert "'self'" not in policy
     assert data(made)["served"] is False
 
 
 def test_a_closed_campaign_says_so_in_its_page(folder):
-    """The notice of the study goes with the page."""
+    """The page contains the study's notice."""
     study = Study.open(folder / "lib")
     notice = seal_closing(study.campaign("it"), NOW, AUTHOR)
     study.close_early(notice)
@@ -70,7 +70,7 @@ def test_a_closed_campaign_says_so_in_its_page(folder):
 
 
 def test_nothing_is_written_in_place_of_a_file(folder):
-    """A page is never written over another file, and no half of one is left."""
+    """A page is never written over another file, and a failed one leaves no half."""
     (folder / "page.html").write_text("mine")
     assert "not overwritten" in run("--study", "lib", "page", "it", "--out", "page.html", code=1).output
     assert (folder / "page.html").read_text() == "mine"

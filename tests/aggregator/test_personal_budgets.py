@@ -55,7 +55,7 @@ def signed_of(tmp_path, text: str):
 
 @pytest.mark.parametrize(("notion", "bound"), [("minid", min), ("avgid", lambda a, b: (a + b) / 2)])
 def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
-    """Pair by pair, from the integers: no output is more than e^bound times as likely, by the budgets of the class."""
+    """Pair by pair, from the integers, no output is more than e^bound times as likely, by the budgets of the class."""
     terms = signed_of(tmp_path, DRAFT.format(notion=notion)).terms
     assert terms.classes == tuple(BUDGETS)
     channels = class_channels(terms.channel, 2)
@@ -68,7 +68,8 @@ def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
 
 
 def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path) -> None:
-    """A device of each class pays by its own certificate; simulated people of both are estimated within the bounds."""
+    """A device of each class pays by that class's certificate; simulated people of both are estimated within the
+    bounds."""
     signed = signed_of(tmp_path, DRAFT.format(notion="minid"))
     costs = [found.cost for found in signed.terms.certificate.classes]
     assert costs[1] < costs[0]
@@ -110,7 +111,7 @@ sensitive = ["diabetes", "HIV"]
 
 
 @pytest.mark.parametrize(
-    ("entry", "said"),
+    ("entry", "message"),
     [
         ("budgets = { Gout = 1.0 }", "Gout"),
         ("default = 0.0000001", "a budget must be from"),
@@ -118,10 +119,10 @@ sensitive = ["diabetes", "HIV"]
         ("notion = 'ldp'", "notion"),
     ],
 )
-def test_what_a_class_may_not_say_is_refused(tmp_path, entry: str, said: str) -> None:
+def test_what_a_class_may_not_say_is_refused(tmp_path, entry: str, message: str) -> None:
     """Unknown values, budgets out of range and entries that are not a class's are refused by name."""
     text = DRAFT.format(notion="minid").replace("default = 1.0\n", f"{entry}\n")
     if entry.startswith("budgets"):
         text = text.replace("budgets = { HIV = 0.25, diabetes = 0.5 }\n", "")
-    with pytest.raises(DraftError, match=said):
+    with pytest.raises(DraftError, match=message):
         signed_of(tmp_path, text)

@@ -32,7 +32,7 @@ ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 
 
 def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
-    """The same tree on a disk and in a bucket: the same names, sizes, bytes and kinds, however it is asked."""
+    """The same tree on a disk and in a bucket has the same names, sizes, bytes and kinds, by every method."""
     here = tmp_path / "here"
     content = {"a": b"0123456789" * 400, "b/c": b"", "b/d e/ü#1": os.urandom(70_000), "b/d e/.f": b"x"}
     for name, data in content.items():
@@ -55,8 +55,8 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
         read = []
         for opened in (remote.open("rb"), path.open("rb", buffering=0)):
             with opened as file:
-                said = [file.seek(-min(5, len(data)), io.SEEK_END), file.read(3), file.tell(), file.seek(0)]
-                read.append([*said, file.read(1000), file.seek(10, io.SEEK_CUR), file.readall(), file.read(1)])
+                positions = [file.seek(-min(5, len(data)), io.SEEK_END), file.read(3), file.tell(), file.seek(0)]
+                read.append([*positions, file.read(1000), file.seek(10, io.SEEK_CUR), file.readall(), file.read(1)])
         assert read[0] == read[1]
     names = [sorted(str(file.place).removeprefix(str(top)) for file in below(top)) for top in (bucket, here)]
     assert names[0] == names[1] != []
@@ -75,13 +75,13 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
     "name", ["s3://", "s3:///key", "s3://b//c", "s3://b/../c", "s3://b/./c", "s3://b/c//d", *ELSEWHERE]
 )
 def test_names_that_begin_like_a_place_elsewhere_and_name_none(name):
-    """They are refused, and do not become folders called "s3:" or "gs:"."""
+    """Such names are refused, and do not become folders called "s3:" or "gs:"."""
     with pytest.raises(PlaceError, match="is not a valid place"):
         place(name)
 
 
 def test_names_of_buckets():
-    """The whole bucket is a place, and a slash at the end says nothing."""
+    """The whole bucket is a place, and a slash at the end changes nothing."""
     assert place("s3://b") == place("s3://b/") == Remote("b")
     assert place("S3://b/C") == Remote("b", "C")
     assert str(Remote("b")) == "s3://b"
@@ -91,7 +91,7 @@ def test_names_of_buckets():
 
 
 def test_what_was_asked_ahead_is_in_order():
-    """Answers come in the order of the questions, each once, and an error where its turn is."""
+    """Answers come in the order of the questions, each once, and an error in its turn."""
 
     def ask(number):
         threading.Event().wait(random.Random(number).random() / 200)
@@ -108,14 +108,15 @@ def test_what_was_asked_ahead_is_in_order():
 
 
 def run(*arguments):
-    """A command's exit code, output and complaints."""
+    """Return a command's exit code, output and error messages."""
     done = CliRunner().invoke(halftruth, [str(argument) for argument in arguments])
     assert not done.exception or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 
 
 def test_a_session_by_the_command_line(bucket, tmp_path):
-    """import, enrol, ingest, status, estimate, compact and rebuild of a study in a bucket, as of one in a folder."""
+    """import, enrol, ingest, status, estimate, compact and rebuild work for a study in a bucket as for one in a
+    folder."""
     (tmp_path / "education.campaign").write_bytes(PLAIN.data)
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
     (tmp_path / "devices.pub").write_bytes(b"".join(enrolment(n, PLAIN) for n in range(50)))
@@ -144,7 +145,7 @@ def test_a_session_by_the_command_line(bucket, tmp_path):
 def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tmp_path):
     """A bucket has no inbox, no rebuilt study and no study among other objects; a missing bucket or object is named."""
     of = ["--study", study.path]
-    for arguments, said in (
+    for arguments, message in (
         ([*of, "ingest"], "has no inbox"),
         ([*of, "receive"], "has no inbox"),
         ([*of, "rebuild", "--out", bucket / "anew"], "is in a bucket: name a folder"),
@@ -158,7 +159,7 @@ def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tm
         code, out, err = run(*arguments)
         assert code in (1, 2)
         assert out == ""
-        assert said in " ".join(err.split()), err
+        assert message in " ".join(err.split()), err
         assert "Traceback" not in err
     with pytest.raises(NoInbox):
         inbox_of(study.path)

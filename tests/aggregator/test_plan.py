@@ -45,7 +45,7 @@ each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 @each
 def test_everything_handed_out_is_certified_and_weighed(question):
-    """Every candidate keeps the notion by its certificate, and its errors are those of its own integers."""
+    """Every candidate keeps the notion by its certificate, and its errors are those of its integers."""
     found = {mechanism.name: one for mechanism, one in candidates(question)}
     assert set(found) == {mechanism.name for mechanism in CATALOGUE}
     serving = [one for one in found.values() if not isinstance(one, str)]
@@ -84,7 +84,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
 
 
 def test_people_for_an_error_are_as_many_as_the_formula_says():
-    """people_for reports bring the standard error of a share, root mean square, to the one wanted; one fewer do not."""
+    """people_for reports reach the wanted standard error of a share, root mean square; one fewer does not."""
     question = Question(values(16), Ldp(NAT))
     for row in plan(question, 500, wanted=(0.01, 0.1)):
         for error, people in row.people_for.items():
@@ -105,7 +105,7 @@ def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
 
 
 def test_nothing_that_serves_is_an_error_with_a_reason():
-    """A wish that no mechanism meets is refused in words."""
+    """A question that no mechanism serves is refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism keeps"):
         best(Question(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table or one of"):
@@ -128,12 +128,13 @@ def high_low(size, sensitive, eps):
 
 
 def even_within(size, sensitive, part):
-    """Shares that are even among the sensitive values, which are the first, and among the others."""
+    """Return shares that are even among the sensitive values, which are the first, and among the others."""
     return [part / sensitive] * sensitive + [(1 - part) / (size - sensitive)] * (size - sensitive)
 
 
 def orders(sensitive):
-    """Every order below 4 s, primes and 4, 8 and 9, with as few dimensions as will do; of lines only the least."""
+    """Return every order below 4 s, primes and 4, 8 and 9, with the fewest possible dimensions; of lines only the
+    least."""
     found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
     fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
     line = next(q for q, t in fitting if t == 2)
@@ -149,7 +150,7 @@ def inner(channel):
 @pytest.mark.parametrize(("size", "sensitive", "part"), [(30, 10, 0.1), (30, 12, 0.7), (200, 40, 0.5)])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
 def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, part, eps):
-    """The closed form is the error of the channel's integers: its rounding alone is between them."""
+    """The closed form and the error of the channel's integers differ by rounding alone."""
     _, channel = chosen("projective", Question(values(size), high_low(size, sensitive, eps)))
     made = inner(channel)
     found = projective_high_low_error(size, sensitive, part, made.order, made.dimension, exact.level_from(eps))
@@ -160,7 +161,7 @@ def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, pa
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
 def test_told_the_part_no_other_order_is_better(size, sensitive, eps, part):
-    """The order for a said part has at most ``NO_WORSE`` times the error of the best of all prime orders, by brute
+    """The order for a given part has at most ``NO_WORSE`` times the error of the best of all prime orders, by brute
     force."""
     question = Question(values(size), high_low(size, sensitive, eps), part)
     name, channel = chosen("projective", question)
@@ -196,21 +197,21 @@ def test_the_part_decides_the_order():
 
 
 def test_the_plan_weighs_by_the_part_and_says_so():
-    """With a part said, every error is that for shares even within both sets, and the reason names the part; without
-    one, errors are for even shares and the reason says that."""
-    for part, law, said in (
+    """With a given part, every error is that for shares even within both sets, and the reason names the part;
+    without one, errors are for even shares and the reason says that."""
+    for part, law, reason in (
         (0.3, even_within(20, 5, 0.3), "0.3 of the people protected"),
         (None, [1 / 20] * 20, "all values equally common"),
     ):
         rows = plan(Question(values(20), high_low(20, 5, 1), part), 1000)
-        assert said in rows[0].reason
+        assert reason in rows[0].reason
         for row in rows:
             if row.candidate is not None:
                 assert row.candidate.raw_mse == pytest.approx(expected_mse(row.candidate.channel, law))
 
 
 def test_a_part_is_of_sensitive_values():
-    """A part goes with a high-low notion alone and lies between none and all."""
+    """A part needs a high-low notion and lies strictly between 0 and 1."""
     for notion, part in ((Ldp(NAT), 0.1), (HighLow(NAT, 4, (2,)), 0.0), (HighLow(NAT, 4, (2,)), 1.0)):
         with pytest.raises(ValueError, match="above 0 and below 1"):
             Question(values(4), notion, part)
@@ -233,7 +234,7 @@ def test_the_command_says_what_scripts_were_promised():
 
 
 def test_mechanisms_that_do_not_serve_are_listed_on_request():
-    """The text counts them, and --all names each with its reason; the JSON has them always."""
+    """The text counts unsuited mechanisms, and --all names each with its reason; the JSON has them always."""
     words = ("plan", "--values", 16, "--epsilon", 1)
     others = [row["mechanism"] for row in json.loads(run(*words, "--json").output) if not row["serves"]]
     short, long = run(*words).stdout, run(*words, "--all").stdout
@@ -251,7 +252,7 @@ def test_the_command_draws_its_curve(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "either a DRAFT, or"),
         (("--values", 5), "--values needs --epsilon"),
@@ -261,13 +262,13 @@ def test_the_command_draws_its_curve(tmp_path):
         (("--values", 5, "--epsilon", 0), "0.001"),
     ],
 )
-def test_wishes_that_contradict_are_usage_errors(arguments, said):
+def test_wishes_that_contradict_are_usage_errors(arguments, message):
     """A question that cannot be asked is a usage error that names the reason."""
-    assert said in run("plan", *arguments, code=2).output
+    assert message in run("plan", *arguments, code=2).output
 
 
 def test_too_few_bits_end_the_command_with_the_number_needed():
-    """A bit limit below log2 k fails and says what would do."""
+    """A bit limit below log2 k fails and names a sufficient one."""
     assert "allow 4" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
 
 

@@ -88,25 +88,25 @@ QUICK = ("minid", "minid, views", "ldp, classes, views", "number, mean", "number
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in DRAFTS]
 )
 def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
-    """The mechanism that ``plan`` marks as chosen, of each class where there are classes, is the one that the campaign
-    names, and its outputs have the bits of the campaign's channel of the answer as it is. Views are the campaign's."""
+    """The campaign has the mechanism that ``plan`` marks as chosen, for each class if it has classes, and its
+    channel of the full answer has the planned bits. The views are the same, too."""
     draft = tmp_path / "draft.toml"
     draft.write_text(HEAD + DRAFTS[name])
     campaign = read_draft(draft)
-    told = json.loads(run("plan", draft, "--json").stdout)
+    rows = json.loads(run("plan", draft, "--json").stdout)
     finest = campaign.views[-1].channel
     if isinstance(campaign.notion, Classes):
-        *classes, everybody = told
+        *classes, everybody = rows
         assert [one["class"] for one in classes] == list(campaign.classes)
         chosen = [one["mechanism"] for one in classes]
         channels = class_channels(finest, len(campaign.classes))
         assert [one["output_bits"] for one in classes] == [one.output_bits for one in channels]
         views = everybody.get("views")
     else:
-        chosen, channels = [told[0]["mechanism"]], (finest,)
-        assert told[0]["chosen"]
-        assert told[0]["output_bits"] == finest.output_bits
-        views = told[0].get("views")
+        chosen, channels = [rows[0]["mechanism"]], (finest,)
+        assert rows[0]["chosen"]
+        assert rows[0]["output_bits"] == finest.output_bits
+        views = rows[0].get("views")
     named = campaign.mechanism.split(", ")
     if len(campaign.views) == 1:
         assert set(chosen) == set(named)

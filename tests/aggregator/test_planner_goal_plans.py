@@ -1,4 +1,4 @@
-"""Before anything is signed: what each goal of a number takes, and how many people."""
+"""Plans by goal: the mechanism for each goal of a number, and the necessary number of people."""
 
 import json
 import math
@@ -27,7 +27,8 @@ def plans():
 
 
 def test_each_goal_has_the_choice_of_auto(plans):
-    """The mechanism, and of a mean the few numbers, are what ``auto`` takes of a draft with that goal."""
+    """The mechanism of each goal, and the few numbers of a mean, are those that ``auto`` takes for a draft with that
+    goal."""
     assert list(plans) == ["distribution", "mean", "ranges"]
     for goal, one in plans.items():
         asked = rounded_for_mean(Question(SCORE, LEVEL, goal=goal, reports=2_000))
@@ -38,7 +39,7 @@ def test_each_goal_has_the_choice_of_auto(plans):
 
 
 def test_the_error_of_the_mean_is_that_of_the_plan():
-    """For each goal, also where edges round at random and the mean has other shares to expect than the shares have."""
+    """The error agrees for each goal, also if edges round at random and the mean has other expected shares."""
     question = Question(Buckets.of(range(5)), LEVEL)
     for one in goal_plans(question, 300, distances=(1.0,), shares=(0.2,)):
         rows = plan(rounded_for_mean(replace(question, goal=one.goal)), 300)
@@ -47,7 +48,8 @@ def test_the_error_of_the_mean_is_that_of_the_plan():
 
 
 def test_so_many_people_have_the_wanted_error(plans):
-    """Of the mean exactly the least number; of deciles and ranges, simulated anew, the wanted error to a quarter."""
+    """The number of people is exactly the least for a mean; for deciles and ranges, new simulations have the wanted
+    error to a quarter."""
     mean = plans["mean"]
     for wanted, people in mean.people_for.items():
         assert math.sqrt(mean.choice.mean_variance / people) <= wanted
@@ -63,8 +65,8 @@ def test_so_many_people_have_the_wanted_error(plans):
 @pytest.mark.parametrize("power", [-0.5, -0.4])
 @pytest.mark.parametrize("start", [1, 3_000, 10**9])
 def test_the_search_finds_the_least_number(power, start):
-    """Of an error that is a power of the number of people, the number is found, rounded up to two digits; none is where
-    it never becomes small enough."""
+    """For an error that is a power of the number of people the search finds that number, rounded up to two digits,
+    and None if the error never becomes small enough."""
     for least in (37, 5_200, 81_000_000):
         found = people_for(lambda people: people**power, (least - 0.5) ** power, start)
         assert least <= found <= 1.1 * least
@@ -88,7 +90,7 @@ def test_goals_are_of_ordered_values_without_a_prior():
 
 
 def test_the_command_says_how_many_people_first():
-    """The table of goals comes before the mechanisms; its JSON stands in the first row, with the same numbers."""
+    """The table of goals comes before the mechanisms; its JSON is in the first row, with the same numbers."""
     words = ("--number", "0,7", "--epsilon", 2, "--reports", 700, "--within", "0.5", "--error", "0.05")
     shown = run("plan", *words).stdout
     assert shown.index("How many people") < shown.index("mechanism")
@@ -116,7 +118,7 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--number", "17", "--epsilon", 1), "--number must be the lowest"),
         (("--number", "90,17", "--epsilon", 1), "below the highest"),
@@ -127,6 +129,6 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
         (("--number", "0,9", "--epsilon", 1, "--within", 0), "1e-09"),
     ],
 )
-def test_wrong_wishes_are_named(words, said):
+def test_wrong_wishes_are_named(words, message):
     """A usage error names the wrong option."""
-    assert said in run("plan", *words, code=2).output
+    assert message in run("plan", *words, code=2).output

@@ -62,9 +62,10 @@ def rival_variance(epsilon, t, law):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("shape", ["even", "hill", "spike"])
 def test_the_mean_is_nearly_as_sure_as_by_the_best_published_mechanism(epsilon, shape):
-    """Exact root mean squared error of the mean, the rounding included: at most 1.10 of the best of the three rivals.
+    """The exact root mean squared error of the mean, rounding included, is at most 1.10 of the best of the three
+    rivals.
 
-    The planner knows the even law only; the others are people it does not expect.
+    The planner expects even shares only; the other people are not the expected ones.
     """
     hill, _, spike = reference_shapes(1001)
     t, law = np.linspace(-1, 1, 1001), {"even": np.full(1001, 1 / 1001), "hill": hill, "spike": spike}[shape]
@@ -102,7 +103,7 @@ def test_for_a_mean_a_number_is_rounded_at_random_to_few(draft):
 
 
 def test_the_range_stays_where_the_author_or_the_notion_needs_it(draft):
-    """A mechanism by name, dates, edges of the author's and other notions keep every input; two values stay two."""
+    """A named mechanism, dates, the author's edges and other notions keep every input; two values stay two."""
     assert read_draft(draft(AGE, 'goal = "mean"', "wave")).domain.size == 74
     assert read_draft(draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-30', 'goal = "mean"')).domain.size == 30
     assert read_draft(draft('kind = "buckets"\nedges = [0, 1, 5, 9]', 'goal = "mean"')).domain.size == 4
@@ -128,7 +129,8 @@ def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
 
 
 def test_auto_takes_the_wave_where_it_errs_less(draft):
-    """74 numbers at 1 nat: the wave, with a goal or none. Five ordered values at 4 nats: what tells single values."""
+    """auto takes the wave for 74 numbers at 1 nat, with or without a goal, and a channel of single values for five
+    ordered values at 4 nats."""
     few = 'kind = "values"\nvalues = ["a", "b", "c", "d", "e"]\nordered = true'
     assert read_draft(draft(AGE, 'goal = "ranges"\nreports = 5000')).mechanism == WAVE
     path = draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-31')
@@ -154,7 +156,7 @@ def test_values_without_an_order_and_edges_stay_as_they_were(draft):
 
 
 def test_simulated_errors_are_those_of_the_estimate():
-    """They shrink with more reports, are the same each time, and are infinite where there is no estimate."""
+    """Simulated errors shrink with more reports, are the same each time, and are infinite if no estimate exists."""
     level = Ldp(exact.NANONATS)
     domain = OrderedValues(tuple("abcdefgh"))
     for name in ("wave", "subset", "randomized-response"):

@@ -17,7 +17,7 @@ def own(weights, n):
 
 
 def simulated(weights, n, crowds):
-    """Total variation of the estimate of the reference map at each resolution, in simulated crowds."""
+    """Return the total variation of the estimate of the reference map at each resolution, in simulated surveys."""
     reference, rng = ReferenceMap(SIZES), np.random.default_rng(1)
     tree = Tree.of([np.arange(SIZES[-1]) // (SIZES[-1] // size) for size in SIZES])
     off = np.zeros(len(SIZES))
@@ -32,7 +32,7 @@ def simulated(weights, n, crowds):
 
 
 def test_standard_errors_are_those_of_the_tree():
-    """The formula gives the tree's own standard errors where all districts of a resolution are alike."""
+    """The formula gives the tree's standard errors if all districts of a resolution are equal."""
     tree = Tree.of([np.arange(SIZES[-1]) // (SIZES[-1] // size) for size in SIZES])
     for weights in ((0.2, 0.3, 0.5), (0, 0.5, 0.5), (0.5, 0, 0.5)):
         variances = own(weights, 1000)
@@ -45,10 +45,8 @@ def test_standard_errors_are_those_of_the_tree():
 
 
 def test_expected_errors_order_weights_as_simulated_ones():
-    """Of nine choices of weights, the sum of the expected errors is least within 6% of the least simulated sum.
-
-    The seed is fixed. A failure means that the planner would choose weights that a reader notices.
-    """
+    """The weights with the least sum of expected errors, of nine choices, are within 6% of the least simulated sum.
+    The seed is fixed. A failure means that the planner would choose visibly worse weights."""
     choices = [
         (0.2, 0.3, 0.5), (0.1, 0.2, 0.7), (0.2, 0.35, 0.45), (0.34, 0.33, 0.33), (0.3, 0.4, 0.3), (0.8, 0.1, 0.1),
         (0.1, 0.8, 0.1), (0.05, 0.05, 0.9), (0, 0, 1),
@@ -75,7 +73,7 @@ def test_weights_are_for_what_somebody_will_read():
 
 
 def test_more_people_afford_finer_cells():
-    """The part that is asked for the finest cells grows with the number of people."""
+    """The weight of the finest cells grows with the number of people."""
     parts = [best_weights(SIZES, VARIANCES, n)[-1] for n in (1_000, 30_000, 10**7)]
     assert parts == sorted(parts)
     assert parts[0] < parts[-1]

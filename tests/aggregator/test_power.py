@@ -59,7 +59,7 @@ def same(first, second):
 
 
 def test_what_was_said_survives_a_power_failure(tmp_path, left, monkeypatch):
-    """After each step that has returned, a power failure leaves a study that says the same."""
+    """After each completed step, a power failure leaves a study with the same status and tally."""
     monkeypatch.setattr(tables, "_CHECKPOINT_EVERY", 3)
     study = made(tmp_path / "lib")
     assert same(left(study), study)
@@ -106,7 +106,8 @@ def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, le
 
 
 def test_what_another_process_counted_is_on_the_disk_before_an_upload_leaves(tmp_path, disk, left, monkeypatch):
-    """A replay is put away only once the commit that it repeats is on the disk, whoever made it and did not wait."""
+    """A replay is archived only once the commit that it repeats is on the disk, also if another process made that
+    commit without syncing it."""
     study = made(tmp_path / "lib")
     inbox.prepare(study.path)
     with monkeypatch.context() as patch:

@@ -76,28 +76,28 @@ def test_the_table_shows_percentages_intervals_and_what_was_refused():
     assert "forged" in text
 
 
-@pytest.mark.parametrize(("n", "told"), [(100, "1 of them (1%)"), (101, "2 of them (2%)"), (150, "2 of them (2%)")])
-def test_the_part_that_is_forged_is_rounded_up(n, told):
+@pytest.mark.parametrize(("n", "text"), [(100, "1 of them (1%)"), (101, "2 of them (2%)"), (150, "2 of them (2%)")])
+def test_the_part_that_is_forged_is_rounded_up(n, text):
     """The table states the influence of a hundredth of the reports, as a whole number, with its percentage rounded
     up."""
-    assert told in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
+    assert text in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
 
 
 def test_the_influence_is_that_of_the_forged_reports_asked_for():
-    """``--forged`` gives their number; without it, one report in a hundred is taken."""
+    """``--forged`` gives their number; the default is one report in a hundred."""
     one = found(COLOURS, n=2000)
     one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, asked=130))
     assert "130 of them (7%)" in " ".join(printed(estimate_table(one)).split())
 
 
 def item_rows(text):
-    """The rows of a table whose values are called item something."""
+    """Return the rows of a table whose values are called item something."""
     return [line for line in text.splitlines() if line.strip().startswith("item ")]
 
 
 def test_what_surely_occurs_comes_first():
-    """Of 200 values those come first whose simultaneous interval lies above zero, though the noise of another is as
-    large as their share; of the others few are shown, each marked, and the caption says how many are sure."""
+    """Values of 200 whose simultaneous interval lies above zero come first, even if the noise of another is as large
+    as their share. Few of the others are shown, each marked, and the caption counts the sure ones."""
     p = np.full(200, 0.4 / 198)
     p[[7, 150]] = 0.5, 0.1
     shown = found(MANY, p, n=60_000)
@@ -114,8 +114,8 @@ def test_what_surely_occurs_comes_first():
     assert [row.split()[1] for row in rows[:3]] == ["7", "150", "3"]
     assert percent(float(shown.simultaneous_low[7]), 2) in rows[0]
     assert ["may be zero" in row for row in rows] == [False] * 2 + [True] * 8
-    told = {row["value"]: row["above_zero"] for row in csv.DictReader(io.StringIO(estimate_csv(shown)))}
-    assert {name for name, above in told.items() if above == "True"} == {"item 7", "item 150"}
+    above_zero = {row["value"]: row["above_zero"] for row in csv.DictReader(io.StringIO(estimate_csv(shown)))}
+    assert {name for name, above in above_zero.items() if above == "True"} == {"item 7", "item 150"}
     everything = found(Values(tuple(f"item {x}" for x in range(40))), n=10**6)
     assert len(item_rows(printed(estimate_table(everything)))) == 25
     assert "40 of 40 values are surely above zero" in " ".join(printed(estimate_table(everything)).split())
@@ -148,7 +148,7 @@ def test_texts_are_never_read_as_markup(tmp_path):
 
 
 def test_the_truth_of_a_rehearsal_stands_beside_the_estimate():
-    """A truth column appears where the truth is given, and only there."""
+    """The table has a truth column only if the truth is given."""
     shown = found(COLOURS)
     assert "truth" not in printed(estimate_table(shown))
     text = printed(estimate_table(shown, np.array([0.125, 0.5, 0.375])))
@@ -163,7 +163,7 @@ def test_bars_are_drawn_in_eighths(part, drawn):
 
 
 def test_no_cell_is_a_formula():
-    """A text that a spreadsheet would compute is written as text; numbers, and positions on a map, are as they are."""
+    """A text that a spreadsheet would compute is written as text; numbers, and positions on a map, are unchanged."""
     for text in ("=1+1", "+A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "-1-1", "+1,A1"):
         assert cell(text) == f"'{text}"
     for kept in ("a=b", "", "-5", "+5.5", "-1e-9", "-12.5,30.25", "-12.5, -30", -5, -0.5, None, True, "1-2"):

@@ -97,7 +97,8 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
 
 
 def test_a_scale_bar_is_a_round_length():
-    """It is 1, 2 or 5 times a power of ten kilometres, at most a quarter of the width, and at least a tenth of it."""
+    """A scale bar is 1, 2 or 5 times a power of ten kilometres, at most a quarter of the width, and at least a tenth
+    of it."""
     one = found(1000)
     for step in (1_000, 1_000_000):
         grid = replace(GRID, north=7 * step, east=11 * step, step=step)
@@ -131,7 +132,7 @@ def test_every_form_names_the_resolution():
 
 
 def area(geometry):
-    """Square degrees of polygons without holes, counterclockwise."""
+    """Return the square degrees of polygons without holes, counterclockwise."""
     polygons = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
     return sum((x1 * y2 - x2 * y1) / 2 for (ring,) in polygons for (x1, y1), (x2, y2) in itertools.pairwise(ring))
 
@@ -162,7 +163,8 @@ def test_tables_show_the_districts_that_hold():
 
 
 def test_names_of_districts_are_written_where_they_fit():
-    """Of two districts the wide one has its name inside it, the narrow one has none; the line below has both shares."""
+    """The wide one of two districts has its name inside it, and the narrow one has none; the line below has both
+    shares."""
     narrow = Districts(runs_of([0 if x % 11 < 10 else 1 for x in range(77)]), ("plain", "a long name"))
     one = found(100_000, narrow, Identity())
     drawn = figure(one)

@@ -1,4 +1,4 @@
-"""Laws of marks on a map: each lies on its region of the picture, says its numbers, and their number is bounded."""
+"""Laws of marks on a map: each lies on its region of the picture and has its numbers, and their number is bounded."""
 
 import re
 from html.parser import HTMLParser
@@ -73,8 +73,8 @@ def drawn(one, truth=None):
 
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_marks_are_the_regions_and_say_their_numbers(name):
-    """On a small map every region has one mark of exactly its cells, whose text has the district's name, share and
-    interval; and each mark can have the focus."""
+    """Every region of a small map has one mark of exactly its cells, whose text has the district's name, share and
+    interval; each mark can have the focus."""
     one = ESTIMATES[name]()
     cut = regions(one)
     _, _, marked = drawn(one)
@@ -102,7 +102,7 @@ def test_marks_are_the_regions_and_say_their_numbers(name):
 
 @pytest.mark.parametrize("truth", [None, SHARP], ids=["alone", "beside the truth"])
 def test_a_mark_lies_where_its_region_is_drawn(truth):
-    """The pixel in the middle of a cell of each sure region, by the mark's own box, has the colour of its share."""
+    """The pixel in the middle of a cell of each sure region, by the mark's box, has the colour of its share."""
     one = found(100_000)
     cut = regions(one)
     made, pixels, marked = drawn(one, truth)
@@ -125,7 +125,7 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
 
 @pytest.mark.parametrize("n", [1000, 10**9])
 def test_a_map_of_many_cells_has_few_marks(n):
-    """Of 43,750 cells at most ``MARKED`` have a mark, the largest of those that hold, in a few kilobytes."""
+    """At most ``MARKED`` of 43,750 cells have a mark, the largest of those above zero, in a few kilobytes."""
     people = np.random.default_rng(3).dirichlet(np.full(LARGE.size, 0.05))
     one = plain(LARGE, people, n)
     made = figure(one)

@@ -1,4 +1,4 @@
-"""Laws of the page: it stands alone, says everything, and is the same every time."""
+"""Laws of the page: it loads no other file, has every result, and is the same every time."""
 
 import base64
 import hashlib
@@ -134,7 +134,7 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
 
 
 def test_the_page_forbids_what_it_does_not_need():
-    """The page's own policy allows its style by hash and pictures inside it, and nothing else."""
+    """The page's policy allows its style by hash and pictures inside it, and nothing else."""
     parsed, _, text = written(campaign(COLOURS))
     (policy,) = [value for _, name, value in parsed.attributes if name == "content" and "default-src" in value]
     style = re.search("<style>(.*)</style>", text, re.S).group(1)
@@ -157,7 +157,7 @@ def test_what_an_author_writes_is_text():
 
 
 def test_the_same_study_gives_the_same_bytes(monkeypatch):
-    """Two pages of one estimate are equal, and differ where a count, a refusal or the period does; no clock is read."""
+    """Two pages of one estimate are equal, and differ with a count, a refusal or the period; no clock is read."""
     monkeypatch.setattr("time.time", lambda: pytest.fail("a page knows no clock"))
     terms = campaign(COLOURS)
     assert written(terms, rejected={"late": 1, "early": 2})[2] == written(terms, rejected={"early": 2, "late": 1})[2]
@@ -203,7 +203,7 @@ def test_a_long_page_says_what_it_leaves_out():
 
 
 def test_a_map_of_43_750_cells_is_small():
-    """The page of a large map is under 2 MB even where neighbours never share a shade; its text names the largest."""
+    """The page of a large map is under 2 MB even if neighbours never share a shade; its text names the largest."""
     grid = Grid(24_000_000, 41_500_000, -125_000_000, -100_000_000, 100_000)
     terms = campaign(grid)
     counted = Tally(np.random.default_rng(5).integers(0, 100, terms.channel.features), 0, {}, 7)
@@ -278,14 +278,14 @@ def test_every_method_has_words():
 def test_the_promise_is_in_words_and_in_nats(terms, words):
     """The page states the promise in words, with the declared, audited and plain LDP level and the worst case."""
     found = audit(terms)
-    told = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
+    text = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
     certificate = terms.certificate
     for level in (certificate.declared, certificate.audited):
-        assert f"{exact.in_nats(level)}" in told
-    assert "none" in told if certificate.ldp is None else f"{exact.in_nats(certificate.ldp)}" in told
-    assert f"{exact.in_nats(terms.worst_case)} over the whole campaign" in told
+        assert f"{exact.in_nats(level)}" in text
+    assert "none" in text if certificate.ldp is None else f"{exact.in_nats(certificate.ldp)}" in text
+    assert f"{exact.in_nats(terms.worst_case)} over the whole campaign" in text
     for part in words:
-        assert part in told
+        assert part in text
 
 
 def test_the_tests_of_a_report_are_drawn_and_told():
@@ -305,7 +305,7 @@ def test_the_tests_of_a_report_are_drawn_and_told():
 
 
 def test_classes_have_no_chart_of_tests():
-    """Each class has a channel of its own, and the page's chart is of one."""
+    """A page with classes has no chart, since each class has a separate channel and the chart is of one."""
     blocks = Blocks(0, ((1, 3), (2, 3)), (randomized_response(3, NANONATS), randomized_response(3, 2 * NANONATS)))
     notion = Classes.of((Ldp(NANONATS), Ldp(2 * NANONATS)))
     terms = replace(campaign(COLOURS), notion=notion, views=plain_views(blocks), classes=("town", "village"))
@@ -314,7 +314,7 @@ def test_classes_have_no_chart_of_tests():
 
 
 def test_a_ball_of_priors_is_told():
-    """A LIP campaign that speaks of priors nearby has its level for them on the page."""
+    """The page of a LIP campaign for nearby priors has its level for them."""
     prior = (5, 3, 2)
     terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
     parsed, _, _ = written(terms)
@@ -323,7 +323,7 @@ def test_a_ball_of_priors_is_told():
 
 
 def test_other_levels_are_told_where_they_were_asked_for():
-    """An audit that looked at other notions has their levels on the page."""
+    """The page has the levels of other notions if the audit computed them."""
     terms = campaign(COLOURS)
     counted = tally(terms)
     found = audit(terms, ask(terms))
@@ -341,7 +341,7 @@ def test_the_schedule_is_in_utc_and_never_fails():
 
 
 def test_parts_of_different_campaigns_make_no_page():
-    """An audit or tally of something else is refused."""
+    """An audit or tally of another campaign is refused."""
     terms, other = campaign(COLOURS), campaign(COLOURS, title="Other")
     found = estimate(terms, tally(terms))
     with pytest.raises(ValueError, match="expected the same campaign"):
@@ -367,7 +367,7 @@ closes = 2120-01-01
 
 
 def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
-    """`estimate --report` writes the page of its own estimate, twice the same; not over a file, not for one number."""
+    """`estimate --report` writes the page of its estimate, the same twice; not over a file, and not for one number."""
     (tmp_path / "it.toml").write_text(DRAFT, encoding="utf-8")
     (tmp_path / "counts.csv").write_text("value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n")
     run("keygen", tmp_path / "analyst")

@@ -31,7 +31,7 @@ def lip():
 
 @pytest.fixture(scope="module")
 def wrong():
-    """Shares that are .175 from the prior in total variation, and 20 crowds of them."""
+    """Shares that are .175 from the prior in total variation, and 20 surveys of them."""
     generator = np.random.default_rng(1)
     away = generator.permutation(PRIOR) - PRIOR
     truth = PRIOR + away * 0.175 / (np.abs(away).sum() / 2)
@@ -52,7 +52,7 @@ def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong
 
 
 def test_the_statistic_is_pearsons_where_no_cell_is_rare():
-    """Without rare outputs the test is scipy's; where a device may have sent m reports they count for one."""
+    """Without rare outputs the test is scipy's; if a device may have sent m reports, they count for one."""
     decoder = decoder_of(crowd.campaign(crowd.values(4), Information(NAT, (4, 3, 2, 1)), "lip-response").channel)
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     law, counts = decoder.forward(prior), np.array([420, 290, 180, 110])
@@ -90,7 +90,8 @@ def test_no_share_lies_outside_its_own_interval(wrong):
 
 
 def test_what_the_reports_added_is_said(wrong):
-    """Prior, test and distance stand in JSON, CSV and the table's words; a right prior fits; without one nothing is."""
+    """Prior, test and distance are in JSON, CSV and the table's text; a right prior fits; without a prior they are
+    absent."""
     _, crowds = wrong
     document = json.loads(json.dumps(estimate(lip(), crowds[0]).as_json(), allow_nan=False))
     assert [row["prior"] for row in document["values"]] == pytest.approx(PRIOR.tolist())
@@ -110,8 +111,8 @@ def test_what_the_reports_added_is_said(wrong):
 
 @pytest.mark.parametrize("nats", [0.05, 0.3])
 def test_mutual_information_is_estimated_from_its_prior(nats):
-    """Truth and signed prior 60/25/10/5, 20,000 reports: by default, by mmse, map and em near the truth in total
-    variation; the default once gave 33/15/26/26 where the channel has no inverse."""
+    """With truth and signed prior 60/25/10/5 and 20,000 reports, the default, mmse, map and em are near the truth in
+    total variation; the default once gave 33/15/26/26 if the channel has no inverse."""
     weights = (60, 25, 10, 5)
     truth = np.array(weights) / 100
     asked = crowd.campaign(crowd.values(4), MutualInformation(round(nats * NAT), weights), "mutual-information")

@@ -52,7 +52,7 @@ def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("wheat,hay\n1,2\n", "all 3 values"),
         ("wheat,hay,hay\n1,2,3\n", "all 3 values"),
@@ -69,9 +69,9 @@ def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
         ("value,wheat,hay,flax\noats,1,2,3\n", "line 2: 'oats' is not a value"),
     ],
 )
-def test_a_file_is_read_strictly(tmp_path, text: str, said: str) -> None:
+def test_a_file_is_read_strictly(tmp_path, text: str, message: str) -> None:
     """An error names the wrong line, and nothing is simulated."""
-    with pytest.raises(SheetError, match=said):
+    with pytest.raises(SheetError, match=message):
         read_priors(file_of(tmp_path, text), TERMS, most=10)
 
 
@@ -84,7 +84,7 @@ def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
 
 
 def test_people_hold_what_they_declare() -> None:
-    """Of 30,000 people of two priors, the answers are of these priors; later periods draw from the same again."""
+    """The answers of 30,000 people with two priors follow these priors; later periods draw from the same again."""
     people = [Declarers((8, 1, 1), 20_000, None), Declarers((1, 1, 2), 10_000, None)]
     truth = truth_of(people, CROPS, seed=2)
     drawn = np.array(truth.counts).reshape(2, 3)

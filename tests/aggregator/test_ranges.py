@@ -67,28 +67,35 @@ def run(lib, *words, code=0):
 
 def test_the_command_gives_what_python_gives(lib):
     """The JSON of the command is that of ``Study.ordered`` with the same questions; its keys are a contract."""
-    said = json.loads(run(lib, *ASKED, "--json", "--confidence", "0.9").stdout)
+    document = json.loads(run(lib, *ASKED, "--json", "--confidence", "0.9").stdout)
     found = Study.open(lib).ordered(
         "way", quantiles=(0.1, 0.5), bins=(20, 30), above=25, between=(12, 18), mean=True, cdf=True, confidence=0.9
     )
-    assert said == found.as_json()
-    assert [sorted(one) for one in said["quantiles"]] == [["high", "low", "p", "value"]] * 2
-    assert [one["p"] for one in said["quantiles"]] == [0.1, 0.5]
-    assert (said["above"]["from"], said["between"]["from"], said["between"]["to"]) == (26, 12, 18)
-    assert {"value", "estimate", "low", "high", "simultaneous_low", "simultaneous_high"} == set(said["cdf"][0])
-    assert said["warnings"] == []
+    assert document == found.as_json()
+    assert [sorted(one) for one in document["quantiles"]] == [["high", "low", "p", "value"]] * 2
+    assert [one["p"] for one in document["quantiles"]] == [0.1, 0.5]
+    assert (document["above"]["from"], document["between"]["from"], document["between"]["to"]) == (26, 12, 18)
+    assert {"value", "estimate", "low", "high", "simultaneous_low", "simultaneous_high"} == set(document["cdf"][0])
+    assert document["warnings"] == []
 
 
 def test_every_form_has_the_same_numbers(lib, tmp_path):
     """CSV has a row for each number of the JSON, the table names each, and the picture is of the distribution
     function."""
-    said = json.loads(run(lib, *ASKED, "--json").stdout)
+    document = json.loads(run(lib, *ASKED, "--json").stdout)
     rows = list(csv.DictReader(io.StringIO(run(lib, *ASKED, "--format", "csv").stdout)))
     assert [row["what"] for row in rows] == (
-        ["quantile"] * 2 + ["cdf"] * len(said["cdf"]) + ["bin"] * 3 + ["above", "between", "mean"]
+        ["quantile"] * 2 + ["cdf"] * len(document["cdf"]) + ["bin"] * 3 + ["above", "between", "mean"]
     )
-    told = [*said["quantiles"], *said["cdf"], *said["bins"], said["above"], said["between"], said["mean"]]
-    for row, one in zip(rows, told, strict=True):
+    numbers = [
+        *document["quantiles"],
+        *document["cdf"],
+        *document["bins"],
+        document["above"],
+        document["between"],
+        document["mean"],
+    ]
+    for row, one in zip(rows, numbers, strict=True):
         assert (float(row["low"]), float(row["high"])) == pytest.approx((one["low"], one["high"]))
     table = run(lib, *ASKED, "--plot", tmp_path / "way.png").stdout
     assert all(word in table for word in ("median", "quantile 0.1", "10 to 19", "from 26 on", "up to 10", "mean"))
@@ -106,11 +113,11 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     read = summary(tally, found)
     assert ([one.first for one in read.bins], len(read.quantiles)) == ([10, 20, 30], 9)
     assert read.bins[-1].last == 33
-    said = json.loads(run(lib, "--json").stdout)
-    assert said == found.as_json()
-    assert len(said["values"]) == 24
-    assert (said["quantiles"][4]["value"], said["bins"][1]["from"]) == (read.quantiles[4].value, 20)
-    assert (said["mean"]["estimate"], said["mean"]["unit"]) == (read.mean.estimate, "km")
+    document = json.loads(run(lib, "--json").stdout)
+    assert document == found.as_json()
+    assert len(document["values"]) == 24
+    assert (document["quantiles"][4]["value"], document["bins"][1]["from"]) == (read.quantiles[4].value, 20)
+    assert (document["mean"]["estimate"], document["mean"]["unit"]) == (read.mean.estimate, "km")
     table = run(lib).stdout
     for name in ("median", "quantile 0.9", "mean", "20 to 29", "--format csv"):
         assert name in table
@@ -128,25 +135,25 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
 
 
 def test_a_page_shows_what_was_asked(lib, tmp_path):
-    """A page of quantiles and ranges has these in place of the deciles, with the same numbers as the table; where the
-    function was drawn and not asked for, neither table nor JSON has it."""
+    """A page of quantiles and ranges has these in place of the deciles, with the same numbers as the table; a
+    function drawn for the picture alone is in neither table nor JSON."""
     asked = ("--quantiles", ".05,.5", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean")
     page = tmp_path / "way.html"
-    said = json.loads(run(lib, *asked, "--report", page, "--plot", tmp_path / "way.png", "--json").stdout)
+    document = json.loads(run(lib, *asked, "--report", page, "--plot", tmp_path / "way.png", "--json").stdout)
     text = page.read_text(encoding="utf-8")
-    assert "cdf" not in said
+    assert "cdf" not in document
     assert ("Deciles" in text, "Quantiles: " in text, "distribution function" in text) == (False, True, True)
-    for one in said["quantiles"]:
+    for one in document["quantiles"]:
         row = f"{100 * one['p']:g}%</span></th><td>{one['value']}</td><td>{one['low']} to {one['high']}</td>"
         assert row in text
-    for name, one in zip(("10 to 19", "20 to 29", "30 to 33"), said["bins"], strict=True):
+    for name, one in zip(("10 to 19", "20 to 29", "30 to 33"), document["bins"], strict=True):
         assert f"{name}</span></th><td>{one['estimate']:.1%}</td><td>{one['low']:.1%} to {one['high']:.1%}</td>" in text
-    assert f"from 26 on</span></th><td>{said['above']['estimate']:.1%}" in text
-    assert f"12 to 18</span></th><td>{said['between']['estimate']:.1%}" in text
+    assert f"from 26 on</span></th><td>{document['above']['estimate']:.1%}" in text
+    assert f"12 to 18</span></th><td>{document['between']['estimate']:.1%}" in text
 
 
 def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
-    """Quantiles, mean and shares of a rehearsal's true counts, found one by one."""
+    """Quantiles, mean and shares of a simulation's true counts equal those found one by one, beside the estimates."""
     (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")
     run(lib, "--truth", tmp_path / "true.csv", "--report", tmp_path / "way.html")
     rows = [line.split() for line in run(lib, "--truth", tmp_path / "true.csv").stdout.splitlines()]
@@ -183,7 +190,7 @@ def test_bins_begin_where_a_reader_expects(domain, most, starts):
 
 
 def test_a_mean_of_days_is_a_day():
-    """As text and in JSON; its standard error is in days, and days have no sum."""
+    """A mean of dates is a date in text and JSON; its standard error is in days, and days have no sum."""
     domain = Dates.of("2026-01-01", "2026-01-09")
     channel = wave(9, 2 * NANONATS)
     terms = Campaign(

@@ -103,7 +103,7 @@ def study(tmp_path):
 
 
 def ask(address, method, path, body=None, headers=None, context=None, source=None):
-    """Status, headers and body of one request."""
+    """Return status, headers and body of one request."""
     kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
     options = {"context": context} if context else {}
     connection = kind(*address, timeout=10, source_address=source, **options)
@@ -115,18 +115,18 @@ def ask(address, method, path, body=None, headers=None, context=None, source=Non
 
 
 def post(address, body, path="/v1/reports", **options):
-    """Status and JSON of an upload."""
-    status, _, said = ask(address, "POST", path, body, **options)
-    return status, json.loads(said)
+    """Return status and JSON of an upload."""
+    status, _, answer = ask(address, "POST", path, body, **options)
+    return status, json.loads(answer)
 
 
 def deliver(address, body, attempts=10):
     """Upload as a device does: the same bytes again until a receipt has their digest."""
     for _ in range(attempts):
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
-            status, said = post(address, body)
-            if status == 200 and said["digest"] == hashlib.sha256(body).hexdigest():
-                return said
+            status, answer = post(address, body)
+            if status == 200 and answer["digest"] == hashlib.sha256(body).hexdigest():
+                return answer
     raise AssertionError("never delivered")
 
 
@@ -158,7 +158,7 @@ def kept(study):
 
 
 def test_from_devices_to_an_estimate(study):
-    """Simulated people upload one by one; the inbox is ingested by a command; all count and the estimate stands."""
+    """Simulated people upload one by one; a command ingests the inbox; all count and the estimate is right."""
     people = Truth(("0", "3"), (30, 10))
     [crowd_sent] = population(OPEN.terms, OPEN.id, people, 0, seed=1)
     envelopes = [found.encode() for found in read_batch(crowd_sent.reports)]
@@ -206,7 +206,7 @@ def test_ingested_uploads_are_put_away_mixed(study):
 
 
 def test_what_was_not_read_to_its_end_stays(study):
-    """A file that a warning of the ingest names is not put away; another ingest may read it whole."""
+    """A file in a warning of the ingest is not archived; another ingest may read it whole."""
     inbox.prepare(study.path)
     good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
     inbox.archive(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
@@ -216,7 +216,7 @@ def test_what_was_not_read_to_its_end_stays(study):
 
 
 def test_an_empty_inbox_is_no_error(study):
-    """ingest without paths and without uploads counts nothing, says where it looked, and succeeds."""
+    """ingest without paths and without uploads counts nothing, names the inbox, and succeeds."""
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
     assert run.exit_code == 0
     assert json.loads(run.stdout)["read"] == 0
@@ -224,7 +224,7 @@ def test_an_empty_inbox_is_no_error(study):
 
 
 def test_exactly_once_through_every_fault(study):
-    """Devices that try again behind a network that drops, breaks, truncates and delays: each counts exactly once."""
+    """Each device that retries over a network that drops, breaks, truncates and delays counts exactly once."""
     dice = random.Random(5)
     faults = [fault for fault in Fault for _ in range(3)]
     dice.shuffle(faults)
@@ -240,7 +240,7 @@ def test_exactly_once_through_every_fault(study):
 
 
 def test_the_same_upload_is_the_same_file(study):
-    """A repeated upload gets the same receipt and is kept once; ingested already, it is refused as replayed."""
+    """A repeated upload gets the same receipt and is kept once; if ingested already, it is refused as replayed."""
     body = sent(1)
     with served(study) as address:
         assert post(address, body) == post(address, body)
@@ -258,7 +258,7 @@ LENGTH = HEAD + b"content-length: %d\r\n\r\n"
 
 
 def test_an_upload_too_long_is_refused_before_it_has_come(study):
-    """The limit holds before any byte of the body has come, for an upload says how long it is."""
+    """The limit holds before any byte of the body has come, since an upload states its length."""
     with served(study, max_bytes=2000) as address:
         assert b" 413 " in raw(address, LENGTH % 2001)
         assert b" 413 " in raw(address, LENGTH % 10**15)
@@ -283,14 +283,14 @@ def test_an_upload_too_long_is_refused_before_it_has_come(study):
     ],
 )
 def test_other_bytes_are_refused_by_stage(body, stage):
-    """An upload that is not whole reports and enrolments and nothing else fails at the stage SPEC names."""
+    """An upload with anything but whole reports and enrolments fails at the stage that SPEC names."""
     with pytest.raises(BadData) as raised:
         parse_upload(body)
     assert raised.value.stage == stage
 
 
 def test_looking_over_agrees_with_the_protocols_reader():
-    """Fast and slow twin: an upload passes exactly if read_batch finds reports and enrolments only."""
+    """An upload passes exactly if the slow twin, read_batch, finds reports and enrolments only."""
     dice = random.Random(2)
     good = b"".join(sent(number) for number in range(3))
     passed = 0
@@ -325,7 +325,7 @@ MISSPOKEN = [
 
 
 def spoken(data):
-    """Status, headers and body of an answer."""
+    """Return status, headers and body of a response."""
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("ascii").split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)
@@ -350,8 +350,8 @@ def test_every_refusal_is_one_line_of_json(study):
     for (status, headers, body), expected, stage in cases:
         assert status == expected
         assert headers["content-type"] == "application/json"
-        said = json.loads(body)
-        assert (said.keys(), said["stage"]) == ({"error", "stage"}, stage)
+        answer = json.loads(body)
+        assert (answer.keys(), answer["stage"]) == ({"error", "stage"}, stage)
         assert b"\n" not in body
     assert kept(study) == []
 
@@ -364,17 +364,18 @@ def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
 
     monkeypatch.setattr(inbox, "put", broken)
     with served(study) as address:
-        status, said = post(address, sent(1))
-    assert (status, said["stage"]) == (500, "service")
+        status, answer = post(address, sent(1))
+    assert (status, answer["stage"]) == (500, "service")
     shown = caplog.text + "".join(capfd.readouterr())
     assert "RuntimeError" in shown
     for hidden in ("secret", "Traceback", "127.0.0.1", "/srv/lib"):
-        assert hidden not in shown + json.dumps(said)
+        assert hidden not in shown + json.dumps(answer)
 
 
 @pytest.mark.parametrize("full", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
-    """Disk full while writing: 507 and no file, not even half of one; with room again the same upload is kept."""
+    """A disk that fills during an upload gives 507 and no file, not even half of one; with room again the upload is
+    kept."""
 
     def failing(_):
         raise OSError(full, "full")
@@ -382,8 +383,8 @@ def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
     with served(study) as address:
         with monkeypatch.context() as patch:
             patch.setattr(inbox.os, "fsync", failing)
-            status, said = post(address, sent(1))
-            assert (status, said["stage"]) == (507, "storage")
+            status, answer = post(address, sent(1))
+            assert (status, answer["stage"]) == (507, "storage")
             assert kept(study) == []
         with monkeypatch.context() as patch:
             patch.setattr(inbox, "ROOM", 2**62)
@@ -396,7 +397,7 @@ def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
 
 
 def test_slow_clients_are_given_up_and_hold_nobody(study, monkeypatch):
-    """Half a head, half a body, or nothing at all ends after its time; others are served meanwhile."""
+    """Half a head, half a body and an empty connection end after their time; other clients are served meanwhile."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
     monkeypatch.setattr(Deadlines, "connection_seconds", 5)
     dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", LENGTH % 100 + b"ab"]
@@ -406,17 +407,17 @@ def test_slow_clients_are_given_up_and_hold_nobody(study, monkeypatch):
         for place, connection in enumerate(held):
             connection.sendall(dribbles[place % 5])
         assert post(address, sent(1))[0] == 200
-        said = []
+        answers = []
         for connection in held:
             with contextlib.suppress(ConnectionResetError):
-                said.append(connection.recv(65536))
+                answers.append(connection.recv(65536))
         assert time.monotonic() - began < 4
-        assert sum(b" 408 " in answer for answer in said) == 24
+        assert sum(b" 408 " in answer for answer in answers) == 24
     assert kept(study) == [sent(1)]
 
 
 def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
-    """However small the parts in which a body comes, the server wakes for a bounded number of them."""
+    """The server wakes a bounded number of times for a body, in parts of any size."""
     monkeypatch.setattr(server_module, "PAUSE", 0.2)
     monkeypatch.setattr(server_module, "PIECES", 10)
     body, woken = sent(1), []
@@ -450,11 +451,11 @@ def test_no_connection_outlives_its_time(study, monkeypatch):
 
 
 def test_a_hundred_at_once(study):
-    """100 devices upload at the same time: 100 receipts, 100 files, 100 counted."""
+    """100 devices that upload at the same time get 100 receipts and leave 100 files and 100 counted reports."""
     bodies = [sent(number, OPEN, number % 16) for number in range(100)]
     with served(study) as address, ThreadPoolExecutor(100) as pool:
-        said = list(pool.map(lambda body: post(address, body), bodies))
-    assert [status for status, _ in said] == [200] * 100
+        answers = list(pool.map(lambda body: post(address, body), bodies))
+    assert [status for status, _ in answers] == [200] * 100
     assert kept(study) == sorted(bodies)
     assert ingest(study, inbox.waiting(study.path), now=NOW).accepted == 100
 
@@ -479,7 +480,7 @@ KILLED = """if True:
 
 @contextlib.contextmanager
 def processes(study, *moments):
-    """A service in a process of its own for each moment at which it is killed, and their addresses."""
+    """A service in a separate process for each moment at which it is killed, and their addresses."""
     every = [
         subprocess.Popen(
             [sys.executable, "-c", KILLED, study.path, moment],
@@ -520,7 +521,8 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
 
 
 def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
-    """SIGTERM: the upload on its way gets its receipt, then exit code 0. No file or line names the client or a time."""
+    """After SIGTERM the current upload gets its receipt, then the exit code is 0. No file or line names the client
+    or a time."""
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
     client, body = "127.9.8.7", sent(1)
     with processes(study, "never") as [(running, address)]:
@@ -532,8 +534,8 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
                 for _ in range(1000):  # until no new client is let in
                     raw(address, b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
             connection.sendall(body)
-            said = b"".join(iter(lambda: connection.recv(65536), b""))
-        assert b" 200 " in said
+            answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert b" 200 " in answer
         out, err = running.communicate(timeout=10)
         assert running.returncode == 0
     assert client not in out + err
@@ -550,7 +552,7 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
 
 
 def test_told_to_stop_it_waits_for_no_slow_body(study):
-    """SIGTERM with bodies open that never end: the server answers 503 and exits, in less time than supervisors wait."""
+    """After SIGTERM with open bodies that never end, the server answers 503 and exits before a supervisor's limit."""
     with processes(study, "never") as [(running, address)], contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_connection(address, timeout=15)) for _ in range(3)]
         for connection in held:
@@ -561,8 +563,8 @@ def test_told_to_stop_it_waits_for_no_slow_body(study):
         running.send_signal(signal.SIGTERM)
         assert running.wait(15) == 0
         for connection in held:
-            status, _, said = spoken(connection.recv(65536))
-            assert (status, json.loads(said)["stage"]) == (503, "load")
+            status, _, answer = spoken(connection.recv(65536))
+            assert (status, json.loads(answer)["stage"]) == (503, "load")
     assert kept(study) == []
 
 
@@ -587,7 +589,7 @@ def test_uploads_are_their_owners_alone(study):
 
 
 def test_campaigns_are_fetched_as_they_were_signed(study):
-    """The list names every campaign; the bytes of each are the signed ones, and may be kept for ever."""
+    """The list names every campaign; the bytes of each are the signed ones, and may be cached without limit."""
     with served(study) as address:
         listed = json.loads(ask(address, "GET", "/v1/campaigns")[2])["campaigns"]
         assert {one["id"]: one["title"] for one in listed} == {OPEN.id.hex(): "Open", PLAIN.id.hex(): "Education"}
@@ -597,15 +599,15 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
 
 
 def test_a_question_is_about_few_reports(study):
-    """More reports than a question may be about are refused before a signature is looked at."""
+    """A question about too many reports is refused before any signature is checked."""
     with served(study) as address:
-        status, said = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
-        assert (status, said["stage"]) == (413, "size")
+        status, answer = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
+        assert (status, answer["stage"]) == (413, "size")
         assert post(address, report(1, OPEN) * MOST_ASKED, "/v1/counted") == (200, {"counted": [False] * MOST_ASKED})
 
 
 def test_no_request_reads_the_study(study, monkeypatch):
-    """However many requests come, the study's tables are opened once for each change of the study."""
+    """The study's tables are opened once for each change of the study, at any number of requests."""
     opened = []
     engine = tables.DeltaTable
 
@@ -664,7 +666,7 @@ def test_what_came_since_is_looked_up_and_what_was_compacted_too(study, monkeypa
 
 
 def forged(sealed):
-    """The same report, its signature altered."""
+    """Return the same report with an altered signature."""
     return bytes([*sealed[:-1], sealed[-1] ^ 1])
 
 
@@ -742,7 +744,8 @@ def test_clients_are_forgotten_with_the_day():
 
 
 def test_too_many_requests_are_told_when_to_come_again(study):
-    """Over the limit: 429 with Retry-After, and nothing kept; a header names another client only behind a proxy."""
+    """A request over the limit gets 429 with Retry-After, and nothing is kept; a header names another client only
+    behind a proxy."""
     forwarded = [{"x-forwarded-for": f"10.0.0.{number}"} for number in range(4)]
     with served(study, per_minute=2) as address:
         statuses = [ask(address, "POST", "/v1/reports", sent(n), forwarded[n]) for n in range(4)]

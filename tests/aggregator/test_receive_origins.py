@@ -80,14 +80,15 @@ def test_a_question_before_an_upload_counts_as_a_request(study):
 
 
 def test_a_large_question_is_not_read(study):
-    """The bytes of a question before an upload are not waited for, and bounded as all others."""
+    """The body of a preflight request is not waited for, and is bounded as all others."""
     head = b"OPTIONS /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
     with served(study, patience=0.5) as address:
         assert spoken(raw(address, head % 10**12))[0] == 204
 
 
 def test_the_authors_key_is_told(study):
-    """In the list in hex and by itself as 32 bytes, for good; of a campaign that the study does not have, it is 404."""
+    """The author's key is in the list in hex and by itself as 32 bytes, cached without limit; an unknown campaign
+    has 404."""
     with served(study) as address:
         listed = json.loads(ask(address, "GET", "/v1/campaigns")[2])["campaigns"]
         assert {one["id"]: one["author"] for one in listed} == {

@@ -62,7 +62,7 @@ def seen(look, wanted):
 
 
 def source(text):
-    """A text as a policy names it."""
+    """Return a text's hash as a policy names it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -79,8 +79,8 @@ def test_the_link_leads_to_the_page(study):
     elements = Elements(made)
     [script] = [text for attributes, text in elements.all("script") if not attributes]
     [(_, style)] = elements.all("style")
-    said = dict(part.partition(" ")[::2] for part in headers["content-security-policy"].split("; "))
-    assert said == {
+    directives = dict(part.partition(" ")[::2] for part in headers["content-security-policy"].split("; "))
+    assert directives == {
         "default-src": "'none'", "script-src": source(script), "style-src": source(style), "img-src": "data:",
         "connect-src": "'self'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'",
         "require-trusted-types-for": "'script'", "trusted-types": "'none'",
@@ -113,7 +113,7 @@ def test_nothing_is_asked_of_anybody_else(study):
 
 
 def test_the_page_is_compressed_and_small(study):
-    """At most 60 kB go over the network to a browser, a tenth more to who takes gzip only; and all get one document."""
+    """A browser loads at most 60 kB, a client with gzip only a tenth more; all get one document."""
     most = {"br": 60_000, "gzip": 66_000, None: 10**6}
     asked = {
         "gzip": "gzip", "GZIP": "gzip", "br;q=0, gzip;q=0.5": "gzip", "br, gzip": "br", "*": "br", "zstd, BR": "br",
@@ -144,7 +144,8 @@ def test_a_page_that_is_still_the_same_is_not_sent_again(study):
 
 
 def test_a_link_to_nothing_is_a_page_to_read(study):
-    """A wrong id, a wrong method and too many requests are answered in words, in both languages, and run nothing."""
+    """A wrong id, a wrong method and too many requests are answered with text in both languages, and without
+    scripts."""
     with served(study, per_minute=4) as address:
         for path in (f"/s/{'0' * 32}", "/s/%3Cscript%3Ealert(1)%3C%2Fscript%3E", f"/s/{OPEN.id.hex().upper()}"):
             status, headers, body = ask(address, "GET", path)
@@ -160,7 +161,7 @@ def test_a_link_to_nothing_is_a_page_to_read(study):
 
 
 def test_a_page_does_not_read_the_study(study, monkeypatch):
-    """However often the page is asked for, no table of the study is opened for it."""
+    """Requests for the page open no table of the study."""
     with served(study) as address:
         ask(address, "GET", PAGE)
         monkeypatch.setattr(tables, "DeltaTable", None)
@@ -187,12 +188,12 @@ ADDRESSES = ("https://study.example", "https://mirror.example/base", "http://127
 
 
 def test_a_page_talks_to_the_study_only():
-    """The policy names where the page came from and the addresses that the author signed, and no other."""
+    """The policy names the page's origin and the addresses that the author signed, and no other."""
     named, code = replace(OPEN.terms, addresses=ADDRESSES), page_code()
     signed = [f"{address}/v1/" for address in ADDRESSES]
     for terms, served_, expected in (
         (OPEN.terms, True, ["'self'"]), (OPEN.terms, False, ["'none'"]),
         (named, True, ["'self'", *signed]), (named, False, signed),
     ):  # fmt: skip
-        said = policy(terms, code, served=served_)
-        assert f"; connect-src {' '.join(expected)}; " in said
+        header = policy(terms, code, served=served_)
+        assert f"; connect-src {' '.join(expected)}; " in header

@@ -37,10 +37,10 @@ def terms(channel, notion=QUESTION.notion, minimum=100, domain=DOMAIN, classes=(
                     1, minimum, "open", classes)  # fmt: skip
 
 
-def counts_of(channel, told, draw):
-    """The features of one report of everybody, by the channel's own ``sample``."""
+def counts_of(channel, inputs, draw):
+    """Draw the features of one report of each person, by the channel's ``sample``."""
     counts = np.zeros(channel.features, dtype=np.int64)
-    for x in told:
+    for x in inputs:
         y = channel.sample(x, draw.randbytes(channel.rand_bytes))
         places = [y] if not channel.unary else [x for x in range(channel.inputs) if y >> (channel.inputs - 1 - x) & 1]
         counts[places] += 1
@@ -49,22 +49,22 @@ def counts_of(channel, told, draw):
 
 @pytest.mark.parametrize("mechanism", ["oue", "triples"])
 def test_the_plan_states_the_error_of_the_estimate(mechanism):
-    """The standard error that ``plan`` states for n reports is the root mean square distance of the estimate from the
-    shares of people who hold each item, and the one that the estimate states itself.
+    """The standard error that ``plan`` states for n reports is the root mean square distance of the estimate from
+    the shares of people who hold each item, and the estimate states the same.
 
-    30 items, padding 5, 2 nats: 25 surveys of 500 people with sets of 4 or 5 items, through the domain's own choice
-    and the channel's own dice. The mean of 750 squares spreads by 5.2% or a little more; 25% off is a chance below
-    1e-4, and a plan in another unit would be off by a factor of 5.
+    30 items, padding 5, 2 nats: 25 surveys of 500 people with sets of 4 or 5 items, through the domain's choice and
+    the channel's dice. The mean of 750 squares spreads by 5.2% or a little more; 25% off is a chance below 1e-4, and a
+    plan in another unit would be off by a factor of 5.
     """
     row = next(row for row in plan(QUESTION, 500) if row.mechanism == mechanism)
     channel, draw = row.candidate.channel, random.Random(1)
     squares, stated = [], []
     for _ in range(25):
-        told = [
+        inputs = [
             DOMAIN._choice(tuple(sorted(draw.sample(range(ITEMS), 4 + (draw.random() < 2 / 7)))), draw.getrandbits(64))
             for _ in range(500)
         ]
-        found = estimate(terms(channel), Tally(counts_of(channel, told, draw), 500))
+        found = estimate(terms(channel), Tally(counts_of(channel, inputs, draw), 500))
         squares.append((found.raw - PADDING / (ITEMS + PADDING)) ** 2)
         stated.append(found.se)
     assert np.mean(squares) == pytest.approx(row.se**2, rel=0.25)
@@ -72,9 +72,9 @@ def test_the_plan_states_the_error_of_the_estimate(mechanism):
 
 
 def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
-    """Errors and weights in every command are of shares of people who hold an item: at 30 items, padding 5, 2 nats and
-    3,000 reports by projective geometry a standard error of 7.7%, some 7,200 people for 5%, and a report that counts
-    for 10.5 people."""
+    """Errors and weights in every command refer to shares of people who hold an item: at 30 items, padding 5, 2 nats
+    and 3,000 reports by projective geometry a standard error of 7.7%, some 7,200 people for 5%, and a report that
+    counts for 10.5 people."""
     row = next(row for row in plan(QUESTION, PEOPLE, wanted=(0.05,)) if row.mechanism == "projective")
     channel = row.candidate.channel
     law = np.full(DOMAIN.size, 1 / DOMAIN.size)
@@ -85,8 +85,8 @@ def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
     assert row.candidate.weight == pytest.approx(10.5, abs=0.1)
     found = audit(terms(channel))
     assert found.raw_mse / PEOPLE == pytest.approx(row.mse)
-    told = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
-    assert found.people_per_report == row.candidate.weight == told.influence.people_per_report
+    estimated = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
+    assert found.people_per_report == row.candidate.weight == estimated.influence.people_per_report
     # 1/7 of the people hold an item if all inputs are reported equally often.
     assert "more than 14.29%, an even share of 30 values" in " ".join(lint(terms(channel, minimum=500)))
     assert "an even share" not in " ".join(lint(terms(channel, minimum=2000)))

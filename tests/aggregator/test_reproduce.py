@@ -52,7 +52,7 @@ CHANNELS = {
 
 
 def agrees(counts, weights, scale, people):
-    """Chi-square of counts against integer weights over 2^scale; what has no weight never came."""
+    """Assert that counts follow integer weights over 2^scale, by chi-square; an output without weight never came."""
     expected = np.array([people * weight / 2**scale for weight in weights])
     assert not counts[expected == 0].any()
     some = expected > 0
@@ -65,7 +65,7 @@ def agrees(counts, weights, scale, people):
 @pytest.mark.parametrize("written", [2**24, 0], ids=["rows", "steps"])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_crowd_answers_by_the_devices_law(name, written, monkeypatch):
-    """The reports of people with one value are spread as the channel's integers say, however they are drawn."""
+    """The reports of people with one value follow the channel's integers, by every way to draw them."""
     channel, generator = CHANNELS[name], np.random.default_rng(7)
     monkeypatch.setattr(crowd, "_WRITTEN", written)
     people = MANY if written else FEW
@@ -91,7 +91,7 @@ def test_a_crowd_of_several_values_is_the_sum_of_its_parts():
 
 @pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
 def test_a_crowd_sets_bits_by_the_devices_law(channel):
-    """Bits of one person come together as often as the words of the channel have weight."""
+    """Bits of one person occur together as often as the channel's weights of the words require."""
     generator = np.random.default_rng(5)
     people = 6000
     for x in (0, channel.inputs - 1):
@@ -103,7 +103,7 @@ def test_a_crowd_sets_bits_by_the_devices_law(channel):
 
 
 def test_a_crowd_is_estimated_by_the_products_own_estimator():
-    """A campaign made by its mechanism's name takes a crowd's tally, and the estimate is near the truth."""
+    """A campaign made by its mechanism's name takes a simulated tally, and the estimate is near the truth."""
     held = np.array([5000, 3000, 1500, 500])
     for notion in (Ldp(2 * NAT), Information(2 * NAT, (10, 6, 3, 1))):
         terms = crowd.campaign(crowd.values(4), notion, "auto")
@@ -123,7 +123,7 @@ def test_a_crowd_is_counted_by_value():
 
 
 def test_lists_are_read_as_they_are(tmp_path):
-    """A FIMI file is a list a line, order and repeats kept; packed, it is the same, and so is its compact form."""
+    """A FIMI file has one list per line, order and repeats kept; packed and compact forms read the same."""
     (tmp_path / "kosarak.dat").write_text("1 2 3 \n\n7\n2 2 9\n", encoding="ascii")
     plain = DataFolder(tmp_path).kosarak()
     assert (plain.offsets.tolist(), plain.items.tolist()) == ([0, 3, 4, 7], [1, 2, 3, 7, 2, 2, 9])
@@ -195,7 +195,7 @@ def gowalla(tmp_path):
 
 
 def test_the_last_check_in_is_the_newest(gowalla):
-    """Everybody's last district and counts of the earlier ones are those of going through the file by hand."""
+    """Each person's last district and counts of the earlier ones equal those of a walk through the file."""
     folder, rows = gowalla
     found = folder.last_check_ins()
     for place, user in enumerate((3, 8, 15)):
@@ -211,7 +211,7 @@ def test_the_last_check_in_is_the_newest(gowalla):
 
 
 def test_of_two_last_check_ins_the_first_in_the_file_is_the_last(tmp_path):
-    """Of several at the same last second the first in the file counts, since files are newest first."""
+    """The first in the file of several check-ins at the same last second counts, since files are newest first."""
     stamp = "2010-10-19T23:55:27Z"
     lines = [check_in(7, stamp, latitude, 0.5, 1) for latitude in (12.0, 72.0)]
     (tmp_path / "Gowalla_totalCheckins.txt").write_text("".join(lines), encoding="ascii")
@@ -250,7 +250,7 @@ def test_compact_check_ins_are_the_same(gowalla, tmp_path):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_missing_data_set_says_where_it_is_described(name, tmp_path):
-    """Without the file, or without a folder, the error names the data set, where it is described, and --data."""
+    """Without the file, or without a folder, the error names the data set, its description, and --data."""
     for folder in (None, tmp_path):
         with pytest.raises(MissingData) as refused:
             DataFolder(folder).file(name)
@@ -321,7 +321,7 @@ def test_a_published_curve_is_parted_by_what_it_keeps():
 
 
 def test_progress_comes_to_its_end():
-    """The parts of an experiment sum to the whole bar, however many there are."""
+    """The parts of an experiment sum to the whole bar, at any number of parts."""
     for count in (1, 3, 7, 1999):
         moved = []
         setting = Setting(DataFolder(None), np.random.default_rng(1), 1, True, moved.append)
@@ -330,7 +330,7 @@ def test_progress_comes_to_its_end():
 
 
 def test_a_run_is_its_seed(made):
-    """The same seed gives the same document, whichever experiments run beside; another seed another one."""
+    """The same seed gives the same document beside any other experiments; another seed gives another one."""
     whole = document.run("made", DataFolder(None), 1, quick=True)
     alone = document.run("made", DataFolder(None), 1, quick=True, only=["second"])
     assert whole.as_json() == document.run("made", DataFolder(None), 1, quick=True).as_json()
@@ -342,7 +342,7 @@ def test_a_run_is_its_seed(made):
 
 
 def test_what_lacks_its_data_is_left_out_and_said(made):
-    """An experiment without its data does not run; the document says why, and the others are there."""
+    """An experiment without its data does not run; the document gives the reason, and has the others."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     assert [each.name for each in found.found] == ["first", "second"]
     assert "Kosarak" in found.missing["third"]
@@ -363,7 +363,7 @@ def test_a_document_comes_back_from_its_json(made):
 
 
 def test_a_page_is_rewritten_between_its_comments(made):
-    """The part of a paper is replaced, all else stays; bars in a text do not break the table."""
+    """The part of a paper is replaced and all else stays; bars in a text do not break the table."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     frame = "before\n<!-- computed: made -->\nstale\n<!-- end -->\nafter\n<!-- computed: lip -->\nother\n<!-- end -->\n"
     written = page.written(frame, found, "results")
@@ -423,7 +423,7 @@ def test_names_are_unique():
 
 
 def test_the_command_writes_figures_tables_and_numbers(tmp_path):
-    """reproduce prints the table and keeps a page, the figures it names, and a document, again where it ran before."""
+    """reproduce prints the table and keeps a page, its figures, and a document, also in a folder of an earlier run."""
     for _ in range(2):
         shown = run("reproduce", "lip", "--only", "fig5", "--only", "numbers", "--quick", "--out", tmp_path).output
     assert "the paper says" in shown
@@ -439,7 +439,8 @@ def test_the_command_writes_figures_tables_and_numbers(tmp_path):
 
 
 def test_the_command_says_what_it_lacks(tmp_path):
-    """Without data, what needs none is still written; the command ends with 75 and says where the rest is described."""
+    """Without data, experiments that need none are still written; the command ends with 75 and names the description
+    of the data."""
     words = ("reproduce", "lip", "--only", "numbers", "--only", "fig9a", "--quick", "--out", tmp_path)
     shown = run(*words, code=75)
     assert "fimi.uantwerpen.be" in shown.output

@@ -38,7 +38,8 @@ def read_by(size, notion, mechanism):
     ],
 )
 def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
-    """Outputs come as often as the channel's integers, mixed by the law, say: n = 10^6, chi-square at alpha = 10^-4."""
+    """Outputs have the frequencies of the channel's integers, mixed by the shares: n = 10^6, chi-square at alpha =
+    10^-4."""
     asked, law = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
     channel, people = asked.terms.channel, 1_000_000
     weights = [sum(p * channel.weight(x, y) for x, p in enumerate(law)) for y in range(channel.outputs)]
@@ -53,7 +54,7 @@ def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
 
 @pytest.mark.parametrize("mechanism", ["hadamard", "projective"])
 def test_everybody_is_told_once(mechanism):
-    """A population that stands still sends one report a person, and its shares are found again."""
+    """A fixed population sends one report a person, and its shares are recovered."""
     asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
     tally = asked.tally(held, np.random.default_rng(1))
     assert tally.counts.sum() == tally.reports == held.sum()
@@ -74,7 +75,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
 
 
 def test_the_methods_are_told_apart():
-    """Of few reports over many values every method makes another distribution."""
+    """With few reports over many values every method gives another distribution."""
     asked = read_by(50, Ldp(level(1)), "hadamard")
     tally = asked.drawn(np.full(50, 0.02), 1000, np.random.default_rng(4))
     found = [asked.shares(tally, method) for method in METHODS]
@@ -106,7 +107,7 @@ def test_blocks_are_equal_runs():
     ("size", "ratios"), [(100, (1.09, 1.30, 2.43, 14.4)), (16, (1.21, 1.44, 2.70, 10.9)), (10, (1.31, 1.56, 2.89, 8.4))]
 )
 def test_what_hadamard_loses_in_a_block(size, ratios):
-    """Beside subset selection, the optimum, at 0.5, 1, 2 and 4 nats (MATH 5.3)."""
+    """The error of Hadamard over that of subset selection, the optimum, at 0.5, 1, 2 and 4 nats (MATH 5.3)."""
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
         best = min(subset_error(size, ones, level(eps)) for ones in range(1, size))
         assert expected_mse(hadamard(size, level(eps))) / best == pytest.approx(ratio, rel=0.005)
@@ -133,10 +134,11 @@ def test_what_hadamard_loses_under_high_low(sensitive, part, ratios):
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
         notion = HighLow(level(eps), 1000, tuple(range(sensitive)))
         channels = [
-            crowd.campaign(crowd.values(1000), notion, *told).channel for told in (("hadamard",), ("projective", part))
+            crowd.campaign(crowd.values(1000), notion, *options).channel
+            for options in (("hadamard",), ("projective", part))
         ]
-        hadamard, told = (expected_mse(channel, law) for channel in channels)
-        assert hadamard / told == pytest.approx(ratio, rel=0.006)
+        hadamard, projective = (expected_mse(channel, law) for channel in channels)
+        assert hadamard / projective == pytest.approx(ratio, rel=0.006)
 
 
 @pytest.mark.parametrize(("grid", "cells"), [((5, 7), 1250), ((25, 35), 50), ((25, 70), 25)])
@@ -192,7 +194,7 @@ def test_table_1_is_not_set_beside_the_papers_as_the_same_data(folder):
 
 
 def test_the_laws_are_what_they_are_called():
-    """Geometric by 0.95, Zipf by 1, uniform, and the geometric one in another order."""
+    """The distributions are geometric by 0.95, Zipf by 1, uniform, and the geometric one in another order."""
     geometric, zipf, uniform, permuted = reader.laws(np.random.default_rng(1)).values()
     assert geometric[1] / geometric[0] == pytest.approx(0.95)
     assert zipf[9] / zipf[0] == pytest.approx(0.1)

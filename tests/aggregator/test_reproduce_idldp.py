@@ -76,10 +76,10 @@ def test_what_is_told_has_the_law_of_devices(length):
     for kind in kinds:
         for x, count in terms.domain.draws(tuple(sorted(kind))).items():
             expected[x] += count / DITHERS / len(kinds)
-    told = people.reported(length, np.random.default_rng(1))
-    assert told.sum() == len(people)
+    reported = people.reported(length, np.random.default_rng(1))
+    assert reported.sum() == len(people)
     error = np.sqrt(expected * (1 - expected) / len(people))
-    assert (np.abs(told / len(people) - expected) <= 5 * error + 1e-12).all()
+    assert (np.abs(reported / len(people) - expected) <= 5 * error + 1e-12).all()
 
 
 def test_budgets_are_dealt_in_parts():
@@ -94,7 +94,7 @@ def test_budgets_are_dealt_in_parts():
 
 
 def by_person(people, length, channel, domain, x):
-    """Bias and variance of the count of the item at input ``x``, person by person, by the law of a device's dither."""
+    """Return bias and variance of the count of the item at input ``x``, person by person, as a device draws."""
     own, other = (weights[channel.class_of[x]] / S for weights in (channel.own, channel.other))
     bias = variance = 0.0
     for held in people.sets():
@@ -134,7 +134,7 @@ def test_errors_of_single_items_are_eq_7():
 
 
 def test_oue_and_rappor_do_not_depend_on_dummies():
-    """Their integers are the same with dummies and without, which ``exactly`` relies on."""
+    """The integers of OUE and RAPPOR are the same with dummies and without, which ``exactly`` relies on."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
     for name in ("OUE", "RAPPOR"):
         channel = surveys.campaign(people.size, 3, 1.0, single.RECIPES[name]).channel
@@ -211,7 +211,7 @@ def test_measures():
 @pytest.mark.parametrize("kind", idue.KINDS)
 @pytest.mark.parametrize("eps", [0.2, 1.0, 4.0])
 def test_no_unary_encoding_is_below_the_floor(eps, kind):
-    """For budgets of many kinds, every item's variance is at least e^eps / (e^eps - 1)^2, held or not."""
+    """For budgets of many kinds, every item's variance is at least e^eps / (e^eps - 1)^2, with holders or without."""
     generator = np.random.default_rng(1)
     for _ in range(5):
         times = np.append(1.0, 1 + 3 * generator.random(4))
@@ -237,7 +237,7 @@ def test_the_floor_is_nearly_reached():
 
 
 def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
-    """Of the paddings tried it has the least exact error, of IDUE-PS and of OUE-PS."""
+    """The planner's padding has the least exact error of those tried, for IDUE-PS and for OUE-PS."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
     lengths = (1, 2, 4)
     chosen = set()
@@ -328,7 +328,7 @@ def test_theorem_4():
 
 
 def test_what_is_drawn_as_published_is_certified():
-    """Every mechanism of the figures is a campaign's, so its channel keeps the budgets that it names."""
+    """Every mechanism of the figures belongs to a campaign, so its channel keeps the budgets that it names."""
     for recipe in single.RECIPES.values():
         terms = surveys.campaign(40, 2, 1.0, recipe)
         certify(terms.channel, terms.notion)
@@ -343,7 +343,7 @@ DATA = {"clothing", "retail", "kosarak"}
     "name", ["fig6b", *(pytest.param(each, marks=pytest.mark.long) for each in ("fig7", "padding"))]
 )
 def test_an_experiment_runs_on_any_data_of_its_form(tmp_path, name):
-    """A small file in each original form is enough; what comes out is labelled as a part of the data."""
+    """A small file in each original form is enough; the result is labelled as a part of the data."""
     lists = random_lists(np.random.default_rng(1), 800, 150, 5)
     lines = "\n".join(" ".join(map(str, each)) for each in lists)
     for form in ("retail.dat", "kosarak.dat"):

@@ -55,8 +55,8 @@ def test_one_bit_is_the_closed_forms(share, eps):
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
     assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, eps), abs=1e-9)
-    told = (p * (1 - p) * (1 - odds)) ** 2 / ((1 - p + p * odds) * (odds - p * odds + p))
-    assert of_bit(warner(eps), prior) == pytest.approx(p * (1 - p) - told, abs=1e-9)
+    gain = (p * (1 - p) * (1 - odds)) ** 2 / ((1 - p + p * odds) * (odds - p * odds + p))
+    assert of_bit(warner(eps), prior) == pytest.approx(p * (1 - p) - gain, abs=1e-9)
     assert unbiased(warner(eps), prior) == pytest.approx(odds / (odds - 1) ** 2, rel=1e-9)
 
 
@@ -65,8 +65,8 @@ def program_of_mae(share, eps):
     low, high = math.exp(-eps), math.exp(eps)
     rows, ends = [], []
     yes = np.array([1 - share, -share]), share  # P(Y = 1) = (1 - share) q0 - share q1 + share
-    told = {(1, 1): (np.array([0.0, -1.0]), 1.0), (0, 1): (np.array([1.0, 0.0]), 0.0)}  # Q(1|1), Q(1|0)
-    for slope, start in told.values():
+    entries = {(1, 1): (np.array([0.0, -1.0]), 1.0), (0, 1): (np.array([1.0, 0.0]), 0.0)}  # Q(1|1), Q(1|0)
+    for slope, start in entries.values():
         for of_output, marginal in (((slope, start), yes), ((-slope, 1 - start), (-yes[0], 1 - yes[1]))):
             rows += [of_output[0] - high * marginal[0], low * marginal[0] - of_output[0]]
             ends += [high * marginal[1] - of_output[1], of_output[1] - low * marginal[1]]
@@ -186,7 +186,7 @@ def test_the_trusted_server_keeps_everybodys_level(n):
 
 
 def test_a_large_crowds_sum_is_told_nearly_as_it_is():
-    """With 500 people the law of the sum by halves is the plain one, and hardly anything is merged."""
+    """With 500 people the distribution of the sum by halves is the plain one, and hardly anything is merged."""
     p = np.random.default_rng(1).uniform(size=500)
     plain = np.ones(1)
     for share in p.tolist():
@@ -196,7 +196,7 @@ def test_a_large_crowds_sum_is_told_nearly_as_it_is():
 
 
 def test_own_channels_are_those_that_devices_derive():
-    """Everybody's error is that of the channel that the rule gives their declared prior."""
+    """Each person's error is that of the channel that the rule gives their declared prior."""
     yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, people.UNIT - 1])
     errors = people._own_errors(yes, 1.5)
     for part, error in zip(yes.astype(int).tolist(), errors.tolist(), strict=True):
@@ -233,8 +233,8 @@ def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
 
 
 def test_the_costs_of_a_rough_prior_are_the_designs():
-    """At radius 0 the curve is the legal optimum of the prior, for two values at radius 1 randomised response; it grows
-    with the radius, and is never above the scaled channel of the centre, LDP or no report."""
+    """At radius 0 the curve is the legal optimum of the prior, for two values at radius 1 randomised response. It
+    grows with the radius, and is never above the scaled channel of the centre, LDP or no report."""
     found = rough_prior(Setting(DataFolder(None), np.random.default_rng(1), 1, True, lambda _: None))
     for panel in found.panels:
         ours, scaled, plain, alone = (np.array(curve.y) for curve in panel.curves)

@@ -102,7 +102,7 @@ def test_the_table_has_every_notion_and_every_campaign():
 
 
 def test_a_false_relation_is_found(monkeypatch):
-    """The count of broken relations is not always zero: one that is false is broken by nearly every channel."""
+    """A false relation is broken by nearly every channel, so the count of broken relations is not always zero."""
     monkeypatch.setattr(sok, "RELATIONS", {"false": "ldp <= mutual-information", "true": "lip <= ldp"})
     outcome = sok.relations(setting(20))
     false, true = outcome.findings[:2]
@@ -118,7 +118,7 @@ def test_the_relations_hold():
 
 
 def test_a_report_that_says_nothing_is_identifying():
-    """Differential identifiability of silence is the prior's own log odds; every other level is zero."""
+    """The differential identifiability of a constant report is the prior's log odds; every other level is zero."""
     silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)
     found = levels.survey(levels.structure_of(silent), levels.SurveyRequest(sok.PRIOR)).levels
     assert found["differential-identifiability"].nats == pytest.approx(math.log(10), abs=1e-8)

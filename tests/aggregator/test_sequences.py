@@ -83,13 +83,13 @@ class Model:
         return period >= self.revoked.get(device, period + 1)
 
     def revoke(self, devices: Iterable[int], since: int) -> int:
-        """The earliest period holds; how many devices there is something new of."""
+        """Revoke devices, whose earliest period holds; return the number of devices with a change."""
         new = {device for device in devices if self.revoked.get(device, since + 1) > since}
         self.revoked |= dict.fromkeys(new, since)
         return len(new)
 
     def take(self, batch: Iterable[Sealed]) -> Counter[str]:
-        """Counts by class, "accepted" among them."""
+        """Take reports; return counts by class, "accepted" among them."""
         verdicts: Counter[str] = Counter()
         for one in batch:
             if self.refuses(one.device, one.period):
@@ -132,7 +132,7 @@ class Bench:
         return batch
 
     def some_devices(self, most: float) -> list[int]:
-        """Each device with a chance of ``most`` at most."""
+        """Draw each device with a chance of at most ``most``."""
         chance = self.rng.uniform(0, most)
         return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
 
@@ -146,7 +146,7 @@ class Bench:
         return result
 
     def found(self) -> set[int]:
-        """The buckets that are filled; none is more than once, and no slot is twice."""
+        """Return the buckets that are filled; each at most once, and no slot twice."""
         rows = tables.query(tables.snapshot(self.study.path / "reports"), "SELECT key, period, slot, output FROM rows")
         places = list(zip(*(rows[name].to_pylist() for name in ("key", "period", "slot")), strict=True))
         assert len(set(places)) == len(places)
@@ -182,22 +182,22 @@ class Bench:
     # The operations.
 
     def plain(self, batch: list[Sealed]) -> None:
-        """Ingest; every verdict is the model's."""
+        """Ingest, and assert that every verdict is the model's."""
         result = self.ingest(batch)
         assert Counter(result.rejected) + Counter(accepted=result.accepted) == self.model.take(batch)
         self.agree()
         self.files.append(batch)
 
     def fresh(self) -> None:
-        """Reports that perhaps never came before."""
+        """Ingest reports that perhaps never came before."""
         self.plain(self.chosen())
 
     def duplicate(self) -> None:
-        """An earlier file once more."""
+        """Ingest an earlier file once more."""
         self.plain(self.rng.choice(self.files or [self.chosen()]))
 
     def reorder(self) -> None:
-        """Several earlier files as one, in another order."""
+        """Ingest several earlier files as one, in another order."""
         batch = [one for batch in self.files[-3:] for one in batch] or self.chosen()
         self.plain(self.rng.sample(batch, len(batch)))
 
@@ -206,7 +206,7 @@ class Bench:
         self.plain(self.broken.pop() if self.broken else self.chosen())
 
     def enrol(self) -> None:
-        """More devices are registered."""
+        """Enrol more devices."""
         devices = self.some_devices(0.6)
         self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
         self.model.enrolled |= set(devices)
@@ -221,12 +221,12 @@ class Bench:
         assert self.study.counted_under(named, since=since) == under
 
     def compact(self) -> None:
-        """The same rows in fewer files."""
+        """Write the same rows to fewer files."""
         compact(Study.open(self.study.path), now=time.time())
         self.agree()
 
     def crash(self) -> None:
-        """An ingest stops at one of its writes: before it, with a file but no commit, or with a commit and no more."""
+        """Stop an ingest at one of its writes: before it, with a file but no commit, or with a commit and no more."""
         batch, left = self.chosen(), self.rng.randrange(4)
         if self.crashing(lambda: self.ingest(batch), left):
             self.broken.append(batch)
@@ -271,7 +271,7 @@ class Bench:
         assert not self.study.revoke(named, since=1)
 
     def between(self) -> None:
-        """Something else is done, all of it, between an ingest's look and its commit."""
+        """Do another whole operation between an ingest's look and its commit."""
         batch, other, known = self.chosen(), self.chosen(), set(self.model.enrolled)
         inner = self.rng.choice(
             [self.enrol, self.revoke, lambda: compact(Study.open(self.study.path), now=time.time())]
@@ -293,7 +293,7 @@ class Bench:
         self.adopt([batch, other] if done else [batch], sum(result.accepted for result in results), known)
 
     def together(self) -> None:
-        """Two ingests, one of them of a file that a third reads too, and a compaction, at the same time."""
+        """Run two ingests, one of them of a file that a third reads too, and a compaction, at the same time."""
         first, second = self.chosen(), self.chosen()
         results: list[IngestResult] = []
         failures: list[BaseException] = []
@@ -318,7 +318,8 @@ class Bench:
         self.adopt([first, second], sum(result.accepted for result in results))
 
     def finish(self) -> None:
-        """Everything by everybody: each has every slot filled where it is not revoked; the tally is one a bucket."""
+        """Ingest everything: each device has every slot filled in which it is not revoked; the tally is one a
+        bucket."""
         devices = range(len(self.everything) // OF_DEVICE)
         self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
         self.model.enrolled = set(devices)

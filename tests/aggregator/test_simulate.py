@@ -32,7 +32,7 @@ COLOURS = Values(("red", "green", "blue"))
 
 
 def test_every_person_sends_one_signed_report_under_a_key_of_their_own():
-    """A population of n sends n reports, each verifying under a different enrolled key."""
+    """A population of n sends n reports, each of which verifies under a different enrolled key."""
     (sent,) = population(terms(COLOURS), ID, Truth(("red", "blue"), (30, 20)), period=3)
     publics = {}
     for item in envelope.read_batch(sent.enrolments):
@@ -142,21 +142,21 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
     """Every device reports in each period; an answer differs from the last with probability change (1 - sum p^2).
 
     4,000 people and 3 changes at 20 nats, where outputs are answers: 12,000 pairs of periods, alpha 10^-6 (4.9 sigma);
-    a failure means that the law of changes or that of the shares is another one than documented.
+    a failure means that changes or shares have another distribution than documented.
     """
     loud, people, change = 20 * exact.NANONATS, 4000, 0.25
     channel = randomized_response(3, loud)
     asked = Campaign("T", "Q?", "", "O", COLOURS, Ldp(loud), "randomized-response", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "enrolled")  # fmt: skip
     truth = Truth(("red", "green", "blue"), (2400, 1200, 400))
-    told: dict[bytes, list[tuple[int, int]]] = {}
+    sent_by: dict[bytes, list[tuple[int, int]]] = {}
     for sent in simulate(asked, ID, truth, range(2, 6), change, seed=5, processes=1):
         for item in envelope.read_batch(sent.reports):
             report = Report.decode(item.unverified)
-            told.setdefault(item.key_id, []).append((report.period, report.outputs(asked)[0]))
-    assert len(told) == people
-    assert all([period for period, _ in chain] == [2, 3, 4, 5] for chain in told.values())
-    outputs = np.array([[y for _, y in chain] for chain in told.values()])
+            sent_by.setdefault(item.key_id, []).append((report.period, report.outputs(asked)[0]))
+    assert len(sent_by) == people
+    assert all([period for period, _ in chain] == [2, 3, 4, 5] for chain in sent_by.values())
+    outputs = np.array([[y for _, y in chain] for chain in sent_by.values()])
     shares = np.array([0.6, 0.3, 0.1])
     expected = change * (1 - shares @ shares)
     changed = (outputs[:, 1:] != outputs[:, :-1]).mean()
@@ -168,12 +168,12 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
 def test_a_panel_without_change_repeats_each_output():
     """A device whose answer stays the same reports the same output in each period, at any noise."""
     (sent,) = simulate(terms(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
-    told: dict[bytes, set[int]] = {}
+    sent_by: dict[bytes, set[int]] = {}
     for item in envelope.read_batch(sent.reports):
-        told.setdefault(item.key_id, set()).add(Report.decode(item.unverified).outputs(terms(COLOURS))[0])
-    assert len(told) == 60
-    assert all(len(outputs) == 1 for outputs in told.values())
-    assert len(set.union(*told.values())) > 1
+        sent_by.setdefault(item.key_id, set()).add(Report.decode(item.unverified).outputs(terms(COLOURS))[0])
+    assert len(sent_by) == 60
+    assert all(len(outputs) == 1 for outputs in sent_by.values())
+    assert len(set.union(*sent_by.values())) > 1
 
 
 def test_a_truth_by_class_is_cut_to_a_class(tmp_path):

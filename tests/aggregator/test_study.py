@@ -50,7 +50,7 @@ def test_a_study_is_made_once_and_opened_after(tmp_path):
 
 
 def test_a_half_made_study_is_completed(tmp_path):
-    """A study whose making was cut short is not opened, and creating it again completes it."""
+    """A study whose creation was cut short is not opened, and creating it again completes it."""
     made = Study.create(tmp_path / "study")
     (made.path / "rejects").rename(tmp_path / "rejects")
     with pytest.raises(StudyError, match="is not a study"):
@@ -194,7 +194,7 @@ def test_status_says_how_each_campaign_stands(study):
 
 
 def test_no_column_joins_two_campaigns(study):
-    """One device in two campaigns leaves two key ids and two public keys, and nothing else of its own."""
+    """One device in two campaigns leaves two key ids and two public keys, and nothing else that is its own."""
     assert device(0, PLAIN).id != device(0, OTHER).id
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")
     study.enrol(enrolment(0, OTHER))
@@ -204,7 +204,7 @@ def test_no_column_joins_two_campaigns(study):
 
 
 def test_a_table_that_is_gone_is_an_error_that_names_it(study):
-    """A study that loses a table while it is open says which."""
+    """A study that loses a table while it is open names the table."""
     (study.path / "keys").rename(study.path / "lost")
     with pytest.raises(StudyError, match="keys"):
         study.enrol(enrolment(5, PLAIN))

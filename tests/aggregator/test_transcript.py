@@ -81,7 +81,7 @@ def test_each_report_is_decoded_by_its_own_channel(notion: TranscriptPrior, only
 
 @pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])
 def test_the_estimate_is_unbiased_and_its_variance_right(periods: tuple[int, ...]) -> None:
-    """Over the whole law of transcripts the estimate is the truth, and its variance that of a device."""
+    """Over all transcripts the mean of the estimate is the truth, and its variance that of a device."""
     chains, p = every(periods), np.array([0.2, 0.3, 0.5])
     decoder = TranscriptDecoder(STILL, chains)
     law = np.array([p @ np.prod([law[:, y] for _, y, law in channels(STILL, chain)], axis=0) for chain in chains])
@@ -102,10 +102,10 @@ def test_posterior_means_are_those_of_all_paths(notion: TranscriptPrior, periods
     chains = every(periods)
     decoder = TranscriptDecoder(notion, chains)
     for row, chain in enumerate(chains.tolist()):
-        told, expected = channels(notion, chain), np.zeros(K)
+        chances, expected = channels(notion, chain), np.zeros(K)
         joint = {}
         for path in product(range(K), repeat=len(periods)):
-            weight = start[path[0]] * np.prod([law[x, y] for x, (_, y, law) in zip(path, told, strict=True)])
+            weight = start[path[0]] * np.prod([law[x, y] for x, (_, y, law) in zip(path, chances, strict=True)])
             for place in range(1, len(path)):
                 kept = stays ** (periods[place] - periods[place - 1])
                 weight *= kept * (path[place] == path[place - 1]) + (1 - kept) * start[path[place]]
@@ -215,7 +215,7 @@ def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tupl
 @pytest.mark.parametrize("only", [None, 0, 1, 3])
 @pytest.mark.parametrize("seed", range(6))
 def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
-    """A transcript is slots 0, 1, ... once each by increasing period; what comes after is lost, for periods too."""
+    """A transcript is slots 0, 1, ... once each by increasing period; reports after a gap are lost, for periods too."""
     generator, rows = np.random.default_rng(seed), []
     for key in range(60):
         places = [(period, slot) for period in range(4) for slot in range(4)]
@@ -233,7 +233,7 @@ def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
 
 
 def test_nobody_has_no_transcript() -> None:
-    """Without reports there is nothing, and nothing is lost."""
+    """A study without reports has no transcript, and has lost none."""
     nothing = np.zeros(0, dtype=np.int64)
     keys, chains, lost = transcripts(nothing, nothing, nothing, nothing, 4)
     assert (len(keys), chains.shape, lost) == (0, (0, 4), 0)
@@ -245,7 +245,7 @@ def test_nobody_has_no_transcript() -> None:
 def test_devices_over_four_periods(study_of, tmp_path) -> None:
     """200 devices that answer in four periods, one in ten silent once, are decoded from their reports alone."""
     made, signed = study_of(campaign())
-    now, envelopes, told = [0], [], []
+    now, envelopes, chains = [0], [], []
     policy = BudgetPolicy(lifetime=4)
     for number in range(200):
         dice, now[0] = simulation.dice(5, number), OPENS
@@ -261,9 +261,9 @@ def test_devices_over_four_periods(study_of, tmp_path) -> None:
                 now[0] = OPENS + period * WEEK
                 sealed = device.answer(joined, LABELS[x]).envelope
                 chain.append((period, sealed))
-            told.append((x, chain))
+            chains.append((x, chain))
             assert device.budget.spent_nanonats == len(chain) * NAT
-    reports = [sealed for _, chain in told for _, sealed in chain]
+    reports = [sealed for _, chain in chains for _, sealed in chain]
     order = np.random.default_rng(1).permutation(len(reports))
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(envelopes) + b"".join(reports[at] for at in order))
@@ -279,7 +279,7 @@ def test_devices_over_four_periods(study_of, tmp_path) -> None:
     ).all()  # fixed seed
     assert not [warning for warning in found.warnings if "left out" in warning]
     one = estimate(signed, made.tally(signed, period=2), method="linear")
-    assert one.reports == sum(any(period == 2 for period, _ in chain) for _, chain in told)
+    assert one.reports == sum(any(period == 2 for period, _ in chain) for _, chain in chains)
     assert found.se.mean() < 0.75 * one.se.mean()
     answer = weighted(signed.terms, tally, [1.0, 0.0, 2.0])
     assert answer.estimate == pytest.approx(found.raw[0] + 2 * found.raw[2])
@@ -367,7 +367,7 @@ def drafted(prior: dict, **schedule) -> Campaign:
 
 
 def test_a_draft_may_ask_for_transcripts() -> None:
-    """[prior] kind = "transcript" makes a campaign of one answer a period, with a drift where it has one."""
+    """[prior] kind = "transcript" makes a campaign of one answer a period, with the drift of the draft."""
     from decimal import Decimal
 
     made = drafted({"drift": Decimal("0.1")})

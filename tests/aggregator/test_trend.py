@@ -25,7 +25,7 @@ RESPONSE = randomized_response(4, NANONATS)
 
 
 def many():
-    """Two surveys of 60 values, of which one gained and one lost ten points; most values are hardly there."""
+    """Two surveys of 60 values, of which one gained and one lost ten points; most values are rare."""
     channel, rng = hadamard(60, 2 * NANONATS), np.random.default_rng(5)
     before = np.full(60, 0.2 / 58)
     before[[5, 17]] = 0.3, 0.5
@@ -40,8 +40,8 @@ def many():
 
 
 def test_the_surest_changes_come_first_and_noise_is_folded():
-    """Of 60 values the two that surely changed come first, with a star; of the others few follow, and the caption says
-    that they may have no change. Each row adds up: the shares shown differ by the change shown."""
+    """The two of 60 values with a sure change come first, with a star; few of the others follow, and the caption
+    says that they may have no change. Each row adds up: the shares shown differ by the change shown."""
     found = many()
     assert set(found.significant) == {5, 17} == set(foremost(found, 25)[:2])
     assert ((found.evidence > 1) == np.isin(np.arange(60), found.significant)).all()
@@ -88,8 +88,8 @@ def test_the_intervals_of_all_steps_hold_together():
 
 
 def test_steps_and_ends_are_differences():
-    """A step is the difference of its two periods by a twelfth of the risk, of four values and three steps; the change
-    is of the periods named, and of one value alone its simultaneous interval is its own."""
+    """A step is the difference of its two periods by a twelfth of the risk, of four values and three steps. The
+    change is that of the named periods, and for one value its simultaneous interval is its plain one."""
     tallies = panel(np.random.default_rng(32), 400, 4, 0.1)
     found = trend(SIGNED, SPANS, iter(tallies), steps=True, ends=(SPANS[3], SPANS[1]))
     sides = [Side(span.words, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]

@@ -1,4 +1,4 @@
-"""Laws of upkeep: compaction changes no tally, whoever else is at work; a damaged study is noticed and made anew."""
+"""Laws of upkeep: compaction changes no tally beside any other work; a damaged study is noticed and rebuilt."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def study(furnished, tmp_path):
     return Study.open(shutil.copytree(furnished, tmp_path / "our study ü"))
 
 
-def told(study):
-    """All that a study says of itself, but for versions; all its periods and the first of two say the second."""
+def contents(study):
+    """Return a study's status, refusals and tallies without versions: of all its periods, and of the first of two."""
     tallies = {}
     for known in study.campaigns():
         for period in (None, 0):
@@ -92,7 +92,7 @@ def told(study):
 @pytest.fixture(scope="module")
 def before(furnished):
     """The status and the tallies of that study."""
-    return told(Study.open(furnished))
+    return contents(Study.open(furnished))
 
 
 def content(folder):
@@ -107,7 +107,7 @@ def live(study, name):
 
 
 def versions(study):
-    """Of all tables."""
+    """Return the versions of all tables."""
     return {name: tables.snapshot(study.path / name).version() for name in SCHEMAS}
 
 
@@ -119,7 +119,7 @@ def age(folder, seconds):
 
 
 def run(study_path, *arguments):
-    """A command on a study."""
+    """Run a command on a study."""
     return CliRunner().invoke(halftruth, ["--study", str(study_path), *map(str, arguments)])
 
 
@@ -129,7 +129,7 @@ def run(study_path, *arguments):
 def test_compaction_changes_files_and_nothing_else(study, before):
     """Compaction leaves one file per partition; tallies, status and refusals stay the same, and a replay is refused."""
     done = {one.table: one for one in compact(study, now=time.time())}
-    assert told(Study.open(study.path)) == before
+    assert contents(Study.open(study.path)) == before
     reports = done["reports"]
     assert (reports.before.files, reports.after.files, reports.kept.files) == (7, 3, 7)
     assert (done["rejects"].before.files, done["rejects"].after.files) == (3, 1)
@@ -159,11 +159,11 @@ def test_a_rewriting_from_an_old_snapshot_changes_nothing(study):
     first, second, third = (tables.snapshot(path) for _ in range(3))
     partition = {"campaign": PLAIN.id.hex(), "period": 0}
     assert tables.rewrite(path, first, partition, 10**8)
-    before = told(study)
+    before = contents(study)
     assert not tables.rewrite(path, second, partition, 10**8)
     take(study, report(6, PLAIN, 6))
     assert not tables.rewrite(path, third, partition, 10**8)
-    assert told(study)[1]["education", 0][1] == before[1]["education", 0][1] + 1 == 7
+    assert contents(study)[1]["education", 0][1] == before[1]["education", 0][1] + 1 == 7
 
 
 def test_compaction_retries_when_others_commit(study, monkeypatch):
@@ -224,7 +224,7 @@ def test_who_reads_an_older_snapshot_reads_on(study):
 
 
 def test_unread_files_are_removed_once_they_are_old(study, before):
-    """Replaced, uncommitted and half-written files go after the retention and not before, strangers' files never."""
+    """Replaced, uncommitted and half-written files go after the retention and not before, foreign files never."""
     reports = study.path / "reports"
     partition = next(iter(live(study, "reports"))).parent
     strays = [partition / "part-0-lost.parquet", partition / "part-0-x.parquet#1", reports / "_delta_log" / "9.json#3"]
@@ -240,7 +240,7 @@ def test_unread_files_are_removed_once_they_are_old(study, before):
     assert (done.removed.files, done.kept.files) == (10, 0)
     assert not any(path.exists() for path in strays)
     assert all(path.exists() for path in strangers)
-    assert told(study) == before
+    assert contents(study) == before
 
 
 def test_a_short_retention_is_for_those_who_are_alone(study, before):
@@ -253,7 +253,7 @@ def test_a_short_retention_is_for_those_who_are_alone(study, before):
     compact(study, now=time.time() + 3600, retention=0, alone=True)
     for name in SCHEMAS:
         assert set((study.path / name).rglob("part-*")) == live(study, name)
-    assert told(study) == before
+    assert contents(study) == before
 
 
 def test_the_age_of_a_file_is_by_the_clock_that_dated_it(study, monkeypatch):
@@ -323,11 +323,11 @@ def test_many_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
     at_once(tmp_path, 64, 16)
 
 
-def compacted(path, told):
+def compacted(path, pipe):
     """Compact, send "done", and live on until killed."""
-    told.send("ready")
+    pipe.send("ready")
     compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True)
-    told.send("done")
+    pipe.send("done")
     threading.Event().wait()
 
 
@@ -336,7 +336,7 @@ def killed(study, folder, moments):
 
     Returns the number killed before they ended: on a busy machine perhaps 0.
     """
-    before, took, interrupted = told(study), 0.0, 0
+    before, took, interrupted = contents(study), 0.0, 0
     for moment in range(-1, moments):
         copy = Path(shutil.copytree(study.path, folder / f"copy{moment}"))
         process, pipe = begun(compacted, copy)
@@ -350,9 +350,9 @@ def killed(study, folder, moments):
         process.kill()
         process.join()
         interrupted += moment >= 0 and heard(pipe) is None
-        assert told(Study.open(copy))[1] == before[1]
+        assert contents(Study.open(copy))[1] == before[1]
         compact(Study.open(copy), now=time.time() + 3600, retention=0, alone=True)
-        assert told(Study.open(copy)) == before
+        assert contents(Study.open(copy)) == before
         for name in SCHEMAS:
             assert not list((copy / name).rglob("*#*"))
             assert set((copy / name).rglob("part-*")) == live(Study(copy), name)
@@ -373,9 +373,9 @@ def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path
 
 def test_the_command_compact_says_what_it_did(study):
     """Files and bytes of each table before and after, in words and in JSON; a short retention is refused."""
-    said = json.loads(run(study.path, "compact", "--json").stdout)
-    assert set(said) == set(SCHEMAS)
-    assert (said["reports"]["before"]["files"], said["reports"]["after"]["files"]) == (7, 3)
+    document = json.loads(run(study.path, "compact", "--json").stdout)
+    assert set(document) == set(SCHEMAS)
+    assert (document["reports"]["before"]["files"], document["reports"]["after"]["files"]) == (7, 3)
     assert "reports    3 files of " in run(study.path, "compact").stdout
     refused = run(study.path, "compact", "--retention-hours", 1)
     assert (refused.exit_code, "--alone" in refused.stderr) == (1, True)
@@ -386,37 +386,37 @@ def test_the_command_compact_says_what_it_did(study):
 
 
 def data_of(path):
-    """A file of a table's data: of ``PLAIN``'s the one that sorts first, where campaigns have files of their own."""
+    """Return a file of a table's data: of ``PLAIN``'s the one that sorts first, if campaigns have separate files."""
     return min(path.rglob("part-*.parquet"), key=lambda file: (PLAIN.id.hex() not in str(file), file))
 
 
 def gone(path):
-    """The table."""
+    """Remove the table."""
     shutil.rmtree(path)
 
 
 def no_log(path):
-    """Its log."""
+    """Remove its log."""
     shutil.rmtree(path / "_delta_log")
 
 
 def file_gone(path):
-    """A file of its data."""
+    """Remove a file of its data."""
     data_of(path).unlink()
 
 
 def file_cut(path):
-    """The end of a file of its data."""
+    """Cut the end of a file of its data."""
     os.truncate(data_of(path), data_of(path).stat().st_size // 2)
 
 
 def commit_emptied(path):
-    """The bytes of its last commit, as after a power failure."""
+    """Empty its last commit, as after a power failure."""
     os.truncate(max((path / "_delta_log").glob("*.json")), 0)
 
 
 def zeroed(path):
-    """The bytes of a file of its data, whose size stays."""
+    """Zero the bytes of a file of its data, whose size stays."""
     data_of(path).write_bytes(bytes(data_of(path).stat().st_size))
 
 
@@ -465,7 +465,7 @@ def sources(tmp_path_factory):
 
 
 def all_of(sources):
-    """Everything in it."""
+    """Return everything in it as sources."""
     files = [sources / "education.campaign", sources / "open.campaign"]
     return Sources(None, files, [AUTHOR.public], [sources / "devices.pub"])
 
@@ -487,7 +487,7 @@ def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage, 
     assert content(study.path) == left
     made = Study.open(done.path)
     if name != "rejects":
-        assert told(made) == before
+        assert contents(made) == before
     else:  # a report that came twice was kept once, unless the two came to different batches
         assert made.tally(PLAIN).counts.tolist() == before[1]["education", None][0]
         assert made.rejected(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
@@ -497,8 +497,8 @@ def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage, 
 
 
 def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
-    """Of a campaign with views the rows are taken over with their views, and made afresh from batches the view of each
-    key is derived again: status, the tally of each view and the estimate are the old study's."""
+    """A rebuild takes over rows with their views, and derives the view of each key again from batches: status, the
+    tally of each view and the estimate are the old study's."""
     old, signed, _ = filled(tmp_path, 1)
     (tmp_path / "map.campaign").write_bytes(signed.data)
     (tmp_path / "devices.pub").write_bytes(b"".join(enrolment(number, signed) for number in range(60)))
@@ -506,20 +506,20 @@ def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
         [tmp_path / "batch.htr"], [tmp_path / "map.campaign"], [AUTHOR.public], [tmp_path / "devices.pub"]
     )
 
-    def said(study):
+    def by_view(study):
         tallies = [study.tally(signed, period) for period in (None, 0, 1)]
         counts = [[part.counts.tolist() for part in tally.by_view] for tally in tallies]
         found = estimate(signed, tallies[0]).as_json()
         return counts, study.status(NOW)[0].views, found["values"], found["resolutions"]
 
-    expected = said(old)
+    expected = by_view(old)
     for name, afresh in (("taken", False), ("afresh", True)):
         done = rebuild(old.path, tmp_path / name, sources, now=NOW + crowd.WEEK, afresh=afresh)
-        assert said(Study.open(done.path)) == expected
+        assert by_view(Study.open(done.path)) == expected
 
 
 def test_a_campaign_without_reports_is_told_of(study, sources, tmp_path):
-    """A campaign whose keys are there and whose reports are not, since no batch has any, is named."""
+    """A campaign with keys but without reports, since no batch has any, is named."""
     gone(study.path / REPORTS)
     inbox_of = study.path / "inbox" / "done"
     whole = b"".join(file.read_bytes() for file in inbox_of.iterdir())
@@ -534,7 +534,7 @@ def test_a_campaign_without_reports_is_told_of(study, sources, tmp_path):
 
 
 def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tmp_path, before):
-    """Without any table a study comes from campaigns, enrolments and kept batches; and can be made so once more."""
+    """Without any table a study is rebuilt from campaigns, enrolments and archived batches, also a second time."""
     expected = before[1]
     waiting = inbox.put(study.path, report(6, PLAIN, 6))
     for name in SCHEMAS:
@@ -542,7 +542,7 @@ def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tm
     for old, new in ((study.path, tmp_path / "new"), (tmp_path / "new", tmp_path / "newer")):
         done = rebuild(old, new, all_of(sources), now=NOW, afresh=True)
         assert (done.read, done.counted) == (0, 15)
-        tallies = told(Study.open(new))[1]
+        tallies = contents(Study.open(new))[1]
         assert {key: value[:2] for key, value in tallies.items()} == {key: value[:2] for key, value in expected.items()}
         kept = [path.name for path in inbox.done_of(study.path).iterdir()]
         assert sorted(path.name for path in inbox.done_of(new).iterdir()) == sorted(kept) != []
@@ -550,12 +550,13 @@ def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tm
 
 
 def test_reports_of_revoked_keys_are_counted_anew_only_if_asked(study, sources, tmp_path):
-    """Taken over they stay counted; from batches alone they are counted with count_revoked, and refused without."""
+    """Rows that are taken over stay counted; from batches alone they are counted with count_revoked, and refused
+    without."""
     study.revoke(enrolment(0, PLAIN))
-    expected = told(study)
+    expected = contents(study)
     gone(study.path / "rejects")
     done = rebuild(study.path, tmp_path / "taken", Sources(), now=NOW)
-    assert told(Study.open(done.path))[1]["education", 0][0] == expected[1]["education", 0][0]
+    assert contents(Study.open(done.path))[1]["education", 0][0] == expected[1]["education", 0][0]
     gone(study.path / "reports")
     without = rebuild(study.path, tmp_path / "without", Sources(), now=NOW)
     assert any("2 reports of revoked keys" in warning for warning in without.warnings)
@@ -576,12 +577,12 @@ def since(study):
 
 
 def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
-    """Compacted, taken over and, where reports are lost, counted anew, keys are revoked from the same periods on."""
+    """Keys stay revoked from the same periods on after a compaction, a rebuild, and a new count of lost reports."""
     compact(since, now=time.time())
-    expected = told(since)
+    expected = contents(since)
     assert expected[0][0].revoked_from == {1: 1, 2: 1}
     done = rebuild(since.path, tmp_path / "taken", Sources(), now=NOW)
-    assert (done.anew, told(Study.open(done.path))) == ((), expected)
+    assert (done.anew, contents(Study.open(done.path))) == ((), expected)
     gone(since.path / "rejects")
     done = rebuild(since.path, tmp_path / "refused", all_of(sources), now=NOW)
     made = Study.open(done.path)
@@ -590,7 +591,7 @@ def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
 
 
 def test_afresh_makes_a_study_without_what_revoked_keys_said(since, tmp_path):
-    """Counted outputs of the period and later ones are gone, earlier ones stay; and none is with count_revoked."""
+    """Counted outputs of the period and later ones are gone, and earlier ones stay; with count_revoked all stay."""
     named = enrolment(1, PLAIN)
     before = {period: since.tally(PLAIN, period).counts.tolist() for period in (0, 1)}
     assert since.counted_under(named, since=1) == 1
@@ -636,7 +637,7 @@ def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
 
 
 def test_afresh_counts_what_was_signed_whatever_the_tables_say(study, tmp_path):
-    """Rows that somebody changed on the disk are taken over by a rebuild, but not by one afresh."""
+    """Rows changed on the disk are taken over by a rebuild, but not by one afresh."""
     expected = study.tally(PLAIN).counts.tolist()
     path = next(path for path in live(study, "reports") if PLAIN.id.hex() in str(path) and "period=0" in str(path))
     rows = pq.ParquetFile(path).read()
@@ -688,7 +689,7 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
     done = run(study.path, "rebuild", "--out", tmp_path / "first")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "made anew: reports" in done.stdout
-    assert told(Study.open(tmp_path / "first")) == before
+    assert contents(Study.open(tmp_path / "first")) == before
     kept = shutil.move(inbox.done_of(study.path), tmp_path / "kept")
     shutil.rmtree(study.path)
     study.path.mkdir()
@@ -697,17 +698,21 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
         options += ["--campaign", sources / f"{name}.campaign"]
     done = run(study.path, "rebuild", "--out", tmp_path / "second", *options, "--json")
     assert done.exit_code == 0
-    said = json.loads(done.stdout)
-    assert (said["anew"], said["read"], said["counted"]) == (["campaigns", "reports", "keys", "rejects"], 0, 13)
+    document = json.loads(done.stdout)
+    assert (document["anew"], document["read"], document["counted"]) == (
+        ["campaigns", "reports", "keys", "rejects"],
+        0,
+        13,
+    )
     # The clock says it is too early for the other two, and the study was given another time.
-    assert told(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
+    assert contents(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 
 def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path, before):
-    """Rebuilt, it tells the same, and nothing is counted anew."""
+    """An intact study is the same after a rebuild, and nothing is counted anew."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
     assert (done.anew, done.read, done.counted, done.warnings) == ((), 15, 0, ())
-    assert told(Study.open(done.path)) == before
+    assert contents(Study.open(done.path)) == before
 
 
 @pytest.fixture
@@ -730,7 +735,7 @@ def own(tmp_path):
 
 
 def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
-    """Reports are taken over without their keys' priors only if batches or enrolments bring these; or else an error."""
+    """A rebuild fails if reports lost their keys' priors, unless batches or enrolments have these."""
     study, signed, _ = own
     expected = study.tally(signed)
     assert (expected.reports, expected.priors.tolist()) == (1, [list(range(1, 17))])

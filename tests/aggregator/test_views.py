@@ -72,7 +72,7 @@ def view_of(number, signed):
 
 
 def report(number, signed, outputs, *, period=0, slot=0, bits=None):
-    """A device's report of outputs, whether it has them or not."""
+    """Return a device's report of outputs, whether or not its view has them."""
     packed = pack(outputs, bits or signed.terms.output_bits)
     return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
 
@@ -95,9 +95,9 @@ def filled(tmp_path, answers, devices=60):
                 view = view_of(number, signed)
                 channel = signed.terms.views[view].channel
                 rng = np.random.default_rng([number, period])
-                said = [int(rng.integers(channel.outputs)) for _ in range(1 + number % answers)]
-                sent[number, period] = (view, said)
-                batch.append(report(number, signed, said, period=period))
+                outputs = [int(rng.integers(channel.outputs)) for _ in range(1 + number % answers)]
+                sent[number, period] = (view, outputs)
+                batch.append(report(number, signed, outputs, period=period))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(batch))
     result = ingest(study, [file], now=NOW + crowd.WEEK)
@@ -106,11 +106,11 @@ def filled(tmp_path, answers, devices=60):
 
 
 def by_hand(signed, sent):
-    """The counts of each view and its number of outputs, one report after another."""
+    """Count each view and its number of outputs, one report after another."""
     counts = [np.zeros(view.channel.features, dtype=np.int64) for view in signed.terms.views]
     reports = [0] * len(counts)
-    for view, said in sent:
-        for output in said:
+    for view, outputs in sent:
+        for output in outputs:
             counts[view][features(signed.terms.views[view].channel, output)] += 1
             reports[view] += 1
     return counts, reports
@@ -131,11 +131,11 @@ def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
     study, signed, sent = filled(tmp_path, answers)
     latest = dict(sorted(sent))
     for _ in range(2):
-        same(study.tally(signed, 0), signed, [said for (_, period), said in sent.items() if period == 0])
-        same(study.tally(signed), signed, [said for (number, period), said in sent.items() if latest[number] == period])
+        same(study.tally(signed, 0), signed, [pair for (_, period), pair in sent.items() if period == 0])
+        same(study.tally(signed), signed, [pair for (number, period), pair in sent.items() if latest[number] == period])
         spans = list(study.spans(signed, [(0, 1), (1, 1), (3, 3)]))
-        same(spans[0], signed, [said for (number, period), said in sent.items() if latest[number] == period])
-        same(spans[1], signed, [said for (_, period), said in sent.items() if period == 1])
+        same(spans[0], signed, [pair for (number, period), pair in sent.items() if latest[number] == period])
+        same(spans[1], signed, [pair for (_, period), pair in sent.items() if period == 1])
         same(spans[2], signed, [])
         compact(study, now=NOW, alone=True, retention=0)
     first = {number for number, period in sent if period == 0}
@@ -155,12 +155,12 @@ def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
         parts = [tallies.part(study_version, version, one, 4, signed.id.hex(), chosen) for one in range(4)]
         whole = tallies.whole(parts, study.rejected(signed))
         expected = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
-        assert [told(part) for part in whole.by_view] == [told(part) for part in expected.by_view]
+        assert [contents(part) for part in whole.by_view] == [contents(part) for part in expected.by_view]
         assert (whole.counts == expected.counts).all()
         assert (whole.reports, whole.version) == (expected.reports, expected.version)
 
 
-def told(tally):
+def contents(tally):
     """Return the contents of a tally, its groups as sums."""
     cells = Counter()
     if tally.groups is not None:
@@ -172,8 +172,8 @@ def told(tally):
 
 
 def test_what_another_view_says_is_refused(tmp_path):
-    """A report whose outputs are not those of its key's view is a bad output, however right for another; and so is one
-    in the width of its own view. Keys that are not enrolled have no view."""
+    """A report is a bad output if its outputs belong to another view than its key's, or if it has the width of its
+    own view. Keys that are not enrolled have no view."""
     signed = campaign()
     numbers = {view: next(n for n in range(100) if view_of(n, signed) == view) for view in range(3)}
     bits = [view.channel.output_bits for view in signed.terms.views]
@@ -199,22 +199,22 @@ def test_what_another_view_says_is_refused(tmp_path):
 
 @given(st.integers(58, 200), st.integers(1, 5), st.data())
 def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
-    """Outputs that a wider view's width pads are those of ``unpack``, words without their padding; larger ones are
+    """Outputs padded to a wider view's width equal those of ``unpack``, words without their padding; larger ones are
     refused."""
-    said = data.draw(st.lists(st.integers(0, 2**20), min_size=count, max_size=count))
+    outputs = data.draw(st.lists(st.integers(0, 2**20), min_size=count, max_size=count))
     large = data.draw(st.sampled_from([0, 2**57 - 1, 2**57, 2**58 - 1]))
-    said[0] = said[0] if large == 0 else large
-    packed = pack(said, bits)
-    assert unpack(packed, count, bits) == tuple(said)
+    outputs[0] = outputs[0] if large == 0 else large
+    packed = pack(outputs, bits)
+    assert unpack(packed, count, bits) == tuple(outputs)
     octets = np.frombuffer(packed + bytes(64), dtype=np.uint8)
     at, length = np.zeros(1, dtype=np.int64), np.array([len(packed)])
     values, good = columns.outputs(octets, at, length, count, bits, 2**57 - 1)
-    assert good[0] == (max(said) < 2**57 - 1)
-    assert not good[0] or values[0].tolist() == said
+    assert good[0] == (max(outputs) < 2**57 - 1)
+    assert not good[0] or values[0].tolist() == outputs
     words, good = columns.words(octets, at, length, count, 21, None, bits)
-    assert good[0] == (max(said) < 2**21)
+    assert good[0] == (max(outputs) < 2**21)
     if good[0]:
-        assert [int.from_bytes(word) >> 3 for word in words[0]] == said
+        assert [int.from_bytes(word) >> 3 for word in words[0]] == outputs
 
 
 def test_simulated_devices_answer_as_their_view():
@@ -237,8 +237,11 @@ def test_simulated_devices_answer_as_their_view():
 def test_a_receipt_knows_the_view(tmp_path):
     """The study answers whether a report was counted, for numbers and for bits, and only for the view of its device."""
     study, signed, sent = filled(tmp_path, 3)
-    batch = b"".join(report(n, signed, said, period=period) for (n, period), (_, said) in sent.items())
-    other = [report(n, signed, [1 + said[0] % 2, *said[1:]], period=p) for (n, p), (_, said) in list(sent.items())[:9]]
+    batch = b"".join(report(n, signed, outputs, period=period) for (n, period), (_, outputs) in sent.items())
+    other = [
+        report(n, signed, [1 + outputs[0] % 2, *outputs[1:]], period=p)
+        for (n, p), (_, outputs) in list(sent.items())[:9]
+    ]
     question = CountedQuery.of(batch + b"".join(other))
     reader = StudySnapshot(study)
     reader.request(reader.campaigns)
@@ -259,7 +262,7 @@ def test_exported_tallies_are_those_of_each_view(tmp_path):
     }
     expected, withheld = {}, 0
     for period in (0, 1):
-        counts, reports = by_hand(signed, [said for (_, when), said in sent.items() if when == period])
+        counts, reports = by_hand(signed, [pair for (_, when), pair in sent.items() if when == period])
         for view, (of_view, n) in enumerate(zip(counts, reports, strict=True)):
             if n < signed.terms.minimum_reports:
                 withheld += n
@@ -294,10 +297,8 @@ def test_the_screen_of_views_is_exact(weights, data):
 
 
 def test_chosen_keys_are_seen(tmp_path):
-    """Whoever makes keys until they have a view is named; the honest devices of the same study are not.
-
-    The honest keys are fixed, so no chance is in it.
-    """
+    """A client that makes keys until they have a view is named; the honest devices of the same study are not. The
+    honest keys are fixed, so the result is deterministic."""
     signed = campaign()
     study = crowd.study(tmp_path / "study", signed)
     honest = list(range(200))

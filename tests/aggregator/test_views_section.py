@@ -64,7 +64,7 @@ def test_the_planner_chooses_what_the_draft_leaves_out():
 
 
 @pytest.mark.parametrize(
-    ("views", "said"),
+    ("views", "message"),
     [
         ("", "resolutions is missing"),
         ("resolutions = [1]", "at least two views"),
@@ -88,16 +88,16 @@ def test_the_planner_chooses_what_the_draft_leaves_out():
         ('districts = ["map.geojson"]', "a view must be a file"),
     ],
 )
-def test_other_views_are_refused(views, said):
+def test_other_views_are_refused(views, message):
     """An invalid view is refused with one sentence that names the entry."""
     with pytest.raises(BadData) as caught:
         read(views)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ('notion = "ldp"', 'notion = "geo"', "not with geo"),
         (
@@ -113,9 +113,9 @@ def test_other_views_are_refused(views, said):
         ),
     ],
 )
-def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, said):
+def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, message):
     """Notions and classes that views do not go with, and mechanisms that do not serve a view, are refused by name."""
-    with pytest.raises(BadData, match=said):
+    with pytest.raises(BadData, match=message):
         read("resolutions = [5, 1]", DRAFT.replace(old, new))
 
 
@@ -130,14 +130,15 @@ def test_the_audit_says_what_each_view_weighs():
 
 
 def test_errors_are_told_at_each_resolution():
-    """The warning names the views whose least crowd is too small, each with its number of devices; audit says all."""
+    """The warning names the views with too few devices for their districts, each with its number of devices; audit
+    names all."""
     few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")
-    (said,) = (warning for warning in lint(few) if "standard error of a share" in warning)
-    assert "6 squares of 10 x 10 cells" in said
-    assert "even share is 0.17%" in said
+    (text,) = (warning for warning in lint(few) if "standard error of a share" in warning)
+    assert "6 squares of 10 x 10 cells" in text
+    assert "even share is 0.17%" in text
     many = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 10000\n")
-    (said,) = (warning for warning in lint(many) if "standard error of a share" in warning)
-    assert "squares" not in said
+    (text,) = (warning for warning in lint(many) if "standard error of a share" in warning)
+    assert "squares" not in text
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(audit_table(audit(few)))
     text = console.export_text()
@@ -146,7 +147,7 @@ def test_errors_are_told_at_each_resolution():
 
 
 def test_the_plan_lists_the_views(tmp_path):
-    """``plan`` says what each view of a draft would be, with its share and errors."""
+    """``plan`` lists each view of a draft with its share and errors."""
     draft = tmp_path / "map.toml"
     draft.write_text(DRAFT + "[views]\nresolutions = [[5, 0.25], [1, 0.75]]\n")
     result = CliRunner().invoke(halftruth, ["plan", str(draft), "--json"])

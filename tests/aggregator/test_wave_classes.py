@@ -68,8 +68,9 @@ def drawn(signed, people, laws, generator):
 
 
 def test_classes_are_estimated_as_campaigns_of_their_own():
-    """Of two classes with one level, every number of each is exactly that of a campaign with that wave alone, and
-    everybody's shares are those of both, by their reports; likewise with another level and a class read by value."""
+    """With two classes at one level, every number of each is exactly that of a campaign with that wave alone, and
+    everybody's shares are those of both, by their reports; the same holds with another level and a class read by
+    value."""
     generator = np.random.default_rng(1)
     for channels in (
         (wave(K, NANONATS),) * 2,
@@ -92,7 +93,7 @@ def test_classes_are_estimated_as_campaigns_of_their_own():
 
 
 def test_everybodys_mean_is_that_of_the_classes():
-    """By reports, and by known parts of the people: estimate and variance are those of the classes' own means."""
+    """Estimate and variance are those of the classes' means, by reports and by known parts of the people."""
     signed = of_classes(NANONATS, 2 * NANONATS)
     people = np.array([3000, 1000])
     tally = drawn(signed, people, (law(3), law(10)), np.random.default_rng(2))
@@ -113,8 +114,8 @@ def margin(weights):
 
 
 def test_the_statistic_of_classes_is_that_of_slow_maxima():
-    """With sizes of classes by chance the log-likelihoods are those of slow expectation maximisation over class and
-    value; with known sizes the best of 2,000 ways to share t between the classes, each maximised alone."""
+    """With random sizes of classes the log-likelihoods are those of slow expectation maximisation over class and
+    value; with known sizes they are the best of 2,000 ways to share t between the classes, each maximised alone."""
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(3))
     counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
@@ -144,8 +145,8 @@ def test_the_statistic_of_classes_is_that_of_slow_maxima():
 
 
 def test_nobody_and_everybody_are_the_ends_of_a_share():
-    """The statistic rises from a share of none to a share of all: in crowds where rounding once left a trace of people
-    on the side that should be empty, of one class and of both."""
+    """The statistic rises from a share of 0 to a share of 1, in surveys in which rounding once left a trace of
+    people on the empty side, of one class and of both."""
     signed = of_classes(NANONATS, 2 * NANONATS)
     for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
         tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(seed))
@@ -178,21 +179,21 @@ def covered(crowds, generator, weights=None, people=3000):
 
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
 def test_everybodys_intervals_hold(weights):
-    """In 5 crowds of 3,000 people in two classes of .5 and 2 nats, of 20 intervals (three quantiles and a share, 90%,
-    seed fixed) at most 4 miss the truth; a failure means that they are too narrow."""
+    """At most 4 of 20 intervals miss the truth, in 5 surveys of 3,000 people in two classes of .5 and 2 nats (three
+    quantiles and a share, 90%, seed fixed); a failure means that they are too narrow."""
     assert covered(5, np.random.default_rng(4), weights).mean() >= 16 / 20
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
 def test_everybodys_intervals_hold_long(weights):
-    """In 300 crowds of 3,000 people each number's 90% intervals hold in 84.8% at least: 3 standard errors below 90%; a
-    failure (1 in 700 a number, were they exact) means that they are too narrow."""
+    """Each number's 90% intervals hold in at least 84.8% of 300 surveys of 3,000 people: 3 standard errors below
+    90%; a failure (1 in 700 a number, were they exact) means that they are too narrow."""
     assert covered(300, np.random.default_rng(5), weights).min() >= 0.848
 
 
 def test_a_class_without_reports_counts_for_nothing():
-    """Everybody is then the other class; known parts of the people refuse it in words."""
+    """Everybody is then the other class; known parts of the people are refused with a reason."""
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (800, 0), (law(4), law(9)), np.random.default_rng(6))
     alone = asked((wave(K, NANONATS),), Ldp(NANONATS))
@@ -205,7 +206,7 @@ def test_a_class_without_reports_counts_for_nothing():
 
 
 def test_many_classes_are_read_in_fewer_blocks():
-    """Of 8 classes the summary has deciles in order and intervals that contain them, in seconds."""
+    """The summary of 8 classes has deciles in order and intervals that contain them, within seconds."""
     signed = of_classes(*(NANONATS * (1 + place) // 2 for place in range(8)))
     tally = drawn(signed, [300] * 8, [law(2 + place) for place in range(8)], np.random.default_rng(7))
     found = summary(tally, estimate(signed, tally))
@@ -233,16 +234,16 @@ def lib(tmp_path_factory):
 
 
 def test_everybody_and_each_class_are_told(lib, tmp_path):
-    """Without a class named the deciles, bins and the mean are everybody's; by class each one's and the difference from
-    the first, as in Python; a page has both, with the picture, by class and by period."""
+    """Without a named class the deciles, bins and the mean are everybody's; by class they are each one's, with the
+    difference from the first, as in Python. A page has both, with the picture, by class and by period."""
     everybody = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
     assert (everybody["method"], len(everybody["quantiles"]), everybody["reports"]) == ("smooth", 9, 400)
     wanted = ("--quantiles", ".5", "--cdf", "--mean", "--period", "0")
-    said = json.loads(run("--study", lib, "estimate", "way", *wanted, "--by", "class", "--json").stdout)
-    assert [(side["class"], side["reports"]) for side in said["sides"]] == [("town", 250), ("village", 150)]
+    document = json.loads(run("--study", lib, "estimate", "way", *wanted, "--by", "class", "--json").stdout)
+    assert [(side["class"], side["reports"]) for side in document["sides"]] == [("town", 250), ("village", 150)]
     face = Study.open(lib).ordered_by_class("way", quantiles=[0.5], cdf=True, mean=True, period=0)
-    assert face.as_json() == said
-    (found,) = said["differences"]
+    assert face.as_json() == document
+    (found,) = document["differences"]
     shifts = {one["what"]: one for one in found["values"]}
     assert (found["from"], found["to"], found["unit"]) == ("town", "village", "km")
     assert 0 < shifts["quantile"]["low"] <= shifts["quantile"]["difference"] <= shifts["quantile"]["high"]

@@ -1,7 +1,7 @@
 """Laws of estimates weighted to known margins: of classes, which are public, and of questions of a form.
 
-The package samplics weights the people themselves; estimates weight what their reports tell. Where reports have no
-noise (expected counts), both are the same numbers. Crowds are drawn with fixed seeds, so no test fails by chance.
+The package samplics weights the people themselves; estimates weight the contents of their reports. If reports have no
+noise (expected counts), both are the same numbers. Surveys are drawn with fixed seeds, so no test fails by chance.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def channel_of(cells: int, level: int) -> Channel:
 
 
 def crowd(law: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
-    """The views of all pairs, ``n`` people each, drawn from the law of all questions; without ``rng`` as expected."""
+    """Return the views of all pairs, ``n`` people each, drawn from ``law`` over all questions; without ``rng`` as
+    expected."""
     found = []
     for pair in PAIRS:
         table = law.sum(axis=3 - sum(pair))
@@ -108,7 +109,7 @@ class Numpy:
 
 
 class Samplics:
-    """The same by the package."""
+    """Weights of people by the package."""
 
     def __init__(self) -> None:
         with warnings.catch_warnings():
@@ -140,7 +141,7 @@ of_people = pytest.mark.parametrize("library", [Numpy, pytest.param(Samplics, ma
 @of_people
 @pytest.mark.parametrize("by", [(0,), (1,), (0, 1), (0, 1, 2)])
 def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: tuple[int, ...]) -> None:
-    """One margin: post-stratification. Several: calibration, the linear form of raking."""
+    """One margin is post-stratification, several are calibration, the linear form of raking."""
     answers, rng, weigh = people(), np.random.default_rng(2), library()
     shares = {place: rng.dirichlet(np.full(SIZES[place], 9.0)) for place in by}
     if len(by) == 1:
@@ -187,7 +188,8 @@ def by_class(*shares: float) -> list[KnownMargin]:
 
 
 def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
-    """Each class by its dense left inverse, times its part of the population; the error is that within classes."""
+    """Each class is decoded by its dense left inverse, times its part of the population; the error is that within
+    classes."""
     terms, tally = test_classes.TALLIES["mixed-4000"]
     shares = np.array([0.7, 0.3])
     found = estimate(terms, tally, margins=by_class(*shares))
@@ -200,14 +202,14 @@ def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
         first += len(inverse)
     assert np.allclose(found.raw, raw)
     assert np.allclose(found.se, np.sqrt(variance))
-    told = found.weighting
-    assert told is not None
+    weighting = found.weighting
+    assert weighting is not None
     members = pooled(terms, tally).members
-    assert (told.least, told.most) == pytest.approx(tuple(sorted(shares / members)))
-    assert np.allclose(told.reported[0], members)
+    assert (weighting.least, weighting.most) == pytest.approx(tuple(sorted(shares / members)))
+    assert np.allclose(weighting.reported[0], members)
     plain = estimate(terms, tally)
-    assert told.people_unweighted == pytest.approx(plain.influence.people_per_report)
-    assert told.people_per_report == found.influence.people_per_report
+    assert weighting.people_unweighted == pytest.approx(plain.influence.people_per_report)
+    assert weighting.people_per_report == found.influence.people_per_report
     assert found.as_json()["weights"]["margins"][0]["groups"][0]["population"] == 0.7
     assert plain.as_json()["weights"] is None
     same = estimate(terms, tally, margins=by_class(*members))
@@ -233,7 +235,8 @@ def test_a_forged_report_of_a_rare_class_counts_for_more() -> None:
 
 
 def biased(law: Floats, axis: int, odds: float) -> Floats:
-    """The law of those who answer, where people with value 0 of a question do so ``odds`` times as often."""
+    """Return the distribution of those who answer, if people with value 0 of a question do so ``odds`` times as
+    often."""
     shape = [1] * law.ndim
     shape[axis] = law.shape[axis]
     found = law * np.where(np.arange(law.shape[axis]) == 0, odds, 1.0).reshape(shape)
@@ -245,7 +248,7 @@ def test_what_a_forged_report_moves_in_a_form_is_told() -> None:
     views = crowd(law, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
     found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
-    told, everybody, moved = found.weighting, 12_000, 0.0
+    weighting, everybody, moved = found.weighting, 12_000, 0.0
     for place, view in enumerate(views):
         d = round(float(view.tally.counts.sum() / view.tally.reports))  # ones of a report
         words = np.eye(len(view.tally.counts)) if d == 1 else [
@@ -258,8 +261,8 @@ def test_what_a_forged_report_moves_in_a_form_is_told() -> None:
             raw = weighted_question(Calibration(AnsweredForm(more, form_of()), margins), 2).raw
             moved = max(moved, float(np.abs(raw - found.raw).max()) * everybody)
     # The gradient; one report among 4,000 of a view leaves it by a part of about 1 / 4,000 times weights.
-    assert moved == pytest.approx(told.people_per_report, rel=0.02)
-    assert told.people_per_report > told.people_unweighted
+    assert moved == pytest.approx(weighting.people_per_report, rel=0.02)
+    assert weighting.people_per_report > weighting.people_unweighted
 
 
 LARGE = (333_333, 4 * NANONATS)
@@ -304,7 +307,7 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
 
 
 def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
-    """Variances against differences of the estimate itself, one count of one view at a time (delta method)."""
+    """Variances equal those of differences of the estimate, one count of one view at a time (delta method)."""
     rng, margins, law = np.random.default_rng(8), [known(0, np.array([0.3, 0.7]))], law_of(people())
     views = []
     for pair in PAIRS:
@@ -436,13 +439,13 @@ def test_an_estimate_of_a_form_says_which_weights_it_has() -> None:
     terms = test_forms.campaign().terms
     margins = [KnownMargin("town", 0, ("north", "south", "west"), np.array([0.2, 0.3, 0.5]), np.arange(3), "Census")]
     tally = test_forms.tally_of(terms, 10**7)
-    told = estimate_form(terms, tally, ["pet"], margins=margins).as_json()
-    assert told["weights"]["margins"][0]["by"] == "town"
-    assert [each["population"] for each in told["weights"]["margins"][0]["groups"]] == [0.2, 0.3, 0.5]
+    document = estimate_form(terms, tally, ["pet"], margins=margins).as_json()
+    assert document["weights"]["margins"][0]["by"] == "town"
+    assert [each["population"] for each in document["weights"]["margins"][0]["groups"]] == [0.2, 0.3, 0.5]
     assert estimate_form(terms, tally, ["pet"]).as_json()["weights"] is None
     table = test_forms.TRUTH.sum(axis=1)
     table = table / table.sum(axis=1, keepdims=True) * np.array([0.2, 0.3, 0.5])[:, np.newaxis]
-    assert [row["raw"] for row in told["values"]] == pytest.approx(table.sum(axis=0).tolist(), abs=1e-4)
+    assert [row["raw"] for row in document["values"]] == pytest.approx(table.sum(axis=0).tolist(), abs=1e-4)
     for names in (["town", "pet"], ["pet", "town"]):
         found = estimate_form(terms, tally, names, margins=margins)
         cells = table if names[0] == "town" else table.T

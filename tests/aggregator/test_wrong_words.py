@@ -1,4 +1,4 @@
-"""The law of wrong words: in no place of any command does a word end in a traceback."""
+"""The law of wrong words: no argument of any command ends in a traceback."""
 
 from __future__ import annotations
 
