@@ -77,9 +77,10 @@ def screen_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
 
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int) -> str | None:
     most = decoder.ceiling
-    # Binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling; Bonferroni over the features. A device
-    # with w of at most W reports has no heavier tail than a single report with w / W of the probability, and devices
-    # with different probabilities have no heavier tail than devices with their mean (Hoeffding 1956).
+    # Binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling; Bonferroni over the features. This is
+    # conservative for two reasons. A device adds 0 or w / W for its w of at most W reports, which spreads no further
+    # than 0 or 1 with the same mean. A sum of such zeros and ones with different probabilities (Poisson binomial)
+    # spreads no further than the binomial with the same mean (Hoeffding 1956).
     frequent = np.flatnonzero((counts > n * most) & (most < 1))
     came, chance = counts[frequent] / largest, most[frequent] * (n / (largest * devices))
     tail = special.betainc(came, devices - came + 1, chance)
