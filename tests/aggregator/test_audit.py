@@ -1,4 +1,4 @@
-"""The audit of a campaign: its own notion, every other one, and what a person at the desk types."""
+"""The audit of a campaign: its declared notion, every other one, and the options of an analyst."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_distances_come_from_the_domain(tmp_path):
 
 
 def test_pufferfish_names_the_worst_case(tmp_path):
-    """Secrets of a file are told apart at most as well as by the worst scenario, which is named."""
+    """Secrets of a file are distinguished at most as well as in the worst scenario, which is named."""
     path = tmp_path / "scenarios.json"
     path.write_text(json.dumps(SCENARIOS), encoding="utf-8")
     found = json.loads(run(campaign(response(4)), tmp_path, "--json", "--pufferfish", path))
@@ -196,7 +196,7 @@ def test_pufferfish_names_the_worst_case(tmp_path):
     ],
 )
 def test_a_scenario_file_is_read_strictly(tmp_path, text, said):
-    """What is not a Pufferfish file is refused with one clear line that names it."""
+    """An invalid Pufferfish file is refused with one clear line that names it."""
     path = tmp_path / "s.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ScenarioError, match=said):
@@ -287,8 +287,8 @@ def excess(terms: Campaign, epsilon: float) -> float:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_mechanism_is_audited(name):
-    """For every mechanism of the catalogue the audit is whole, and each of its levels is what a walk through the cells
-    says; so are the deltas, the belief and, over a ball, the knapsack in a plain walk."""
+    """The audit of every mechanism of the catalogue is complete. Each of its levels equals that of a walk through
+    the cells, and so do the deltas, the belief and, over a ball, the knapsack in a plain walk."""
     terms = mechanism_campaign(name)
     for prior in ((1,) * terms.domain.size, tuple(range(2, 2 + terms.domain.size))):
         asked = ask(terms, prior=prior, radius=Fraction(1, 20))
@@ -449,7 +449,7 @@ def test_reports_are_anonymous_among_their_output(tmp_path):
 
 
 def test_the_command_says_and_enforces(tmp_path):
-    """anonymity prints both numbers, and ends with 1 where they are below what was asked."""
+    """anonymity prints both numbers, and ends with 1 if they are below the requested ones."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
 
@@ -502,8 +502,8 @@ def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fra
 
 @pytest.mark.parametrize("notion", [Ldp(3 * NAT), Graded.over([2 * NAT] * 2 + [3 * NAT] * 4)])
 def test_no_test_is_below_the_curve_of_the_best_ones(notion):
-    """Of a graded channel: the curve falls from (0, 1) to (1, 0) and is convex, its corners are tests, no test of any
-    set of outputs is below it, and it is nowhere below what the levels and the notion promise."""
+    """The curve of a graded channel falls from (0, 1) to (1, 0) and is convex, and its corners are tests. No test of
+    any set of outputs is below it, and it is nowhere below the bounds of the levels and of the notion."""
     channel = graded(2, 3, [NAT, NAT, *[2 * NAT] * 4])
     found = trade_offs(campaign(channel, notion, Values(tuple("abcdef"))))
     assert len(found) == (1 if isinstance(notion, Ldp) else 2)
@@ -524,7 +524,7 @@ def test_no_test_is_below_the_curve_of_the_best_ones(notion):
 
 
 def test_the_tests_are_drawn(tmp_path):
-    """audit --plot writes a picture, of channels for priors too; of classes of people it says why there is none."""
+    """audit --plot writes a picture, for channels with priors too; for classes of people it says why it draws none."""
     run(campaign(response(4)), tmp_path, "--plot", tmp_path / "tests.png")
     assert imread(tmp_path / "tests.png").shape[0] > 100
     lip = campaign(response(4), Information(2 * NAT, (4, 3, 2, 1)))

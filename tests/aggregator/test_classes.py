@@ -114,7 +114,7 @@ def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
 
 @each
 def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
-    """Both multiply with the channel in which a class is drawn with its share, whatever the value."""
+    """Both multiply with the channel that draws a class with its share, whatever the value is."""
     terms, tally = TALLIES[name]
     decoder, laws = pooled(terms, tally), dense(terms, tally)
     mixture = np.hstack([share * law for share, law in zip(decoder.members, laws, strict=True)])
@@ -252,7 +252,7 @@ def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
 
 
 def test_steps_without_height_are_none() -> None:
-    """The levels of a staircase are those its steps lead to, whatever count stands beside a step without height."""
+    """The levels of a staircase ignore the count of a step without height."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
     levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
@@ -264,7 +264,7 @@ def test_steps_without_height_are_none() -> None:
 
 
 def test_a_campaign_without_classes_is_not_pooled() -> None:
-    """pooled is None where all people answer through one channel."""
+    """pooled is None if all people answer through one channel."""
     terms = campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
     assert pooled(terms, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="by prior"):
@@ -307,7 +307,7 @@ def test_people_without_a_named_class_are_spread_evenly() -> None:
     "row", ["wheat,5,strangers", "barley,5,farmers", "wheat,-5,farmers", "wheat,farmers", "wheat,0,others"]
 )
 def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
-    """Unknown classes and values, counts that are none, and nobody at all are refused."""
+    """Unknown classes and values, invalid counts and a file without people are refused."""
     (tmp_path / "truth.csv").write_text(f"value,count,class\n{row}\n")
     with pytest.raises(SheetError):
         read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
@@ -335,7 +335,7 @@ def test_own_priors_end_to_end(study_of, tmp_path) -> None:
 
 
 def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study_of, tmp_path) -> None:
-    """An enrolment that declares nothing, or not what is asked for, is malformed, and its reports' key unknown."""
+    """An enrolment without the requested declaration is malformed, and the key of its reports unknown."""
     made, signed = study_of(of_own())
     envelopes = []
     for number, prior in enumerate([None, (1, 2), (1, 2, 3, 4, 5)]):
@@ -385,7 +385,7 @@ def test_enrolment_columns_are_the_protocols(rows) -> None:
 
 
 def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
-    """Of two declarations under one key the first registered holds, whatever comes later."""
+    """The first registered of two declarations under one key holds, and later ones change nothing."""
     made, signed = study_of(of_own())
     key = SigningKey.for_campaign(bytes(32), signed.id)
     for prior in ((1, 2, 3, 4, 256), (5, 1, 1, 1, 1)):
@@ -399,7 +399,7 @@ def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
 
 
 def test_revoking_a_key_that_declared_a_prior(study_of, tmp_path) -> None:
-    """A revoked key's declaration stays with what was counted, and nothing new comes in."""
+    """A revoked key's declaration stays with its counted reports, and no new report is accepted."""
     made, signed = study_of(of_own())
     truth = Truth(("wheat",), (3,))
     (sent,) = population(signed.terms, signed.id, truth, 0, seed=1)

@@ -1,4 +1,4 @@
-"""Laws of the command line: what a person or a script may count on, whatever is typed."""
+"""Laws of the command line that a person or a script may rely on, for any input."""
 
 import errno
 import inspect
@@ -56,7 +56,7 @@ def session(tmp_path_factory):
 
 
 def test_every_command_helps():
-    """Every command says in --help what it does, and every option what it is for."""
+    """Every command describes itself in --help, and every option its purpose."""
     assert "keygen" in run("--help").output
     for name in COMMANDS:
         command = halftruth.get_command(click.Context(halftruth), name)
@@ -148,7 +148,7 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
 
 
 def test_keys_are_revoked_from_a_period(session, tmp_path):
-    """revoke --from-period says what it did and what was counted, in words and in JSON; status tells it."""
+    """revoke --from-period reports its effect and the counted reports, in words and in JSON; status shows it."""
     study, keys, batch = ("--study", tmp_path / "lib"), tmp_path / "devices.pub", tmp_path / "batch.htr"
     signed, draft = tmp_path / "weekly.campaign", tmp_path / "weekly.toml"
     draft.write_text(DRAFT.replace("[limits]", "period_days = 7\n[limits]"), encoding="utf-8")
@@ -264,7 +264,7 @@ def test_nothing_to_read_is_said(session, tmp_path):
 
 
 def test_a_batch_is_told_from_a_campaign(session):
-    """Where a campaign is expected, a batch is refused for what it is."""
+    """A batch in place of a campaign is refused, and the error names its kind."""
     assert "holds an envelope of kind report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
     found = json.loads(run("audit", session / "batch.htr", "--json", code=65).stdout)
     assert found["certified"] is False
@@ -315,7 +315,7 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
 
 
 def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
-    """A disk that fills while a file is written ends with 1, says so, and leaves nothing behind."""
+    """If the disk fills while a file is written, the command ends with 1, says so, and leaves nothing behind."""
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -329,7 +329,7 @@ def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
 
 
 def test_no_file_is_written_over(session, tmp_path, monkeypatch):
-    """Whatever a command writes, a file that has its name stays, and a disk that is full leaves none."""
+    """Every command keeps an existing file of the output's name, and a full disk leaves no file."""
     study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
     there.write_bytes(b"mine")
     pub.write_bytes(b"mine")

@@ -44,7 +44,7 @@ def study(tmp_path):
 
 
 def counted(study, *reports, now=NOW):
-    """Ingest a batch; how many were accepted, and what was refused."""
+    """Ingest a batch; return the number accepted and the refusals."""
     batch = study.path.parent / f"{len(list(study.path.parent.iterdir()))}.htr"
     batch.write_bytes(b"".join(reports))
     found = ingest(study, [batch], now=now)
@@ -53,7 +53,7 @@ def counted(study, *reports, now=NOW):
 
 @given(st.integers(-(2**41), 2**41))
 def test_a_notice_never_extends(closes):
-    """Whatever time an author signs, a notice that opens is before the campaign's own closing, and adds no period."""
+    """A notice with any signed time either fails to open, or closes before the campaign does and adds no period."""
     terms = PLAIN.terms
     try:
         found = open_closing(notice(closes), PLAIN)
@@ -161,7 +161,7 @@ def test_the_service_hands_it_out(study):
 
 
 def test_an_author_closes_and_the_desk_obeys(study, tmp_path):
-    """close signs a notice, inspect says what it claims, import takes it in without --trust, status says since when."""
+    """close signs a notice, inspect shows its claims, import accepts it without --trust, and status shows the time."""
     (tmp_path / "c.campaign").write_bytes(PLAIN.data)
     (tmp_path / "a.key").write_text(AUTHOR.line())
     (tmp_path / "b.key").write_text(OTHER.line())

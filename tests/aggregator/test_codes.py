@@ -158,7 +158,7 @@ def joined(tmp_path, study):
 
 
 def test_a_device_redeems_the_code_of_its_link(study, code, joined):
-    """The first device is let in; the second keeps what it answered until it has a code of its own."""
+    """The first device is admitted; the second keeps its answers until it has a separate code."""
     [other] = Codes(study.path).make(ENROLLED.id, 1)
     with served(study) as (host, port):
         address = f"http://{host}:{port}"

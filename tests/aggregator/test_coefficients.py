@@ -78,8 +78,8 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
 
 
 def test_alike_coefficients_are_the_sum_of_everybody():
-    """Where all classes count alike the sum is that of everybody, with the same error; a weight of zero leaves the
-    offsets alone."""
+    """If all classes have equal coefficients, the sum is that of everybody, with the same error; a weight of zero
+    leaves the offsets alone."""
     campaign = terms()
     tally = Tally.of(np.random.default_rng(SEED).integers(50, 90, 3 * K))
     alike = sum_by_class(campaign, tally, NUMBERS, [Coefficients(2.0, 1.0)] * 3)
@@ -136,7 +136,7 @@ def test_a_file_of_coefficients_is_read(tmp_path):
     ],
 )
 def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, said):
-    """What is wrong is said in one sentence, with the entry."""
+    """An invalid file is refused with one sentence that names the entry."""
     file = tmp_path / "people.toml"
     file.write_text(text)
     with pytest.raises(DraftError, match=said):

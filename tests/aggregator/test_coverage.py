@@ -1,7 +1,8 @@
-"""How often intervals hold: of item sets, of changes over the periods, and of means, as docs/ESTIMATES.md states it.
+"""The coverage of intervals: of item sets, of changes over the periods, and of means, as docs/ESTIMATES.md states
+it.
 
-Surveys are drawn anew, people and all. Of S surveys a 95% interval that is right holds in 95%, with a standard error of
-at most sqrt(.05 * .95 / S): 1.1 points with S = 400, 2.2 with S = 100.
+Surveys are drawn anew, people and all. Of S surveys a 95% interval that is right holds in 95%, with a standard error
+of at most sqrt(.05 * .95 / S): 1.1 points with S = 400, 2.2 with S = 100.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ STATED = {
 
 
 def features(channel, told, rng):
-    """The counts of one report of everybody; ``told`` counts who tells each input."""
+    """Draw the counts of one report of each person; ``senders`` counts the people who report each input."""
     if isinstance(channel, Bits):
         own, other = (np.array(part)[np.array(channel.class_of)] / S for part in (channel.own, channel.other))
         return rng.binomial(told, own) + rng.binomial(told.sum() - told, other)
@@ -173,8 +174,8 @@ def test_intervals_hold(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_as_stated(name):
-    """With S = 400 surveys, of a fixed seed, coverage is what the page states and nowhere below 92%: right intervals
-    would be below that once in 250 such tests."""
+    """With S = 400 surveys and a fixed seed, the coverage is that of the page and nowhere below 92%: correct
+    intervals would be below that once in 250 such tests."""
     found = percentages(name, SURVEYS)
     assert found == pytest.approx(STATED[name], abs=0.3)
     assert min(found) >= 92

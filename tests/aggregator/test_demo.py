@@ -1,4 +1,4 @@
-"""The demonstration says what it shows, and shows it: all people, every attack in its class, three pictures."""
+"""The demonstration shows all people, every attack in its class, and three pictures."""
 
 import dataclasses
 import os
@@ -66,7 +66,7 @@ def test_the_people_are_those_of_the_data_set():
 
 
 def test_a_page_is_served_until_it_is_stopped(tmp_path):
-    """`demo --page` prints a link that leads to a page; stopped, it counts what is there and ends well."""
+    """`demo --page` prints a link that leads to a page; stopped, it counts the reports so far and ends well."""
     halftruth = Path(sys.executable).with_name("halftruth")
     told = os.environ | {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     words = [halftruth, "demo", "--page", "--out", tmp_path]

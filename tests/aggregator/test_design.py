@@ -114,7 +114,8 @@ def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
 
 
 def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
-    """Where every prior share is at least 1 / (e^eps + 1) the two recipes agree; elsewhere the published is refused."""
+    """If every prior share is at least 1 / (e^eps + 1), the two recipes agree; otherwise the published one is
+    refused."""
     dice = random.Random(7)
     legal = 0
     for _ in range(300):
@@ -160,7 +161,7 @@ values = ["keiner", "Grundschule", "Sekundarstufe", "Bachelor"]
 
 
 def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
-    """[study] and [text.LANGUAGE] become signed fields, translations in order; one address stands for a list of one."""
+    """[study] and [text.LANGUAGE] become signed fields, translations in order; one address equals a list of one."""
     plain = drafted(DRAFT)
     assert (plain.addresses, plain.contact, plain.notice, plain.language, plain.translations) == ((), "", "", "", ())
     campaign = drafted('language = "en"' + DRAFT + STUDY)
@@ -196,7 +197,7 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
     ],
 )
 def test_a_wrong_study_or_translation_is_named(entries, named):
-    """What is wrong in [study] or [text.LANGUAGE] is said with the entry or the rule."""
+    """An error in [study] or [text.LANGUAGE] names the entry or the rule."""
     with pytest.raises(BadData, match=re.escape(named)):
         drafted(DRAFT + entries)
 
@@ -238,7 +239,7 @@ def test_every_notion_has_a_recipe(entries, family):
 
 
 def test_a_said_share_of_sensitive_answers_chooses_the_channel_and_promises_nothing(tmp_path):
-    """`sensitive_share` changes the channel, and is what a plan of the draft asks with; the notion stays the same."""
+    """`sensitive_share` changes the channel and is the share in a plan of the draft; the notion stays the same."""
     labels = json.dumps([f"v{x}" for x in range(100)])
     draft = changed('["none", "primary", "secondary", "bachelor"]', labels).replace("epsilon = 1.0", "epsilon = 2.0")
     draft = draft.replace('"ldp"', '"high-low"\nsensitive = ["v0","v1","v2","v3","v4","v5","v6","v7","v8","v9"]')
@@ -493,7 +494,7 @@ def test_names_are_read_in_any_case(tmp_path):
     ],
 )  # fmt: skip
 def test_a_wrong_entry_is_named(tmp_path, draft, named):
-    """Whatever is wrong with a draft, the error is bad data and names the entry."""
+    """Every wrong draft is bad data, and the error names the entry."""
     (tmp_path / "d.toml").write_text(draft, encoding="utf-8")
     with pytest.raises(BadData) as refused:
         read_draft(tmp_path / "d.toml")
@@ -516,7 +517,8 @@ def test_a_table_above_its_level_is_refused():
 
 
 def rate_distortion(law, apart, allowed):
-    """The least mean distortion with at most so much mutual information, by Blahut's and Arimoto's iteration."""
+    """Return the least mean distortion with at most ``allowed`` mutual information, by Blahut's and Arimoto's
+    iteration."""
     steep, flat = 60.0, 0.0
     for _ in range(50):
         price = (steep + flat) / 2

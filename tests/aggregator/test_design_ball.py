@@ -113,7 +113,7 @@ def test_two_values_at_one_nat(radius, error):
 
 
 def test_a_search_comes_close_to_all_staircases(monkeypatch):
-    """Where there are too many staircases to list, the search finds 98% of what they gain over the prior."""
+    """With too many staircases to list, the search finds 98% of their gain over the prior."""
     for size, power, eps, radius in ((8, 1.0, 1.0, 0.05), (8, 1.5, 2.0, 0.02), (9, 0.5, 3.0, 0.1), (8, 1.0, 1.0, 0.5)):
         law = np.array(zipf(size, power)) / sum(zipf(size, power))
         listed = searched(law, math.exp(eps), radius)

@@ -67,8 +67,8 @@ PRIORS = {
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("eps", [0.1, 1, 2.5, 6])
 def test_small_tables_are_the_optimum(prior, eps):
-    """Up to 8 values the table gains 0.99999 of what the program over all corners does, at its level and no more, with
-    at most k outputs."""
+    """Up to 8 values the table has 0.99999 of the gain of the program over all corners, at its level and no more,
+    with at most k outputs."""
     level, law = round(eps * NANONATS), np.array(prior) / sum(prior)
     table = optimal_table(prior, level)
     optimum = gained(slow_optimum(law, level), law)
@@ -89,7 +89,7 @@ def test_two_values_are_the_closed_form(prior, eps):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
-    """Where corners are searched for and not listed, 0.995 of the optimum's gain is found for 14 values."""
+    """A search for corners instead of a list finds 0.995 of the optimum's gain for 14 values."""
     mass = np.random.default_rng(seed).dirichlet(np.ones(14))
     b = math.exp(0.5 + seed / 2)
     given = Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0)

@@ -33,13 +33,13 @@ def test_a_sound_campaign_is_not_commented():
 
 @pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
 def test_a_heavy_report_is_told(size, heavy):
-    """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is told."""
+    """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is warned."""
     found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
     assert any("counts for up to 38 people" in line for line in found) == heavy
 
 
 def test_too_few_reports_are_told_with_the_number_that_would_do():
-    """Where the error of a share is above an even share, the warning names a number of reports at which it is not."""
+    """If the error of a share is above an even share, the warning names a sufficient number of reports."""
     channel = hadamard(100, NANONATS)
     (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
     needed = int(found.split("Set minimum_reports to ")[1].split(", or")[0].replace(",", ""))
@@ -51,7 +51,8 @@ def test_too_few_reports_are_told_with_the_number_that_would_do():
 
 
 def test_a_lip_channel_without_an_unbiased_estimate_is_told():
-    """Where values answer alike there are no error bars, and the author is told before anybody answers."""
+    """If two values have the same outputs, there are no error bars, and the author is warned before the campaign
+    opens."""
     quarter = 2**60
     alike = Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter)))
     (found,) = lint(terms(alike, Information(2 * NANONATS, (1, 1, 1))))

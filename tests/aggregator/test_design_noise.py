@@ -65,7 +65,7 @@ def test_discrete_gaussian_keeps_its_pure_level(size, sigma, level):
 
 
 def test_discrete_gaussian_is_gaussian_within_its_floor():
-    """Between steps that are likelier than the floor, weights are in the ratio of the Gaussian law."""
+    """Weights of steps above the floor are in the ratio of the Gaussian distribution."""
     channel = discrete_gaussian(60, 4.0, 18 * NAT)
     for step in range(1, 20):
         ratio = channel.weight(30, 30 + step) / channel.weight(30, 30)
@@ -139,7 +139,7 @@ def test_metrics_are_those_of_the_domain():
 
 
 def test_kilometres_are_not_overstated():
-    """No two neighbouring centres are taken to be further apart than on the sphere."""
+    """The distance of two neighbouring centres is at most that on the sphere."""
     notion = geo_over(TOWN, NAT, "kilometres")
     for x, other in ((0, 1), (0, TOWN.columns), (5 * TOWN.columns, 5 * TOWN.columns + 1)):
         (south, west), (north, east) = (

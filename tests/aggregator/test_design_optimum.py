@@ -78,7 +78,8 @@ def test_warner_and_mangat_are_special_cases():
 
 @pytest.mark.parametrize(("e12", "e21"), [(0, 0), (0, NAT), (UNBOUNDED, 0), (-2, NAT), (NAT, 21 * NAT)])
 def test_a_level_of_zero_is_refused(e12, e21):
-    """Where the formula is 0/0, or its rows are equal, nothing can be told: refused, and so is what is no level."""
+    """If the formula is 0/0 or its rows are equal, the answer reveals nothing: it is refused, as is an invalid
+    level."""
     with pytest.raises(NotionError):
         binary_optimum(e12, e21)
 
@@ -166,7 +167,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
 def test_the_best_table_is_certified_and_better_than_ldp(matrix):
-    """Whatever the matrix, the table keeps it, and no channel that keeps LDP at the smallest level errs less."""
+    """The table keeps any matrix, and no channel that keeps LDP at the smallest level has less error."""
     table = best_table(matrix)
     certify(table, matrix)
     size, least = len(matrix.levels), min(level for _, _, level in matrix.bounds())
@@ -287,7 +288,7 @@ def test_the_bound_of_mutual_information_is_close_and_above():
 
 
 def test_mutual_information_round_trips_and_refuses_nonsense():
-    """The notion has one wire form; a prior that is none, and a channel of too many cells, are refused."""
+    """The notion has one wire form; an invalid prior and a channel of too many cells are refused."""
     notion = MutualInformation(NAT, (1, 2, 3))
     assert MutualInformation.from_wire(notion.encode()) == notion
     for prior in ((1,), (1, 0), (2**53, 1)):
@@ -364,7 +365,7 @@ def test_two_certain_answers_use_the_whole_level():
 
 
 def test_nothing_to_hide_is_said():
-    """Where no secret of a pair moves the answer there is no distance to hide."""
+    """If no secret of a pair moves the answer, no distance is left to hide, and the design is refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
     with pytest.raises(NotionError, match="nothing to hide"):
         geo_for(asked, NAT)

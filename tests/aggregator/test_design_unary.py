@@ -60,8 +60,9 @@ def test_published_probabilities():
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_utility_optimised_rappor(level):
-    """It keeps high-low LDP and, over the words without a bit of what is not sensitive, eps between all inputs; others
-    hold what is not sensitive alone. It is infinite under LDP. theta is that of RAPPOR, and a = 1 - e^(-eps/2)."""
+    """It keeps high-low LDP and, over the words without a bit of a value that is not sensitive, eps between all
+    inputs; other words hold one such value alone. It is infinite under LDP. theta is that of RAPPOR, and a = 1 -
+    e^(-eps/2)."""
     sensitive = (0, 2, 3)
     for recipe in (unary.utility_rappor, unary.utility_oue):
         channel = recipe(5, sensitive, level)
@@ -181,7 +182,7 @@ def slow_optimum(sizes, levels, start):
     ],
 )
 def test_the_barrier_finds_the_optimum(sizes, budgets):
-    """opt0 by the barrier and by SLSQP in the convex form agree to 1e-5, whatever the start."""
+    """opt0 by the barrier and by SLSQP in the convex form agree to 1e-5, from any start."""
     levels = np.minimum.outer(budgets, budgets)
     best = min(slow_optimum(sizes, levels, start) for start in (0.25, 0.35, 0.45))
     assert idue.worst_error(sizes, *idue.optimum(sizes, levels)) == pytest.approx(best, rel=1e-5)
@@ -265,7 +266,7 @@ def test_one_budget_is_ldp():
 
 
 def test_an_incomplete_policy_graph_gains():
-    """Leaving out the pairs between two classes never costs, and what is bounded against nothing is told as it is."""
+    """Leaving out the pairs between two classes never costs, and a class without bounds is reported as it is."""
     budgets = [NANONATS] * 3 + [3 * NANONATS] * 30
     graph = Graded.over(budgets, edges=[(NANONATS, NANONATS), (3 * NANONATS, 3 * NANONATS)])
     channel = idue.idue(graph)
@@ -298,7 +299,7 @@ def test_item_sets_by_existing_recipes():
 @pytest.mark.parametrize(("items", "padding", "best"), [((1, 5), 3, 19.34), ((1, 99), 10, 167.6)])
 def test_idue_ps_has_the_least_error_of_the_items(items, padding, best):
     """At budgets of 1 and 2 nats IDUE-PS has the least worst-case variance of the items' counts that any bits have,
-    as SLSQP finds it, whatever the number of dummies; with the dummies counted as items it was 22.14 and 211.1."""
+    as SLSQP finds it, for any number of dummies; with the dummies counted as items it was 22.14 and 211.1."""
     domain, levels = Items(padding, sum(items)), np.minimum.outer((1.0, 2.0), (1.0, 2.0))
     least = min(slow_optimum(items, levels, start) for start in (0.25, 0.35, 0.45))
     budgets = [NANONATS] * items[0] + [2 * NANONATS] * items[1]
@@ -321,8 +322,8 @@ def shopping(draw, people, items):
 
 @pytest.mark.parametrize("family", ["oue", "response"])
 def test_expected_error_of_a_padding(family):
-    """Simulated sets, padded by the domain itself, err by what was expected: n = 400 people, 40 rounds; a failure at 4
-    standard errors (alpha about 1e-4) would mean a wrong variance or bias."""
+    """The error of simulated sets, padded by the domain itself, is the expected one: n = 400 people, 40 rounds; a
+    failure at 4 standard errors (alpha about 1e-4) would mean a wrong variance or bias."""
     draw, items, people, length = np.random.default_rng(20260101), 12, 400, 3
     baskets = shopping(draw, people, items)
     domain = Items(length, items)

@@ -1,4 +1,4 @@
-"""The recipe of windows: what it gains, that it keeps its level, and what it costs a device."""
+"""The recipe of windows: its gain, its level, and its cost to a device."""
 
 import time
 
@@ -72,7 +72,7 @@ def test_the_least_and_largest_levels():
 
 
 def test_a_design_is_the_same_at_every_call():
-    """Nothing in it is left to chance."""
+    """The design is deterministic."""
     assert windows(zipf(14, 1), NANONATS) == windows(zipf(14, 1), NANONATS)
 
 
@@ -105,7 +105,7 @@ ESTIMABLE = {
 
 @pytest.mark.parametrize(("prior", "eps"), ESTIMABLE.values(), ids=ESTIMABLE)
 def test_every_value_has_an_unbiased_estimate(prior, eps):
-    """The laws of the outputs determine those of the inputs: the decoder inverts, whatever the shares are.
+    """The distributions of the outputs determine those of the inputs: the decoder inverts at any shares.
 
     In short, priors with ties and priors of a few values: the best table of each, taken alone, has no inverse.
     """

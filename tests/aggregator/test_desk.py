@@ -1,4 +1,4 @@
-"""Laws of the analyst's desk: trends, comparisons, exports and completion, from signed reports to what is printed."""
+"""Laws of the analyst's desk: trends, comparisons, exports and completion, from signed reports to printed output."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def classes():
 
 
 class Crowd:
-    """Devices of a campaign, and what they sent: rows of device, period, slot and output."""
+    """Devices of a campaign and their reports: rows of device, period, slot and output."""
 
     def __init__(self, signed, seed=1):
         self.signed, self.rng, self.rows, self.envelopes = signed, np.random.default_rng(seed), [], []
@@ -163,7 +163,7 @@ OUTPUTS = {
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
-    """Where a device may answer often, the groups hold every counted output, each in the group of its device's key."""
+    """If a device may answer often, the groups hold every counted output, each in the group of its device's key."""
     signed, draw = OUTPUTS[kind]
     study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
     for device in range(30):
@@ -429,7 +429,7 @@ def test_campaigns_are_compared(desk, tmp_path):
 
 
 def test_classes_are_compared_and_cut_out(desk):
-    """A class is decoded by its own channel; two classes differ by what compare says; a comma may be in a name."""
+    """A class is decoded by its channel; compare gives the difference of two classes; a comma may be in a name."""
     study = Study.open(desk / "lib")
     signed = study.campaign("classes")
     tally = study.tally(signed)
@@ -724,7 +724,7 @@ def test_no_column_of_an_export_joins_devices(desk, tmp_path):
 
 
 def test_too_few_reports_are_not_exported(tmp_path):
-    """Where no period has the campaign's minimum, export ends with 75 and writes no file."""
+    """If no period has the campaign's minimum, export ends with 75 and writes no file."""
     signed = campaign(minimum_reports=30)
     study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
     for device in range(29):
@@ -759,7 +759,7 @@ def units(tmp_path_factory):
 
 
 def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
-    """However many readings a device sends, it is one: 4 or 75 readings of too few are not told of, anywhere."""
+    """A device counts once, with any number of readings: 4 or 75 readings of too few devices are shown nowhere."""
     found = in_study(units, "estimate", "units", "--json").stdout
     assert (json.loads(found)["reports"], json.loads(found)["devices"]) == (49, 25)
     few = in_study(units, "estimate", "units", "--period", "1", code=75).stderr
@@ -894,7 +894,7 @@ def test_every_help_has_an_example_that_the_command_takes():
 
 
 def test_commands_that_had_no_json_say_what_they_said(tmp_path):
-    """keygen, campaign, import, simulate and revoke give as JSON what they give as text."""
+    """keygen, campaign, import, simulate and revoke give the same facts as JSON and as text."""
     draft = tmp_path / "it.toml"
     draft.write_text(
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "values"\nvalues = ["a", "b"]\n[privacy]\n'

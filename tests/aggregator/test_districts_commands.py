@@ -77,8 +77,8 @@ def test_the_audit_has_the_districts(session):
     ],
 )
 def test_districts_have_translations(session, districts, said):
-    """The names of the file's districts, and of what lies elsewhere, are translated by name, and a missing one is
-    named; without any, the author is warned."""
+    """The names of the file's districts, and of the rest, are translated by name, and a missing one is named;
+    without any, the author is warned."""
     table = f'[text.de]\ntitle = "Läden"\nquestion = "Wo?"\ndistricts = {{ {districts} }}\n'
     (session / "german.toml").write_text(f'language = "en"\n{DRAFT}{table}', encoding="utf-8")
     if said:

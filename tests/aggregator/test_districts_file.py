@@ -1,4 +1,4 @@
-"""Laws of districts from a GeoJSON file: which cell is in which polygon, exactly, and what is refused."""
+"""Laws of districts from a GeoJSON file: the polygon of each cell, exactly, and the refused files."""
 
 import json
 from fractions import Fraction
@@ -53,7 +53,8 @@ COORDINATE = st.integers(-20, 100).map(lambda tenths: tenths / 10)
 
 @given(st.lists(st.tuples(COORDINATE, st.integers(0, 60).map(lambda y: y / 10)), min_size=3, max_size=8, unique=True))
 def test_a_cell_is_in_the_polygon_that_holds_its_centre(tmp_path_factory, points):
-    """Whatever the polygon, crossed by itself or outside the grid: as exact rational arithmetic along other lines."""
+    """The cells of any polygon, self-crossing or outside the grid, equal those of exact arithmetic along other
+    lines."""
     ring = [list(point) for point in [*points, points[0]]]
     exact = [(Fraction(str(x)), Fraction(str(y))) for x, y in ring]
     half = Fraction(1, 2)
@@ -88,7 +89,8 @@ def test_borders_belong_to_one_side(tmp_path):
 
 
 def test_holes_islands_and_the_rest(tmp_path):
-    """A hole belongs to nobody, a MultiPolygon to one district; what no polygon holds is elsewhere; the first wins."""
+    """A hole belongs to no district, a MultiPolygon to one; a cell in no polygon is elsewhere; the first polygon
+    wins."""
     features = [
         feature("ring", box(0, 0, 5, 5), box(1, 1, 4, 4)),
         feature("islands", [box(2, 2, 3, 3)], [box(6, 0, 7, 1)], kind="MultiPolygon"),
@@ -125,7 +127,7 @@ def test_holes_islands_and_the_rest(tmp_path):
     ],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path, features, said):
-    """A file that is no map of districts is refused with what is wrong and with its name."""
+    """An invalid map of districts is refused with the reason and with its name."""
     with pytest.raises(DistrictsError, match=said) as refused:
         read_districts(written(tmp_path, features), GRID)
     assert "districts.geojson" in str(refused.value)

@@ -1,4 +1,4 @@
-"""The Dask engine counts what the local engine counts, whatever the bytes, the cuts, the workers and the crashes."""
+"""The Dask engine has the counts of the local engine, for any bytes, cuts, workers and crashes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def inbox(folder, datas):
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
-    """Counts, classes, rows, warnings, keys and what is written down are those of the local engine, and so again."""
+    """Counts, classes, rows, warnings, keys and recorded signatures are those of the local engine, also a second
+    time."""
     files = inbox(tmp_path / "inbox", messy(seed))
     other, done = copied(study, "other"), []
     for _ in range(2):
@@ -172,8 +173,8 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("answers", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answers):
-    """Of a campaign with views, workers derive the same view of each key: rows, tallies of each view, what is estimated
-    and the status are those of the local engine. In short, of devices that may answer three times a period."""
+    """Workers derive the same view of each key: rows, tallies of each view, estimates and the status are those of
+    the local engine. In short, with devices that may answer three times a period."""
     here, signed, sent = filled(tmp_path, answers)
     there = crowd.study(tmp_path / "there", signed, range(60))
     result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + crowd.WEEK)
@@ -200,7 +201,7 @@ def viewed(study):
 
 
 def watch(least, block):
-    """On a worker: remember so few envelopes as one, and note what is verified and which data files are read."""
+    """On a worker: remember single envelopes, and count the verified signatures and the data files read."""
     if not hasattr(signatures, "sound_open"):
         signatures.sound_open, slots.Slots.sound_rows = signatures.crypto_sign_open, slots.Slots._rows
     signatures.LEAST, signatures.BLOCK_BYTES = least, block
@@ -218,7 +219,7 @@ def watch(least, block):
 
 
 def noted():
-    """On a worker: what was noted since the last time."""
+    """On a worker: return the counts since the last call."""
     seen = Counter(signatures.seen)
     signatures.seen.clear()
     return seen
@@ -264,7 +265,7 @@ def test_a_known_file_is_known_however_it_is_cut(watched, study, tmp_path):
     "change", ["a key is revoked", *(pytest.param(one, marks=pytest.mark.long) for one in list(CHANGES)[1:])]
 )
 def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change):
-    """Whatever was enrolled, revoked or imported since, the result is that of the local engine without memory."""
+    """After any enrolment, revocation or import since, the result is that of the local engine without memory."""
     dask, seen = watched
     files = inbox(tmp_path / "inbox", messy(5))
     dask.ingest(study, [files], now=NOW)
@@ -292,7 +293,7 @@ def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
 
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.long), 8])
 def test_slots_of_a_shard_are_those_of_the_table(study, number):
-    """What is kept of a shard finds the free slots that a full look finds, in files sorted by key and in others."""
+    """The memory of a shard finds the same free slots as a full look, in files sorted by key and in others."""
     rng, path = np.random.default_rng(number), study.path / REPORTS
     devices = rng.integers(-(2**63), 2**63 - 1, 60)
     kept = [slots.Slots(path, 10**6, *shards.bounds(shard, number)) for shard in range(number)]
@@ -342,7 +343,7 @@ def around(payload):
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(8, 700))
 def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
-    """However a file is cut, and whatever is in it, its ranges have the envelopes and the garbage of the whole."""
+    """The ranges of a file, cut anywhere, have the envelopes and the garbage of the whole."""
     rng = random.Random(seed)
     inner = report(1, PLAIN)
     parts = [report(n % 10, PLAIN) for n in range(12)]
@@ -474,7 +475,7 @@ def counted(tmp_path, kind, devices=150):
 
 
 def told(tally):
-    """All that is in a tally; groups as sums, whatever rows they come in."""
+    """Return all fields of a tally; groups as sums, in any order of their rows."""
     fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
     fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
     fields["rejected"] = dict(tally.rejected)
@@ -606,7 +607,7 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
 
 
 def drive(address, study, file, moment, die, told):
-    """Ingest as a driver that kills itself before or after one of its commits; tell what was accepted."""
+    """Ingest as a driver that kills itself before or after one of its commits; send the number accepted."""
     real, commits = tables.write_deltalake, 0
 
     def write(*arguments, **options):
@@ -651,7 +652,7 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
 
 
 def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch):
-    """Where another process fills slots between the look and the commit, the shards are settled anew."""
+    """If another process fills slots between the look and the commit, the shards are settled anew."""
     file, others = many(study, tmp_path), []
     second = tmp_path / "second.htr"
     second.write_bytes(b"".join(report(n, PLAIN, 7) for n in range(100, 150)))
@@ -695,7 +696,7 @@ def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
 
 
 def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeypatch):
-    """Where every worker was lost and others start in their place, the first answer counts that somebody gives."""
+    """If every worker is lost and others start in their place, the first answer counts."""
     file, asked = many(study, tmp_path), []
     real = dask.workers.client.run
 
@@ -733,14 +734,14 @@ def blind(flag):
 
 
 def test_no_scheduler_is_an_error(monkeypatch):
-    """Where nobody answers, one line says so and what to do."""
+    """A scheduler that does not answer is an error of one line that says what to do."""
     monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
     with pytest.raises(EngineError, match="no Dask scheduler"), engine_of("dask://127.0.0.1:9"):
         pass
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
-    """Where Dask is not installed the error names what to install."""
+    """Without Dask the error names the extra to install."""
     monkeypatch.delitem(sys.modules, "aggregator.engines.connection")
     monkeypatch.delattr(engines, "connection")
     monkeypatch.setitem(sys.modules, "dask", None)
@@ -764,7 +765,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
 
 
 def test_the_command_takes_an_engine(address, study, tmp_path):
-    """ingest and estimate say with an engine what they say without; a name that is none is wrong usage."""
+    """ingest and estimate print the same with an engine as without; an unknown engine is wrong usage."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in (0, 1, 2, 2, 9)))
     other, there = copied(study, "other"), address.replace("tcp", "dask")

@@ -68,7 +68,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
 
 
 def test_bits_that_are_told_as_they_are_are_left_alone():
-    """Where every report's shares sum to one already, there is nothing to correct."""
+    """If the shares of every report already sum to one, the balance changes nothing."""
     decoder = decoder_of(Bits((S,), (0,), ((0, 3),)))
     np.testing.assert_array_equal(decoder.invert(np.array([0.2, 0.3, 0.4])), [0.2, 0.3, 0.4])
 
@@ -165,7 +165,7 @@ def test_intervals_hold_their_coverage_long():
 
 
 def test_few_reports_keep_the_exact_intervals():
-    """Which interval is offered depends on the channel and the number of reports, never on the counts."""
+    """The kind of interval depends on the channel and the number of reports, never on the counts."""
     decoder = decoder_of(unary.oue(6, 8 * NANONATS))
     for counts in ([5, 0, 0, 2, 0, 1], [50, 3, 0, 2, 99, 1]):
         few = solve(decoder, Tally(np.array(counts), 100))

@@ -84,10 +84,10 @@ def test_it_beats_the_projection_where_noise_is_large(channel, p):
 
 @pytest.mark.parametrize("p", [geometric(400), geometric(400, 0.99), zipf(400)], ids=["geometric", "flat", "zipf"])
 def test_errors_that_grow_with_the_shares_are_made_use_of(p):
-    """Where blocks hold the large shares together, empirical Bayes has below 0.95 of the projection's variation.
+    """If blocks hold the large shares together, empirical Bayes has below 0.95 of the projection's variation.
 
-    n = 10,000 and 10^5, 10 batches each. One law for all octaves has 1.08 to 1.84 times the projection's in four of
-    these six; a failure means that the octaves' own laws were lost.
+    n = 10,000 and 10^5, 10 batches each. One distribution for all octaves has 1.08 to 1.84 times the projection's in
+    four of these six; a failure means that the octaves' separate distributions were lost.
     """
     for n in (10_000, 100_000):
         projection, bayes = estimated(CHANNELS["blocks"], p, n, 10, seed=7)
@@ -96,11 +96,11 @@ def test_errors_that_grow_with_the_shares_are_made_use_of(p):
 
 @pytest.mark.parametrize("at", [1.0, 2**0.25, 2**0.5, 2**0.75])
 def test_values_that_are_alike_are_not_parted_by_their_noise(at):
-    """Where every standard error is estimated and goes with its own raw estimate, shares do not depend on where an
-    octave would begin: an even law's variation is below a fifth of the projection's wherever the errors lie.
+    """Shares do not depend on the edges of the octaves if every standard error is estimated and goes with its raw
+    estimate: an even distribution's variation is below a fifth of the projection's at any size of the errors.
 
-    k = 1,000, errors within 15% of ``at`` / 1,024. Where octaves begin at powers of two it is more than the
-    projection's where one falls among the errors (0.39 against 0.35).
+    k = 1,000, errors within 15% of ``at`` / 1,024. With octaves that begin at powers of two it is more than the
+    projection's if one falls among the errors (0.39 against 0.35).
     """
     rng = np.random.default_rng(6)
     p = np.full(1000, 1 / 1000)
@@ -115,7 +115,7 @@ def test_values_that_are_alike_are_not_parted_by_their_noise(at):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [2, 3, 50, 3000])
 def test_shares_are_a_distribution(k, seed):
-    """Whatever the raw estimates and errors, shares are not negative and sum to one; errors may be 0."""
+    """For any raw estimates and errors, shares are not negative and sum to one; errors may be 0."""
     rng = np.random.default_rng(seed)
     raw = rng.normal(rng.choice([0, 1 / k, 2]), 10 ** rng.uniform(-6, 1), k)
     se = np.abs(rng.normal(0, 10 ** rng.uniform(-6, 1), k)) * rng.integers(0, 2, k)
@@ -162,10 +162,11 @@ def test_values_that_are_alike_are_told_by_all_of_them_at_any_noise(p):
 
 
 def test_the_largest_of_the_noise_is_not_taken_for_a_share():
-    """What is too much in all is taken from the noise that sticks out too: of 1,000 even shares with errors of 40 times
-    that, at the quantiles of the normal law but for the largest at 3.9, none is estimated above 1.85 standard errors.
+    """The excess of the sum is taken from outstanding noise too: of 1,000 even shares with errors of 40 times that,
+    at the quantiles of the normal distribution but for the largest at 3.9, every estimate is below 1.85 standard
+    errors.
 
-    It is 2.0 where a share of one standard error is taken for sure already.
+    The largest is 2.0 if a share of one standard error already counts as certain.
     """
     se, quantiles = np.full(1000, 0.04), stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
     quantiles[-1] = 3.9

@@ -51,7 +51,7 @@ def test_forward_and_backward_multiply_with_the_response(channel):
 
 
 def test_the_estimate_is_unbiased(channel):
-    """What a report adds to v . raw has the mean v . p under every p, the intercept included."""
+    """The contribution of a report to v . raw has the mean v . p under every p, the intercept included."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
     p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
@@ -63,7 +63,7 @@ def test_the_estimate_is_unbiased(channel):
 
 
 def test_variances_are_those_of_all_words(channel):
-    """variances and variance are the variances, over all words, of what one report adds."""
+    """variances and variance are the variances of one report's contribution over all words."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
     p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)

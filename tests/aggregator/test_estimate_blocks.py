@@ -74,7 +74,8 @@ def test_the_staircase_has_a_step_between_any_two_numbers_a_report_can_add(chann
 
 
 def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
-    """What single reports reach: 0 or 1 each, from the bottom up without a gap, and what they reach adds up."""
+    """Each single report reaches a step 0 or 1 times, from the bottom up without a gap, and the counts of reports
+    add up."""
     decoder = decoder_of(channel)
     units = np.eye(channel.outputs, dtype=np.int64)
     singles = [decoder.staircase(unit, 1) for unit in units]
@@ -120,7 +121,7 @@ def test_many_equal_blocks_are_decoded_as_one_by_one():
 
 
 def test_a_block_that_tells_nothing_is_refused():
-    """Where one inner channel has no left inverse, neither have the blocks."""
+    """If one inner channel has no left inverse, neither have the blocks."""
     silent = RandomizedResponse(2, (2**63,))
     channel = Blocks(0, ((1, 2), (2, 2)), (silent, hadamard(2, NANONATS)))
     with pytest.raises(NotInvertible, match="higher level"):
@@ -189,7 +190,7 @@ def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_each_block_gets_its_best_channel(level):
-    """No channel for a single block, nor one recipe for all, has less expected error, whatever share a block has."""
+    """No channel for a single block, nor one recipe for all, has less expected error, at any share of a block."""
     blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
     builders = [hadamard, randomized_response]
     best = best_in_blocks(blocks, level, builders)
@@ -205,7 +206,8 @@ def test_each_block_gets_its_best_channel(level):
 
 
 def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
-    """In blocks of 16 a report adds to the estimates what it adds plainly: at eps = 4 response gains 10.9   (MATH 5.3).
+    """A report contributes the same in blocks of 16 as in a plain channel of 16: at eps = 4 response gains 10.9
+    (MATH 5.3).
 
     The error is that less the squares of the shares.
     """

@@ -63,7 +63,7 @@ def channel(request):
 
 
 def test_every_family_that_devices_know_has_a_decoder():
-    """The families of the desk are those of the wire: no campaign can be signed whose reports nobody could read."""
+    """Every family of the protocol has a decoder, so the reports of every signed campaign can be decoded."""
     assert set(DECODERS) == set(FAMILIES)
 
 
@@ -98,7 +98,7 @@ def test_forward_and_backward_multiply_with_the_channel(channel):
 
 
 def test_the_decoder_is_a_left_inverse(channel):
-    """Q L = 1: the expected estimate is the truth, whatever it is."""
+    """Q L = 1: the expected estimate is the truth at all shares."""
     np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.inputs), atol=1e-9)
 
 
@@ -135,7 +135,7 @@ def test_the_staircase_climbs_to_the_estimate(channel):
 
 
 def test_every_step_counts_one_set_of_outputs(channel):
-    """What single reports reach: the counts of a sum of reports are the sum of theirs, 0 or 1 each."""
+    """Each single report reaches a step 0 or 1 times, and the counts of a sum of reports are the sum of theirs."""
     decoder = decoder_of(channel)
     singles = np.array([decoder.staircase(report, 1).counts for report in np.eye(channel.outputs, dtype=np.int64)])
     assert set(np.unique(singles)) <= {0, 1}
@@ -203,7 +203,7 @@ def test_the_published_formulas_are_the_one_formula():
 
 @pytest.mark.parametrize("name", [*RESPONSE, "square table"])
 def test_a_square_channel_has_one_inverse(name):
-    """Written out as a table, a channel with as many outputs as inputs has the same decoder, whatever the reference."""
+    """A channel with as many outputs as inputs has the same decoder as its table, with any reference."""
     channel = CHANNELS[name]
     table = as_table(channel)
     share = RNG.dirichlet(np.ones(channel.outputs))
@@ -214,7 +214,7 @@ def test_a_square_channel_has_one_inverse(name):
 
 
 def test_the_table_decoder_has_the_least_error_at_its_reference():
-    """No other left inverse of a table has less error at the reference law; shares of the estimate sum to one."""
+    """No other left inverse of a table has less error at the reference prior; shares of the estimate sum to one."""
     channel = TABLES["wide table"]
     Q, reference = dense(channel), RNG.dirichlet(np.ones(channel.inputs))
     decoder = decoder_of(channel, reference.tolist())
@@ -245,13 +245,13 @@ def test_one_report_of_randomised_response_counts_for_many_people(size, people):
 
 
 def test_hadamard_reports_weigh_the_same_at_every_size():
-    """At eps = 1 the weight of a Hadamard report is (e + 1) / (e - 1) = 2.16 people, whatever k."""
+    """At eps = 1 the weight of a Hadamard report is (e + 1) / (e - 1) = 2.16 people at every k."""
     for size in (2, 300):
         assert decoder_of(hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
 
 
 def test_a_channel_without_a_decoder_is_a_programmers_mistake():
-    """A family that nobody decodes is a ValueError."""
+    """A family without a decoder is a ValueError."""
 
     class Strange(Hadamard):
         pass

@@ -137,7 +137,7 @@ def test_the_lower_bound_of_the_lip_error(weights, eps, bound):
 
 
 def test_the_bound_is_the_short_form_for_rare_values():
-    """Where every P is at most 1 / (e^eps + 1) the bound reads 1 - |P|^2 (e^eps + e^-eps - 1)   (MATH 2.2)."""
+    """If every P is at most 1 / (e^eps + 1), the bound is 1 - |P|^2 (e^eps + e^-eps - 1) (MATH 2.2)."""
     prior = [3, 2, 2, 1, 1, 1]
     square = sum(weight**2 for weight in prior) / 100
     assert lip_mse_bound(NANONATS // 2, prior) == pytest.approx(1 - square * (2 * math.cosh(0.5) - 1))

@@ -1,7 +1,7 @@
 """Laws of the estimates of a form: single questions, tables of two, and the test of association.
 
-Slow twins are dense matrices: the response R, a left inverse found by unit vectors, and the covariance of what one
-report adds, summed over outputs. Crowds are drawn with fixed seeds, so no test fails by chance.
+Slow twins are dense matrices: the response R, a left inverse found by unit vectors, and the covariance of one report's
+contribution, summed over outputs. Surveys are drawn with fixed seeds, so no test fails by chance.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Laws of errors where reports hang together: many of one device, and the same devices in two periods.
+"""Laws of errors of correlated reports: many of one device, and the same devices in two periods.
 
-Statistical laws are of fixed seeds. Of S surveys, 95% intervals that are right cover 95% of the time, with a standard
-error of at most sqrt(.05 * .95 / S) however much the values of one survey hang together.
+Statistical laws have fixed seeds. Of S surveys, correct 95% intervals cover 95% of the time, with a standard error of
+at most sqrt(.05 * .95 / S), at any correlation between the values of one survey.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def test_an_effect_is_never_below_one():
 
 
 def test_exact_intervals_of_fewer_reports_lie_between_whole_ones():
-    """2.5 of 10.5 reports have an interval between those of 2 of 10 and 3 of 11, and none of n reaches zero."""
+    """2.5 of 10.5 reports have an interval between those of 2 of 10 and 3 of 11, and that of 0 of n reaches zero."""
     low, high = clopper_pearson(np.array([2.0, 2.5, 3.0, 0.0, 0.4]), np.array([10.0, 10.5, 11.0, 5.5, 5.5]), 0.05)
     assert (np.diff(low[:3]) > 0).all()
     assert (np.diff(high[:3]) > 0).all()
@@ -267,7 +267,7 @@ def two_periods(channel, rng, devices, moves, both=0.8):
 
 
 def changes_covered(name, moves, surveys):
-    """How often intervals of a change cover: those of each value, and all of a survey together."""
+    """Return the coverage of the intervals of a change: of each value, and of all of a survey together."""
     channel, rng = CHANNELS[name], np.random.default_rng(21)
     terms, alone, together = campaign(channel), [], []
     for _ in range(surveys):
@@ -313,7 +313,7 @@ def test_a_change_is_surer_than_the_shares_it_is_between():
 
 @pytest.mark.parametrize("readings", [1, 8])
 def test_without_any_change_there_is_still_doubt(readings):
-    """Where every device says the same twice, the interval reaches further than the rule of three: 3 people of n."""
+    """If every device repeats its outputs, the interval reaches further than the rule of three: 3 people of n."""
     channel, rng = CHANNELS["response"], np.random.default_rng(23)
     side = Side("a", campaign(channel), survey(channel, rng, readings=readings))
     found = difference(side, side, paired=True)
@@ -343,7 +343,7 @@ def test_intervals_of_a_difference_of_strangers_hold(name):
 
 
 def test_a_difference_says_what_it_is_of():
-    """JSON has both names, every value, and the values that differ whatever chance did; it takes no NaN."""
+    """JSON has both names, every value, and the values with a significant difference; it has no NaN."""
     channel = CHANNELS["sharp"]
     terms = campaign(channel)
     sides = [
@@ -385,7 +385,7 @@ def test_a_difference_of_item_sets_is_of_people():
 
 
 def test_a_solution_is_the_estimate_without_clipping():
-    """What differences are made of is what estimates show: the same raw shares, errors, and intervals unclipped."""
+    """A solution has the estimate's raw shares and errors, and its intervals unclipped."""
     rng, channel = np.random.default_rng(25), CHANNELS["response"]
     tally = survey(channel, rng)
     linear, found = solve(decoder_of(channel), tally), estimate(campaign(channel), tally)

@@ -42,9 +42,9 @@ TABLE = Table(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A channel, its decoder, and the (k, w) law of what its reports are, with the (w, m) features of each.
+    """A channel, its decoder, and the (k, w) distribution of its reports, with the (w, m) features of each.
 
-    What several laws look at is drawn once: batches of people drawn anew and of fixed people, 4,000 people each.
+    Batches that several tests use are drawn once: of people drawn anew and of fixed people, 4,000 people each.
     """
 
     channel: object
@@ -121,7 +121,7 @@ def given(request):
 
 
 def people_of(given, n=REPORTS):
-    """A skewed population of n people: shares fall as 1 / rank, the last value is nobody's."""
+    """Return a skewed population of n people: shares fall as 1 / rank, and the last value has no holder."""
     weights = 1 / np.arange(1, given.channel.inputs + 1)
     weights[-1] = 0
     people = np.floor(n * weights / weights.sum()).astype(np.int64)
@@ -178,7 +178,7 @@ def all_intervals(given, counts, alpha, n=REPORTS):
 
 
 def test_simulated_counts_follow_the_channels_weights(given):
-    """The law of the batches has rows that sum to one, and its mean is what the decoder carries forward."""
+    """The distribution of the batches has rows that sum to one, and its mean is the decoder's forward pass."""
     np.testing.assert_allclose(given.law.sum(axis=1), 1, atol=1e-12)
     mean = given.law if given.features is None else given.law @ given.features
     np.testing.assert_allclose([given.decoder.forward(unit) for unit in np.eye(given.channel.inputs)], mean, atol=1e-9)
@@ -197,7 +197,7 @@ def test_the_long_staircase_is_each_batchs_own(given):
 
 
 def test_the_expected_estimate_is_the_truth(given):
-    """The law of the reports, carried back, is each input with certainty: no bias, whatever the population."""
+    """The distribution of the reports, decoded, is each input with certainty: no bias for any population."""
     L, bases = given.left_inverse
     mean = given.law if given.features is None else given.law @ given.features
     np.testing.assert_allclose(mean @ L + bases, np.eye(given.channel.inputs), atol=1e-9)
@@ -243,10 +243,10 @@ def test_standard_errors_are_the_spread_of_the_estimates(given):
 def test_intervals_of_one_value_cover_the_truth(given):
     """95% intervals cover 94 to 96.5% of the truths, people drawn anew for each of 4,000 batches.
 
-    n = 4,000; the mean is over 4,000 batches and all values whose estimate varies (an open value that nobody has and
-    nobody can be mistaken for is always covered, and left out). Its standard error is below 0.35% (k = 2, where both
-    values are covered together), mostly below 0.2%. Exact intervals are conservative by half a count: 0.3% at the 200
-    reports that the rarest outputs have here. A failure means wrong quantiles or a wrong variance.
+    n = 4,000; the mean is over 4,000 batches and all values whose estimate varies (an open value without holders and
+    without other values' reports is always covered, and left out). Its standard error is below 0.35% (k = 2, where
+    both values are covered together), mostly below 0.2%. Exact intervals are conservative by half a count: 0.3% at the
+    200 reports that the rarest outputs have here. A failure means wrong quantiles or a wrong variance.
     """
     people = people_of(given)
     counts = given.drawn[:BATCHES]
@@ -261,8 +261,9 @@ def test_intervals_of_one_value_cover_the_truth(given):
 def test_intervals_hold_for_fixed_people(given):
     """95% intervals cover at least 94% of the truths when every batch has the same people.
 
-    n = 4,000, 4,000 batches. There is no upper limit: counts of fixed people vary less than the intervals allow for
-    (Hoeffding 1956), the less the more openly a value is told; the high-low channel's intervals cover 98%.
+    n = 4,000, 4,000 batches. The coverage has no upper limit: counts of fixed people vary less than the intervals
+    allow for (Hoeffding 1956), the less the more openly a value is reported; the high-low channel's intervals cover
+    98%.
     """
     people = people_of(given)
     low, high = all_intervals(given, given.fixed, ALPHA)
@@ -319,7 +320,7 @@ def test_clopper_pearson_matches_a_published_table():
 
 
 def test_exact_intervals_hold_where_normal_ones_fail():
-    """Randomised response at eps = 8, n = 2,000, a value nobody has: 61% of the normal intervals miss.
+    """Randomised response at eps = 8, n = 2,000, a value without holders: 61% of the normal intervals miss.
 
     The output comes from the cover alone, 0.5 times in the mean; with no report at all, e^-0.5 = 61% of the batches,
     the normal interval has no width (MATH 6.3: 61% misses). 20,000 batches: the miss rates are known to 0.4%.

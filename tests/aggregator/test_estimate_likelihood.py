@@ -122,7 +122,7 @@ def test_zeros_of_the_start_are_no_verdict():
 
 
 def test_bits_have_no_likelihood_here():
-    """Where bits are counted one by one, asking is a programmer's mistake."""
+    """A request for the likelihood of bits, which are counted one by one, is a ValueError."""
     with pytest.raises(ValueError, match="bits are counted"):
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
 
@@ -154,10 +154,10 @@ def test_values_that_answer_alike_are_not_told_apart():
 
 
 def test_error_bars_of_partly_told_channels_cover():
-    """95% intervals of the values told apart cover 93.5 to 96.5% over 2,000 batches, and the estimate is unbiased.
+    """95% intervals of the identified values cover 93.5 to 96.5% over 2,000 batches, and the estimate is unbiased.
 
     n = 2,000; coverage is known to .5%. Weights are learnt from each batch by maximum likelihood, shares of zero
-    included: the last value but one is nobody's.
+    included: the last value but one has no holder.
     """
     decoder, p, n = decoder_of(ALIKE), np.array([0.55, 0.02, 0.0, 0.43]), 2000
     found = []

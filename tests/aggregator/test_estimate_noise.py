@@ -53,7 +53,7 @@ def test_the_staircase_is_the_estimate(channel):
 
 
 def test_blurred_beyond_recognition():
-    """A law so smooth that its inverse would be noise is refused, with what to do instead; it can be used forward."""
+    """A distribution too smooth to invert without noise is refused, with an alternative; its forward pass works."""
     decoder = NoiseDecoder(discrete_gaussian(60, 8.0, 20 * NANONATS))
     with pytest.raises(NotInvertible, match="too smooth"):
         decoder.invert(np.full(60, 1 / 60))
@@ -64,7 +64,7 @@ def test_blurred_beyond_recognition():
 
 
 def test_a_large_lattice_is_not_inverted(monkeypatch):
-    """Beyond the size that is inverted the error says so; forward still works."""
+    """A lattice beyond the size that is inverted is an error that says so; forward still works."""
     monkeypatch.setattr("aggregator.families.noise.decoder.MOST_INVERTED", 8)
     decoder = NoiseDecoder(discrete_laplace(9, NANONATS))
     with pytest.raises(NotInvertible, match="the limit is 8"):

@@ -1,4 +1,4 @@
-"""Laws of estimates of numbers: the default distribution, the mean with its error, and what is said of rounding."""
+"""Laws of estimates of numbers: the default distribution, the mean with its error, and the warnings of rounding."""
 
 import csv
 import io

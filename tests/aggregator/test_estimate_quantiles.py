@@ -88,7 +88,7 @@ def test_a_quantile_has_all_values_that_are_not_refused() -> None:
 
 
 def covered(crowds: int, seed: int, k: int = 74, n: int = 5000) -> dict[str, tuple[float, float]]:
-    """For each shape, how often 90% intervals of nine deciles, and of the shares up to them, hold what is true."""
+    """Return, for each shape, the coverage of 90% intervals of nine deciles, and of the shares up to them."""
     found, channel = {}, wave(k, NANONATS)
     decoder, places = decoder_of(channel), np.arange(k)
     z = Z * math.sqrt(SHORTER)
@@ -148,7 +148,7 @@ def test_ranges_add_up_and_lie_in_their_intervals() -> None:
 
 
 def test_values_are_told_as_they_are_asked() -> None:
-    """Dates are told as dates, ordered labels by their names, numbers with decimals as numbers."""
+    """Dates are shown as dates, ordered labels by their names, numbers with decimals as numbers."""
     days = told(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
     assert days.quantiles[0].value.startswith("2026-01-")
     assert days.above.first == "2026-01-11"
@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
 
 
 def test_reports_that_do_not_say_an_order_are_refused_in_words() -> None:
-    """Bits, and views of the answer, have shares and a mean, and one sentence says so."""
+    """Bits, and views of the answer, have shares and a mean but no quantiles, and one sentence says so."""
     line = NumberRange.of(1, 8)
     bits = oue(8, NANONATS)
     counts = Tally(np.full(8, 40), 100)

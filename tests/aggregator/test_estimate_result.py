@@ -1,4 +1,4 @@
-"""Laws of an estimate: what it carries, when it is refused, and what it warns of."""
+"""Laws of an estimate: its contents, its refusals and its warnings."""
 
 import json
 
@@ -48,7 +48,7 @@ SINGULAR = terms(
 
 
 def test_a_share_that_nothing_is_known_of_is_warned_of():
-    """Where the standard error is above 50% an estimate says so, however sure the shares look; and only there."""
+    """A standard error above 50% is a warning, even if the shares look certain; a smaller one is not."""
     wide = terms(discrete_gaussian(12, 1.5, 6 * NANONATS), Ldp(6 * NANONATS), Buckets.of(range(12)))
     found = estimate(wide, tally(wide.channel, [1 / 12] * 12, 200))
     unknown = int(np.count_nonzero(found.se > 0.5))
@@ -284,7 +284,7 @@ def test_lip_campaigns_default_to_their_prior():
 
 
 def test_a_singular_lip_channel_is_estimated_without_error_bars():
-    """Where no unbiased estimate exists, MMSE and MAP still answer, say so, and leave the error bars empty."""
+    """If no unbiased estimate exists, MMSE and MAP still answer, say so, and leave the error bars empty."""
     counted = tally(SINGULAR.channel, [1 / 3] * 3, 1000)
     for method in ("mmse", "map"):
         found = estimate(SINGULAR, counted, method=method)

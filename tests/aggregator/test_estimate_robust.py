@@ -39,7 +39,8 @@ def attacked(channel, forged, rng, targets=10):
 
 @pytest.mark.parametrize(("channel", "forged", "seen"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
 def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
-    """Of 20 floods of 2 (of triples) or 5 reports in 1,000, the fit sees so many at least; the ceiling next to none."""
+    """The fit sees at least ``seen`` of 20 floods of 2 (of triples) or 5 reports in 1,000; the ceiling sees at most
+    5."""
     rng = np.random.default_rng(21)
     told = []
     for _ in range(20):
@@ -81,7 +82,7 @@ def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
-    """Where nobody forges, they differ by less than a twentieth of how far the projection is from the truth."""
+    """Without forged reports, they differ by less than a twentieth of the projection's distance from the truth."""
     rng, decoder = np.random.default_rng(24), decoder_of(channel)
     p = 1 / np.arange(1, channel.inputs + 1)
     apart = off = 0.0
@@ -119,7 +120,7 @@ def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing()
 
 
 def test_an_alarm_without_a_way_out_says_so():
-    """Where outputs are as many as values, a robust estimate is the same, and the warning says that."""
+    """With as many outputs as values, a robust estimate is the same, and the warning says that."""
     channel = randomized_response(4, NANONATS)
     labels = ("a", "b", "c", "d")
     terms = Campaign(

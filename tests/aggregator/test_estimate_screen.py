@@ -1,4 +1,4 @@
-"""Laws of the screen: honest reports pass whatever the population; a flood is seen as often as ESTIMATES.md says."""
+"""Laws of the screen: honest reports pass in any population; a flood is seen as often as ESTIMATES.md says."""
 
 import re
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
 
 
 def test_forgeries_that_look_like_people_are_not_seen():
-    """Reports drawn as honest devices with one value would draw them pass: only their influence can be told."""
+    """Forged reports drawn as by honest devices with one value pass: only their influence is known."""
     channel, rng = hadamard(50, NANONATS), np.random.default_rng(7)
     p = np.full(50, 1 / 50)
     counts = honest(channel, p, 99_000, rng) + honest(channel, np.eye(50)[7], 1000, rng)
@@ -138,7 +138,7 @@ def test_words_that_set_only_the_targets_are_seen(targets):
     """1% of the reports with the bits of 1, 15 or all 30 targets set, and no others, raise an alarm every time.
 
     100 attacked batches of 100,000 reports, OUE at eps = 1, whose honest words have 8 ones: an attack on 5 to 12
-    targets is too near to these to be told.
+    targets is too near to these to be noticed.
     """
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(15), 100_000
     p = 1 / np.arange(1, 31)
@@ -157,7 +157,7 @@ def test_words_forged_with_the_usual_number_of_ones_are_not_seen():
 
 
 def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
-    """Where shares have no unbiased estimate, an output that comes too often is seen all the same."""
+    """If shares have no unbiased estimate, an output that comes too often is still noticed."""
     quarter = 2**60
     decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
     assert not screen(decoder, np.array([700, 300]), 1000)
@@ -251,7 +251,8 @@ def test_attacks_of_every_size_are_seen_as_often_as_the_table_says(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_direction_is_orthogonal_to_every_row(name):
-    """What tells of an output has mean zero from every input, and is the dense projection by the law of even shares."""
+    """The direction of an output has mean zero from every input, and is the dense projection weighted by even
+    shares."""
     decoder = decoder_of(CASES[name][0])
     if not decoder.one_hot:
         return
@@ -269,7 +270,7 @@ def test_a_direction_is_orthogonal_to_every_row(name):
 
 
 def test_scores_are_what_the_directions_find():
-    """An output's score is the mean of what its direction adds over the reports, times the root of its even share."""
+    """An output's score is the mean of its direction over the reports, times the root of its even share."""
     decoder, rng = decoder_of(CHANNELS["hadamard"]), np.random.default_rng(9)
     counts = honest(CHANNELS["hadamard"], np.full(50, 1 / 50), 5000, rng)
     found, even = scores(decoder, counts / 5000), decoder.forward(np.full(50, 1 / 50))

@@ -1,4 +1,4 @@
-"""Laws of classes that are pooled by precision: least squares, the test that comes first, and what the plan says."""
+"""Laws of classes that are pooled by precision: least squares, the test before it, and the errors of the plan."""
 
 import json
 
@@ -83,7 +83,7 @@ def test_equal_classes_gain_and_hold_their_coverage():
 
 
 def test_classes_that_differ_are_not_pooled_by_precision():
-    """Where the classes hold other shares, pooling is refused; without classes there is nothing to pool."""
+    """Pooling is refused if the classes hold different shares, or without classes."""
     tally = Tally.of(told((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
     with pytest.raises(NotShared, match="different shares"):
         estimate(TERMS, tally, pool="precision")
@@ -95,7 +95,7 @@ def test_classes_that_differ_are_not_pooled_by_precision():
 
 
 def test_the_plan_states_both_errors(tmp_path):
-    """What plan says of a draft with classes are the errors of the estimate, by heads and by precision."""
+    """The errors that plan states for a draft with classes are those of the estimate, by heads and by precision."""
     draft = tmp_path / "draft.toml"
     draft.write_text("""title = "T"
 question = "Q?"

@@ -158,6 +158,6 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
 
 
 def test_other_channels_are_refused_in_words() -> None:
-    """Smoothing is for outputs that lie on the line of the numbers; another channel's are refused with what to use."""
+    """Smoothing needs outputs on the line of the numbers; other channels are refused with a method to use."""
     with pytest.raises(MethodRefused, match="sent by a wave: for this channel use 'projection'"):
         require_method("smooth", None, decoder_of(randomized_response(8, NANONATS)))

@@ -112,14 +112,14 @@ def test_bits_have_no_squares(subset):
 
 
 def test_the_decoder_is_unbiased(channel):
-    """invert of the expected features is the truth, whatever it is."""
+    """invert of the expected features is the truth at all shares."""
     p = RNG.dirichlet(np.ones(channel.inputs))
     np.testing.assert_allclose(decoder_of(channel).invert(p @ response(channel)), p, atol=1e-10)
 
 
 def test_all_forms_multiply_with_one_left_inverse(channel):
-    """intercept, invert and adjoint speak of the same estimate, and variances, variance and weight of what one report
-    adds to it, by brute force over all outputs."""
+    """intercept, invert and adjoint give the same estimate, and variances, variance and weight describe one report's
+    contribution to it, by brute force over all outputs."""
     decoder = decoder_of(channel)
     share, law = some_share(channel, RNG.dirichlet(np.ones(channel.inputs)))
     features = bits(channel).astype(float) if channel.unary else np.eye(channel.outputs)
@@ -148,8 +148,8 @@ def test_part_of_the_reports_is_decoded_as_it_is(one_hot):
 
 
 def test_the_variance_of_a_query_on_bits(subset):
-    """From the shares of the bits alone: the exact variance of what one report adds to v . p, where the shares are the
-    channel's own; the bits are dependent."""
+    """The shares of the bits alone give the exact variance of one report's contribution to v . p, if the shares are
+    the channel's; the bits are dependent."""
     decoder, p = decoder_of(subset), RNG.dirichlet(np.ones(subset.inputs))
     law = p @ dense(subset)
     for v in (RNG.normal(size=subset.inputs), np.ones(subset.inputs), np.eye(subset.inputs)[1]):
@@ -192,7 +192,8 @@ def test_no_feature_is_more_probable_than_its_ceiling(channel):
 
 
 def test_counts_are_summed_exactly(one_hot):
-    """Whatever the counts: all in one output, small ones, and ones far above what a float transform holds exactly."""
+    """Sums are exact for all reports in one output, small counts, and counts far above the precision of a float
+    transform."""
     decoder = decoder_of(one_hot)
     x_reaches = dense(one_hot) == one_hot.inside / ONE
     one = np.zeros(one_hot.outputs, dtype=np.int64)
@@ -230,7 +231,7 @@ def test_many_values_are_decoded_without_a_matrix():
 
 
 def exact_error(channel):
-    """Sum over x of the variance of what one report adds, at uniform shares, from the weights alone."""
+    """Return the sum over x of the variance of one report's contribution, at uniform shares, from the weights alone."""
     p = np.full(channel.inputs, 1 / channel.inputs)
     return float(decoder_of(channel).variances(p @ response(channel)).sum())
 
@@ -266,8 +267,8 @@ def test_one_of_a_set_is_randomised_response():
 
 @pytest.mark.parametrize(("size", "eps"), [(2, 1), (3, 1), (13, 1), (14, 1), (100, 2), (1000, 0.5), (300, 6)])
 def test_no_other_field_has_less_error(size, eps):
-    """Of every prime below 400 and every dimension that holds the values in 2^20 points, none has an error smaller by
-    more than a thousandth; none of as few bits is smaller at all."""
+    """No prime below 400 and no dimension that holds the values in 2^20 points has an error smaller by more than a
+    thousandth; with as few bits, none is smaller at all."""
     level = int(eps * NANONATS)
     channel = projective(size, level)
     mine = projective_error(size, channel.order, channel.dimension, level)
@@ -315,7 +316,8 @@ def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
 
 
 def design_error(size, E, points, own, shared):
-    """The error of the channel of a design of so many points: a block of ``own`` to each input, two with ``shared``."""
+    """Return the error of the channel of a block design of ``points``: ``own`` to each input, ``shared`` to each
+    two."""
     Z = E * own + points - own
     return support_error(size, E * own / Z, (E * shared + own - shared) / Z)
 

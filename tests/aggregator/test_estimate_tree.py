@@ -137,7 +137,7 @@ def test_consistent_shares_add_up(seed, levels):
 
 
 def test_the_projection_stays_inside_a_parent_without_people():
-    """Where a parent has share 0, so have all its districts, and no error is raised for variances of 0."""
+    """If a parent has share 0, so have all its districts, and variances of 0 raise no error."""
     raw, parent = np.array([0.3, -0.1, 0.9, 0.2]), np.array([0, 0, 1, 1])
     assert project_inside(raw, np.zeros(4), parent, np.array([0.0, 1.0])).tolist() == pytest.approx([0, 0, 0.85, 0.15])
 
@@ -175,7 +175,7 @@ def test_a_drawn_survey_has_the_law_of_the_channel(name):
 
 
 def surveys_of(tree, districts, decoders, people, counts, rng):
-    """A survey of each resolution by its channel, of so many people each."""
+    """Draw a survey of each resolution by its channel, of ``counts`` people each."""
     made = []
     for each, decoder, n in zip(districts, decoders, counts, strict=True):
         if not n:
@@ -257,11 +257,11 @@ def test_a_sum_that_is_known_is_used_once():
 
 @pytest.mark.parametrize("size", [12, 16, 60])
 def test_errors_of_sums_are_as_large_as_claimed(size):
-    """Where the channel has a few more inputs than there are districts, errors are claimed as the channel makes them.
+    """If the channel has a few more inputs than districts, the claimed errors are those of the channel.
 
     Even people, two resolutions of two and of ``size`` districts. Projective response has 13, 21 and 73 inputs for 12,
-    16 and 60 districts. Taken for independent, twelve had variances 8% too small. The exact variance is that of what
-    one report of each survey adds.
+    16 and 60 districts. Taken for independent, twelve had variances 8% too small. The exact variance is that of one
+    report's contribution in each survey.
     """
     maps = [np.arange(size) % 2, np.arange(size)]
     tree = Tree.of(maps)

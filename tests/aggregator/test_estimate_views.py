@@ -68,7 +68,7 @@ def district(terms, view):
 
 
 def counted(terms, people, numbers, rng=None):
-    """The tally of so many people of each view: drawn, or as near as whole numbers come to the expected one."""
+    """Return the tally of ``numbers`` people of each view: drawn, or the expected one rounded to whole numbers."""
     parts = []
     for view, n in zip(terms.views, numbers, strict=True):
         law = decoder_of(view.channel).forward(np.bincount(district(terms, view), people, view.channel.inputs))
@@ -161,7 +161,7 @@ def test_resolutions_are_in_the_machine_readable_form():
 
 
 def test_what_views_do_not_have_is_refused():
-    """Methods that need one channel are refused with what there is; so are too few devices in all views together."""
+    """Methods that need one channel are refused with alternatives; so are too few devices in all views together."""
     terms = campaign(GRID, Coarse(2), Identity(), minimum=100)
     tally = counted(terms, PEOPLE, [50, 50], np.random.default_rng(5))
     with pytest.raises(MethodRefused, match="projection or linear"):
@@ -200,7 +200,7 @@ def test_the_share_of_a_range_is_of_all_views():
 
 
 def test_a_sum_that_no_view_tells_apart_is_refused():
-    """Where nobody was asked for anything finer than a square, weights that differ inside one have no estimate."""
+    """If all views are squares or coarser, weights that differ inside a square have no estimate."""
     terms = campaign(GRID, Coarse(4), Coarse(2))
     tally = counted(terms, PEOPLE, [1000, 1000], np.random.default_rng(1))
     squares = district(terms, terms.views[0])
@@ -435,7 +435,7 @@ def test_no_device_moves_a_map_further_than_is_said():
 
 
 def test_a_change_needs_an_answer_at_the_finest_resolution():
-    """A period in which nobody answered for the cell has no change of cells; a view that is empty leaves one."""
+    """A period without answers for the cell has no change of cells; another view may be empty."""
     terms, rng = block(), np.random.default_rng(44)
     tallies, _ = panel(terms, rng, 500, 0.0)
     none = [

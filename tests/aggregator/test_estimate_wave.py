@@ -1,4 +1,4 @@
-"""Waves: how the desk makes the channel, and what it reads from the reports (SPEC 5.11)."""
+"""Waves: the recipe of the channel, and its decoder (SPEC 5.11)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_running_sums_are_the_matrix(channel: Wave) -> None:
 
 @each
 def test_the_mean_of_evenly_spaced_numbers_is_unbiased(channel: Wave) -> None:
-    """What a report adds to the mean has the person's own number as its expectation, for every person."""
+    """The contribution of a report to the mean has the person's number as its expectation, for every person."""
     numbers = 7.5 - 2.5 * np.arange(channel.inputs)
     adds = decoder_of(channel).adjoint(numbers)
     np.testing.assert_allclose(dense(channel) @ adds, numbers, rtol=1e-10, atol=1e-10)

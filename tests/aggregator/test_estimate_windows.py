@@ -97,7 +97,7 @@ def test_one_order_confuses_and_many_tell_apart():
 
 
 def test_large_domains_name_the_methods_that_reach_them():
-    """No inverse is made of a large channel, but a pass through 50,000 inputs is quick."""
+    """A large channel is not inverted, but a pass through 50,000 inputs is quick."""
     channel = Windows(
         tuple(range(1, 50_001)), 1000, 2, (), (), (Type(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)
     )

@@ -48,7 +48,8 @@ def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: s
 
 
 def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
-    """Of the mechanisms that devices can follow, the draft has the one of least error; a plan says so of each other."""
+    """The draft has the mechanism of least error among those that devices can follow; a plan names the reason of
+    others."""
     file = written(tmp_path, '["bits", "response"]')
     found = list(candidates(read_question(file)))
     weighed = [one for _, one in found if not isinstance(one, str)]

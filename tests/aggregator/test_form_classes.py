@@ -264,7 +264,7 @@ def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tu
 
 @pytest.mark.parametrize("names", [("vote",), ("home", "age")])
 def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ...]) -> None:
-    """Where nothing is pooled over views, known shares of the classes weight the classes' own estimates, to 1e-9."""
+    """If nothing is pooled over views, known shares of the classes weight the classes' estimates, to 1e-9."""
     draft = FORM + CLASSES + '[analysis]\ntables = [["age", "home"]]\n'
     made, parts = read(draft), (0.3, 0.7)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(6))
@@ -406,7 +406,7 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
 
 
 def test_devices_that_repeat_everything_show_no_change() -> None:
-    """Where no output changes, the change is zero, its standard error is zero, and an interval is left all the same."""
+    """If no output changes, the change and its standard error are zero, and the interval still has a width."""
     terms = read(FORM)
     tallies = twice(terms, UNRELATED, 6_000, 0.0, np.random.default_rng(12))
     course = form_course(

@@ -1,4 +1,4 @@
-"""Laws of the plan of a form: what it says can be learnt is learnt, and what cannot is said in plain words."""
+"""Laws of the plan of a form: its figures are those of the estimate, and unanswerable questions are named in words."""
 
 from __future__ import annotations
 

@@ -104,8 +104,8 @@ values = { yes = "ja", no = "nein" }
 
 
 def test_questions_are_translated_by_name(tmp_path: Path) -> None:
-    """Texts, values and units stand where the form has them, whatever their order in the draft; what is left out of one
-    question stays as it is, and readers of other languages see the campaign's own."""
+    """Texts, values and units follow the form's order, in any order of the draft. Omitted ones of a question stay as
+    they are, and readers of other languages see the campaign's language."""
     aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
     terms = read_draft(in_german(tmp_path, GERMAN, aged))
     said = terms.domain_in("de")
@@ -172,8 +172,8 @@ def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
 def test_a_number_in_a_pair_gets_a_longer_step(
     tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
 ) -> None:
-    """It has the most values at which the error of a cell is below an even share of it, 4 to 16, or those that the
-    author asked for; the highest answer stays one, and a campaign says what was chosen."""
+    """The question has the most values at which the error of a cell is below an even share of it, 4 to 16, or the
+    author's number of them; the highest answer stays one, and a campaign reports the choice."""
     draft = drafted(
         tmp_path,
         FORM.replace("high = 19", entry),

@@ -79,7 +79,8 @@ def test_everybodys_intervals_hold(made, people):
 
 
 def test_the_steps_of_a_class_keep_their_slack(made):
-    """Exact intervals of everybody allow for what the people who do not hold a value hold, each class for its part."""
+    """Exact intervals of everybody allow for the values of the people who do not hold a value, each class for its
+    part."""
     choices, _ = made
     assert all(isinstance(one.channel, GradedProjective) for one in choices)
     decoders = [decoder_of(one.channel) for one in choices]

@@ -53,7 +53,7 @@ def made(notion):
 
 
 def test_all_points_of_a_geometry_need_no_balance():
-    """Of as many inputs as points, whatever their weights, the raw shares sum to one already: nothing is taken off, and
+    """With as many inputs as points, at any weights, the raw shares already sum to one: nothing is subtracted, and
     every number of the decoder is finite."""
     decoder = decoder_of(recipe.graded([[0], [1, 2]], np.array([[0.5, 0.5], [0.5, 2.0]])))
     assert decoder.inputs == decoder.features
@@ -66,8 +66,8 @@ def test_all_points_of_a_geometry_need_no_balance():
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_the_fast_decoder_is_the_dense_one(channel, balanced):
-    """Passes, estimates and variances are those of matrices from the channel's own weights; the estimate is unbiased,
-    sums to one where it is to, and no report adds more than the ends that are told."""
+    """Passes, estimates and variances are those of matrices from the channel's weights. The estimate is unbiased,
+    sums to one where it should, and no report contributes more than the stated ends."""
     k, one, rng = channel.inputs, 1 << channel.scale, np.random.default_rng(1)
     law = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
     decoder = decoder_of(channel) if balanced else decoder_of(channel).plain

@@ -1,11 +1,10 @@
-"""Floods: however many hostile bytes come, memory stays that of a chunk, time that of the bytes, and a key its quota.
+"""Floods of hostile bytes: memory stays that of a chunk, time that of the bytes, and a key's count its quota.
 
-A flood four times as long costs the same memory at its peak and about four times the processor's time;
-whatever were held for each envelope, or looked at again for each, would show as four times the memory or sixteen times
-the time.
+A flood four times as long costs the same memory at its peak and about four times the processor's time. Anything held
+for each envelope, or looked at again for each, would show as four times the memory or sixteen times the time.
 
-Single envelopes, forged in every way: test_intake_ingest, tests.fuzz. Floods of requests: test_receive. Whether an
-estimate shows a flood of reports that verify: test_estimate_screen.
+Single envelopes, forged in every way: test_intake_ingest, tests.fuzz. Floods of requests: test_receive. Estimates that
+show a flood of reports that verify: test_estimate_screen.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ PIECE, CHUNK = 2**15, 500
 
 
 def strangers(rng: random.Random, number: int) -> bytes:
-    """Reports under keys that nobody knows."""
+    """Return reports under unknown keys."""
     sealed = report(0, PLAIN)
     return b"".join(sealed[:5] + rng.randbytes(8) + sealed[13:] for _ in range(number))
 
@@ -60,7 +59,7 @@ def scraps(rng: random.Random, number: int) -> bytes:
 
 
 def enrolments(rng: random.Random, number: int) -> bytes:
-    """Enrolments of made-up keys in a campaign that takes any key, signed by nobody."""
+    """Return enrolments of made-up keys in a campaign that takes any key, with invalid signatures."""
     publics = [rng.randbytes(31) + b"\x01" for _ in range(number)]
     sealed = enrolment(0, OPEN)
     start = sealed.index(device(0, OPEN).public)
@@ -137,7 +136,8 @@ def test_a_key_counts_for_its_quota_whatever_it_sends(tmp_path):
 
 
 def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
-    """Where any key is taken, 300 forged keys count for 300: the estimate says what each may be worth, and alarms."""
+    """If any key is accepted, 300 forged keys count for 300: the estimate states the possible influence of each, and
+    warns."""
     study = crowd.study(tmp_path / "study", OPEN)
     data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]
     for number in range(300):

@@ -1,4 +1,4 @@
-"""Columns: what payloads say, read all at once, is what the protocol reads one by one."""
+"""Columns: payloads read all at once equal those that the protocol reads one by one."""
 
 from __future__ import annotations
 

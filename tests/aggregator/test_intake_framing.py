@@ -1,4 +1,4 @@
-"""Framing: the fast reader finds what the normative one finds, however the bytes arrive."""
+"""Framing: the fast reader agrees with the normative one, for any pieces of the bytes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def streams(draw: st.DrawFn) -> bytes:
 
 
 def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, bytes]], int]:
-    """What the fast reader finds when ``data`` comes in pieces."""
+    """Return the envelopes and the garbage that the fast reader finds when ``data`` comes in pieces."""
     bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     found, garbage, rest, inside = [], 0, b"", False
     for first, last in pairwise(bounds):
@@ -74,7 +74,7 @@ def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, by
 @example(b"\x95", [])
 @example(codec.encode([1, 3, bytes(8), b"x", bytes(64)]) + b"\x95\x01", [3])
 def test_pieces_of_a_stream_hold_the_envelopes_of_the_whole(data, cuts):
-    """Whatever the bytes and wherever they are cut, the envelopes and the runs of garbage are those of read_batch."""
+    """For any bytes and any cuts, the envelopes and the runs of garbage are those of read_batch."""
     slow = list(read_batch(data))
     expected = [(i.kind, i.key_id, i.unverified, i.signature) for i in slow if isinstance(i, Envelope)]
     assert fast(data, cuts) == (expected, len(slow) - len(expected))
@@ -91,7 +91,7 @@ def test_every_place_to_cut_gives_the_same():
 
 
 def test_a_tail_that_waits_for_more_is_bounded():
-    """No claim of a length makes the reader hold back more than the largest envelope there can be."""
+    """No claimed length makes the reader hold back more than the largest possible envelope."""
     head = b"\x95\x01\x01\xc4\x08" + bytes(8)
     assert frames(head + b"\xc6\x00\x10\x00\x00" + bytes(99), final=False).rest == 0
     beyond = head + b"\xc6\x00\x10\x00\x01" + bytes(99)

@@ -1,4 +1,4 @@
-"""Ingest: every envelope is accepted or refused under one class, whatever the bytes are."""
+"""Ingest: every envelope of any bytes is accepted, or refused under one class."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size,
 
 
 def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monkeypatch):
-    """A file that cannot be read, or not to its end, is in the warnings; what was read of it counts."""
+    """A file that cannot be read, or not to its end, is in the warnings; the reports read until then count."""
     for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
         (tmp_path / name).write_bytes(report(number, PLAIN) * 2)
     real = files.pieces
@@ -488,7 +488,7 @@ def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
 
 
 def mutations(study, seed: int, number: int) -> None:
-    """Ingest so many mutated envelopes; none raises, and none adds more than it should."""
+    """Ingest ``number`` mutated envelopes; none raises, and none adds more than it should."""
     rng = random.Random(seed)
     _, faulty = one_of_each()
     originals = [report(n, PLAIN, n) for n in range(10)] + [report(n, OPEN, *range(n)) for n in range(1, 6)]
@@ -550,7 +550,7 @@ def test_many_small_files_are_one_commit(study, tmp_path):
 
 
 def test_a_commit_that_keeps_failing_is_an_error(study, monkeypatch):
-    """Where commits fail though nobody else commits, ingest gives up with an error and counts nothing."""
+    """If commits fail without another writer, ingest gives up with an error and counts nothing."""
     monkeypatch.setattr(tables.time, "sleep", lambda _: None)
 
     def failing(*_args, **_options):

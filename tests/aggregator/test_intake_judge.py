@@ -1,4 +1,4 @@
-"""Judging a chunk: what reports say, all at once and a part at a time, is what the protocol reads one by one."""
+"""Judging a chunk: reports read in bulk, in one part or several, equal those that the protocol reads one by one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
 @settings(max_examples=40)
 @given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
 def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
-    """Row by row and in order, offers hold the outputs that Report.outputs gives; where it gives none there is none."""
+    """Offers hold, row by row and in order, the outputs of Report.outputs; a report that it refuses has no row."""
     study = Study.open(furnished)
     data = b"".join(envelope for envelope, _ in sealed)
     gathering = Gathering()
@@ -136,7 +136,7 @@ def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, mon
 
 
 def test_no_more_than_two_chunks_are_in_memory(furnished, tmp_path, monkeypatch):
-    """When the checks of a chunk begin, only the chunk before it is still there."""
+    """When the checks of a chunk begin, only the chunk before it is still in memory."""
     study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, period=period) for period in range(2) for n in range(3)))

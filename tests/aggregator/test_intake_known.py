@@ -1,4 +1,4 @@
-"""What an ingest keeps in mind spares work and decides nothing: signatures that verified, and slots that are filled."""
+"""The memory of an ingest saves work and decides nothing: verified signatures, and filled slots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LATER = campaign(title="Imported later")
 
 @pytest.fixture
 def verified_now(monkeypatch):
-    """How many signatures libsodium has looked at; a few envelopes are remembered as one."""
+    """The number of signatures that libsodium has checked; even a few envelopes are remembered."""
     count = [0]
     real = signatures.crypto_sign_open
 
@@ -92,7 +92,7 @@ HOURS = [NOW, NOW - 2 * WEEK, NOW + 9 * WEEK]
     ],
 )
 def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, change, now):
-    """Whatever was enrolled, revoked or imported since, and at any hour, counts are those without memory.
+    """After any enrolment, revocation or import since, and at any hour, counts are those without memory.
 
     Every change at its hour, and every hour without a change; in the long form every change at every hour.
     """
@@ -113,7 +113,7 @@ def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, ch
 
 
 def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
-    """Of a file whose signatures were all good, none is verified again, in whatever company; all count."""
+    """Signatures of a file that were all good are not verified again, also beside other files; all reports count."""
     file, other = tmp_path / "batch.htr", tmp_path / "a.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + enrolment(1, OPEN) + report(1, OPEN, 1))
     other.write_bytes(report(2, PLAIN, 1, period=1))
@@ -127,7 +127,7 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])
 def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, monkeypatch, moment):
-    """A run after a crash counts all that a run without one does, and verifies only what the crash kept from it."""
+    """A run after a crash has the counts of a run without one, and verifies only signatures that the crash left out."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + b"noise")
     real = tables.append
@@ -178,7 +178,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
 
 
 def test_the_memory_may_be_cut_anywhere_or_missing(tmp_path):
-    """Whole lines are read, whatever crash cut another off; a file that cannot be read or written is none."""
+    """The whole lines of a file that a crash cut off are read; an unreadable or unwritable file counts as empty."""
     digests = [bytes([n]) * 32 for n in range(3)]
     Verified.of(tmp_path).add(digests[:2])
     path = tmp_path / NAME
@@ -204,7 +204,7 @@ def offer(rng, devices, reports):
 
 @pytest.mark.parametrize("most", [10**6, 150])
 def test_kept_slots_are_those_of_the_table(study, most):
-    """Over commits, commits of others, and a compaction, what is kept finds the free slots that a full look finds."""
+    """After commits, foreign commits and a compaction, the memory finds the same free slots as a full look."""
     rng = np.random.default_rng(1)
     devices = rng.integers(-(2**63), 2**63 - 1, 40)
     path = study.path / "reports"
@@ -222,7 +222,7 @@ def test_kept_slots_are_those_of_the_table(study, most):
 
 
 def test_slots_alone_are_kept_without_bounds():
-    """Rows that are all slot 0 are kept as keys alone; beside others they are told apart, and spans meet exactly."""
+    """Rows that are all slot 0 are kept as keys alone; mixed with others they stay distinct, and spans meet exactly."""
     zeros, ones = np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)
     plain = Spans.of(np.array([5, -7, 9]), zeros, ones)
     assert plain.start is None

@@ -76,15 +76,16 @@ def test_processes_with_different_files_lose_nothing(tmp_path):
 
 
 def take_slowly(study: Path, file: Path, told: Connection) -> None:
-    """Say so, and ingest in many commits."""
+    """Send "ready", and ingest in many commits."""
     told.send("ready")
     ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, piece_bytes=6000)
 
 
 def killed_and_repeated(tmp_path: Path, moments: int) -> int:
-    """Kill an ingest at so many moments, from its start to its end; a re-run completes what an undisturbed run does.
+    """Kill an ingest at several moments, from its start to its end; a re-run completes the work of an undisturbed
+    run.
 
-    Returns how many were killed before they ended: on a busy machine perhaps none.
+    Returns the number killed before they ended: on a busy machine perhaps 0.
     """
     study = crowd.study(tmp_path / "study", BUCKETS, range(400))
     file = tmp_path / "batch.htr"

@@ -55,7 +55,7 @@ def test_wycheproof_verdicts_are_the_protocols():
 
 
 def test_byte_checks_are_exact_at_their_bounds():
-    """S is below the order, R's y below the field and none of the small ones; the number beside each bound passes."""
+    """S is below the order, R's y below the field and not a small one; the number beside each bound passes."""
 
     def passes(r: int, s: int) -> bool:
         signature = r.to_bytes(32, "little") + s.to_bytes(32, "little")

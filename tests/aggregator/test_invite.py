@@ -70,7 +70,7 @@ def read_codes(picture):
 
 
 def test_a_link_leads_to_the_first_signed_address():
-    """The link names the study, the campaign and the author's key, and is what a device parses."""
+    """The link names the study, the campaign and the author's key, and a device parses it."""
     assert Link(HERE, SIGNED.id, keys.fingerprint(AUTHOR.public)) == LINK
     assert invite(SIGNED, NOW, "https://other.example/").address == "https://other.example"
 
@@ -85,7 +85,7 @@ def test_a_link_leads_to_the_first_signed_address():
     ],
 )
 def test_nobody_is_invited_where_no_report_would_go(changes, address, error, why):
-    """What a device would not send to, no link leads to."""
+    """No link leads to an address that a device would refuse."""
     with pytest.raises(error, match=why):
         invite(signed_campaign(**changes), NOW, address)
 
@@ -136,7 +136,8 @@ def test_a_poster_says_what_the_campaign_and_the_app_say():
 
 
 def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
-    """However long the texts are, until none of them is legible: then it is refused."""
+    """Texts of any length stay on the page and off the code, until they become illegible: then the poster is
+    refused."""
     refused = 0
     for length in (1, 200, 700, MAX_TEXT):
         words = ("word " * MAX_TEXT)[:length].strip() or "?"

@@ -1,4 +1,4 @@
-"""Sets of items from a draft to an estimate, told in words of bits and in whole outputs."""
+"""Sets of items from a draft to an estimate, reported as words of bits and as whole outputs."""
 
 import random
 import tomllib
@@ -110,7 +110,7 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
 
 
 def test_dummies_are_protected_like_the_best_protected_item() -> None:
-    """What sets are padded with has the least of all budgets (Gu et al. 2020, sec. VI-B)."""
+    """The dummies that pad a set have the least of all budgets (Gu et al. 2020, sec. VI-B)."""
     terms = drafted("2")
     notion = terms.notion
     least = min(notion.budgets)
@@ -134,8 +134,8 @@ def test_a_padding_without_a_sample_is_refused() -> None:
 
 
 def test_the_id_that_is_no_item_is_named(tmp_path) -> None:
-    """Items without names are the numbers from 1 to m; what is none is named where an analyst wrote it, and never on a
-    device, whose error says which numbers there are."""
+    """Items without names are the numbers from 1 to m. The analyst's error names a wrong number; a device's error
+    names only the valid range."""
     domain = Items(2, 30)
     file = tmp_path / "sheet.csv"
     for wrong in ("0", "31"):

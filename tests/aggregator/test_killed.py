@@ -59,7 +59,7 @@ def furnished(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def held(furnished):
-    """What that study holds; no test changes it."""
+    """The contents of that study; no test changes it."""
     return holds(furnished)
 
 
@@ -141,7 +141,7 @@ def spread(total: int, most: int) -> list[int]:
 
 
 def rows(path: Path, table: str) -> list[tuple[object, ...]]:
-    """What a table holds, in order."""
+    """Return the rows of a table, in order."""
     found = tables.query(tables.snapshot(path / table), "SELECT * FROM rows")
     return sorted(tuple(map(str, row.values())) for row in found.to_pylist())
 
@@ -165,7 +165,7 @@ def holds(path: Path) -> dict[str, object]:
 
 
 def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> None:
-    """Kill an ingest at so many calls, and in four ways at so many writes; the next one completes it."""
+    """Kill an ingest at ``calls`` of its calls, and in four ways at ``writes`` writes; the next one completes it."""
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
     counted = run(take, undisturbed)
     assert counted is not None
@@ -203,7 +203,7 @@ def bar(path: Path) -> None:
 
 
 def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
-    """Kill a revocation at so many calls, and in four ways at its write; the next one completes it."""
+    """Kill a revocation at ``calls`` of its calls, and in four ways at its write; the next one completes it."""
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
     counted = run(bar, undisturbed)
     assert counted is not None
@@ -238,7 +238,7 @@ def files_of(path: Path) -> dict[str, bytes]:
 
 
 def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
-    """Kill an estimate at so many calls: it changes nothing, and the next one tells the same."""
+    """Kill an estimate at ``calls`` of its calls: it changes nothing, and the next one has the same result."""
     study = Path(shutil.copytree(furnished, folder / "study"))
     take(study)
     before = files_of(study)
@@ -279,7 +279,7 @@ WRITING: dict[str, Callable[[Path], object]] = {
 
 
 def full() -> None:
-    """No file grows beyond 300 bytes."""
+    """Limit every file to 300 bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 
@@ -308,7 +308,7 @@ def refused(name: str, first: Callable[[], None], path: Path, told: object) -> N
 @pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])
 @pytest.mark.parametrize("name", WRITING)
 def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, held, tmp_path, name, condition):
-    """Whatever is to be written, on a full or read-only disk it fails with advice, and with room again it is done."""
+    """On a full or read-only disk every write fails with advice, and it succeeds once the disk has room again."""
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
     here = held | {"waiting": inbox.waiting(study)}
     if condition is obeying:
@@ -330,7 +330,7 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
 
 
 def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):
-    """By whatever clocks batches are ingested, no report counts twice; by the right one at last, all are counted."""
+    """Ingested by any clocks, no report counts twice; by the right one at last, all are counted."""
     study = crowd.study(tmp_path / "study", OPEN, range(12))
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(report(n, OPEN, n, period=n % 4) for n in range(12)))

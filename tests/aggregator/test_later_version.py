@@ -1,7 +1,7 @@
-"""A study that a later version of halftruth wrote to: what this version does not know it leaves alone, and says so.
+"""A study that a later version of halftruth wrote to: unknown content is left alone, and the error says so.
 
-A later version of the tables, of the engine or of campaigns is made up; the error says to update, before anything is
-counted.
+The tests make up a later version of the tables, of the engine or of campaigns; the error says to update, before
+anything is counted.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def test_tables_of_a_later_version_are_left_alone(study, name, change):
 
 @pytest.mark.parametrize("name", ["reports", "rejects"])
 def test_a_table_that_a_later_version_extends_meanwhile_counts_nothing_more(study, name):
-    """Where another process extends a table after it was opened, an ingest says to update, and loses no report."""
+    """If another process extends a table after it was opened, an ingest says to update, and loses no report."""
     opened, before = Study.open(study), Study.open(study).tally(PLAIN).counts.tolist()
     copy = Path(shutil.copytree(study, study.with_name("copy")))
     later_column(study, name)
@@ -102,7 +102,8 @@ def later_campaign() -> bytes:
 
 
 def test_a_campaign_of_a_later_version_stops_no_other(study):
-    """It is not imported here; where a later version did, others are ingested and told, and it is named to update."""
+    """A campaign of a later version is not imported here. If a later version imported it, other campaigns are
+    ingested and estimated, and the error for it says to update."""
     data = later_campaign()
     with pytest.raises(Exception, match="a notion is one of"):
         Study.open(study).import_campaign(data, [AUTHOR.public], "later")
