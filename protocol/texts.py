@@ -58,6 +58,8 @@ class Texts:
         for name in ("title", "question"):
             if not getattr(self, name).strip():
                 raise CampaignError(f"a campaign has a {name}: the person sees it before consenting")
+        if self.organisation and not self.organisation.strip():
+            raise CampaignError("an organisation is not only blanks: a translation may leave it empty")
         for name in ("title", "organisation", "contact"):
             require_text(getattr(self, name), name, MAX_TITLE)
         for name in ("question", "purpose", "retention"):

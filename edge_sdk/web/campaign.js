@@ -1,7 +1,7 @@
 /** The campaign: one signed question, its views, and the promise it makes, audited here (SPEC 7). */
 
 import { requireAddress } from "./address.js";
-import { Reader, array, decode, integer, same, text, trimmed } from "./codec.js";
+import { Reader, array, decode, integer, same, text } from "./codec.js";
 import { Form } from "./domain/form.js";
 import { domainFrom, renamed } from "./domain/index.js";
 import { CAMPAIGN, MAX_PAYLOAD, decodeKind, openEnvelope } from "./envelope.js";
@@ -128,7 +128,7 @@ export class Campaign {
       labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
       classes: this.classes,
     });
-    if (!trimmed(this.ownTexts.organisation)) throw new CampaignError("a campaign has an organisation");
+    if (!this.ownTexts.organisation) throw new CampaignError("a campaign has an organisation");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
     this.translations.forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);

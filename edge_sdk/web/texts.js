@@ -53,6 +53,7 @@ export function checked(texts) {
     throw new CampaignError("a language is a tag in lower case, such as de, pt-br or zh-hant");
   if (!trimmed(texts.title) || !trimmed(texts.question))
     throw new CampaignError("a campaign has a title and a question");
+  if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("an organisation is not only blanks");
   for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
   for (const name of /** @type {const} */ (["question", "purpose", "retention"]))
     requireText(texts[name].replaceAll("\n", " "), name, 2000);

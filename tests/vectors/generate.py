@@ -1097,6 +1097,7 @@ def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
                                           for one in range(33)]}  # fmt: skip
     yield "no title", {"translations": [["de", "", *good[2:]]]}
     yield "no question", {"translations": [["de", "T", " ", *good[3:]]]}
+    yield "organisation of blanks", {"translations": [[*good[:4], " ", *good[5:]]]}
     yield "four labels for five values", {"translations": [[*good[:8], good[8][:4], []]]}
     yield "labels that are equal", {"translations": [[*good[:8], ["a"] * 5, []]]}
     yield "label that is empty", {"translations": [[*good[:8], ["a", "b", "c", "d", ""], []]]}
