@@ -28,7 +28,7 @@ from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Ways, counted, 
 FILE = "gowalla_u5628_us_grid.csv.gz"
 FACTORS = (25, 5, 1)
 COLUMNS_READ = {"users": "people per cell", "checkins": "check-ins per cell"}
-"""Whose shares are true: of people by the cells they were in, or of check-ins, a quarter of them in one cell."""
+"""The true shares: of people by the cells they were in, or of check-ins, a quarter of them in one cell."""
 
 TREES = ((25, 5, 1), (5, 1), (10, 1))
 """Factors of the trees that even maps are estimated with."""

@@ -40,7 +40,7 @@ TRIALS = {
     "multi-freq-ldpy": "from multi_freq_ldpy.pure_frequency_oracles import LH; LH.LH_Client(0, 16, 1)",
     "opendp": "import opendp.prelude as d; d.enable_features('contrib'); d.m.make_randomized_response([0, 1], .7)(0)",
 }
-"""What must work once a library is installed as its authors declare it."""
+"""The imports that must work once a library is installed with its declared dependencies."""
 
 
 def install() -> None:

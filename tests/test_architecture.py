@@ -22,11 +22,11 @@ MAY_IMPORT = {
     "demo_app": {"demo_app", "edge_sdk"},
 }
 BESIDE = {"aggregator/page/document.py": {"edge_sdk"}}
-"""What one file each may import besides: what the page of a study says is said by the device."""
+"""Further packages that a file may import: the page of a study shows the device's own texts."""
 DEVICE_NEEDS = {"cryptography", "msgpack"}
 """All that a device installs; `[project] dependencies` in pyproject.toml."""
 EXTRAS = {"edge_sdk/rollback/keyring_store.py": {"keyring"}, "edge_sdk/rollback/android_store.py": {"jnius"}}
-"""What one file each may import where it is there, when it is used."""
+"""Optional packages that a file may import, if installed, when it is used."""
 
 
 def sources(package: str) -> list[Path]:
@@ -156,6 +156,17 @@ def test_every_file_opens_with_its_purpose() -> None:
         purpose = ast.get_docstring(tree(path))
         assert purpose, path
         assert purpose.splitlines()[0].endswith((".", "?", "!", ":")), path
+
+
+QUESTION = re.compile(r'"""(What|How|Where|Which|Whether|Whatever|Who|Whose|That|Told|Said)\b')
+
+
+def test_a_docstring_begins_with_its_subject() -> None:
+    """A docstring says what is returned or done: it begins with an imperative or a noun, not with a question's word."""
+    for folder in (*PACKAGES, "benchmarks", "tests"):
+        for path in sources(folder):
+            found = QUESTION.search(path.read_text(encoding="utf-8"))
+            assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
 
 
 def test_a_class_has_a_name_of_its_own() -> None:

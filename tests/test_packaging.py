@@ -22,7 +22,7 @@ EXTRAS = {
 }
 """Extras that may be installed where a package is used, beside the dependencies of all."""
 OF_THE_PHONE = {"android", "certifi", "jnius"}
-"""What the phone's package brings: demo_app/buildozer.spec."""
+"""The packages on the phone: demo_app/buildozer.spec."""
 
 
 @cache

@@ -37,7 +37,7 @@ class Found:
 
     @property
     def figure(self) -> bool:
-        """Whether the experiment has a figure."""
+        """True if the experiment has a figure."""
         return bool(self.outcome.panels)
 
 

@@ -192,4 +192,4 @@ LIBRARIES: dict[str, dict[str, Callable[[int, float], Way]]] = {
     },
     "opendp": {"randomised response": _opendp_response, "basic RAPPOR": _opendp_bits},
 }
-"""What makes the ways of each library, from k and eps, by what the table calls the mechanism."""
+"""Makers of each library's mechanisms, from k and eps, by the mechanism's name in the table."""

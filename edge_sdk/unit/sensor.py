@@ -116,7 +116,7 @@ class Reader:
         self._stop = stop
         self._held = b""
         self.ended = False
-        """Whether standard input has ended."""
+        """True once standard input has ended."""
 
     def read(self, timeout: float) -> tuple[str, str]:
         """Return (reading, reason of failure), one of which is empty, within ``timeout`` seconds.

@@ -41,7 +41,7 @@ SETTLED = 3.0
 
 
 LOOKS = 10
-"""How often the screen is looked at, two frames apart at least, until all of it fits."""
+"""Number of looks at the screen, at least two frames apart, until all of it fits."""
 
 SCROLLED = 0.25
 """Seconds after which a touch inside of a scrolling widget has reached what it was meant for."""

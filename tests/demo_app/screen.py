@@ -33,7 +33,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 SHOTS = ROOT / "build" / "screens"
-"""Where pictures are kept unless a test names another folder; git ignores it."""
+"""The folder of pictures unless a test names another folder; git ignores it."""
 
 PHONE, DESKTOP = (360, 740), (1100, 750)
 NEEDED = "apt-get install xvfb libgl1 libgl1-mesa-dri libmtdev1"

@@ -21,7 +21,7 @@ RECIPES = {
 """Recipes of python-for-android 2026.5.9, as its release on the package index has them, and the versions they build."""
 
 PURE = {"msgpack", "certifi"}
-"""What is not compiled on a phone: certifi is data, and msgpack has a pure-Python twin that it falls back to."""
+"""Packages without compiled parts on a phone: certifi is data, and msgpack falls back to pure Python."""
 
 IMPORTED = {"kivy": "kivy", "jnius": "pyjnius", "cryptography": "cryptography", "msgpack": "msgpack",
             "certifi": "certifi", "keyring": None, "darkdetect": None}  # fmt: skip

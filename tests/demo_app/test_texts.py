@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 FOLDERS = [ROOT / package / "texts" for package in ("edge_sdk", "demo_app")]
 WEB = ROOT / "edge_sdk" / "web" / "page"
 MARKS = {"number.point", "number.group", "day.form", "day.months"}
-"""How numbers and days are written; used by the catalogue itself."""
+"""Forms of numbers and days; used by the catalogue itself."""
 
 
 def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:

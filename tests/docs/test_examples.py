@@ -25,7 +25,7 @@ EXAMPLES = ROOT / "docs" / "examples"
 NOTEBOOK = EXAMPLES / "from_draft_to_estimate.ipynb"
 OURS = {"aggregator", "demo_app", "edge_sdk", "protocol"}
 FACES = {"aggregator", "edge_sdk", "edge_sdk.errors", "protocol"}
-"""What a user imports from."""
+"""The packages that a user imports from."""
 
 
 def cells() -> list[str]:

@@ -19,7 +19,7 @@ ROWS = (
     *(f"C{number}" for number in (1, 2, 3, 4, 5, 6, 8)),
     *(f"D{number}" for number in range(1, 5)),
 )
-"""What the papers describe, but for their experiments."""
+"""The papers' content, except their experiments."""
 
 
 @pytest.mark.parametrize(

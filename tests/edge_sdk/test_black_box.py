@@ -70,7 +70,7 @@ QUESTIONS |= {
     for mechanism in CATALOGUE
     if mechanism.name not in QUESTIONS and callable(mechanism.recipe(asked))
 }
-"""What each mechanism is asked: one not named above, the last of these or of numbers that it serves."""
+"""The question of each mechanism: for one not named above, the last of these or of the numbers that it serves."""
 
 
 def test_every_mechanism_is_measured() -> None:

@@ -92,7 +92,7 @@ class World:
         self.takes = 0.0
         """Seconds of a reading."""
         self.left: list[tuple[float, str]] = []
-        """When something left, and what was said of it."""
+        """The times of sending, and the log lines about it."""
         self.log: list[str] = []
         self.asked: list[float] = []
         self.dice = Dice(seed)

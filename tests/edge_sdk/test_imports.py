@@ -37,7 +37,7 @@ def test_a_unit_loads_no_command_and_a_store_in_memory_no_rollback():
 
 
 def test_an_answer_on_the_command_line_loads_no_terms_and_no_network():
-    """What a command shows of a campaign, sends or reads from a table is loaded by the commands that need it."""
+    """Modules for terms, sending and tables are loaded only by the commands that need them."""
     unused = "edge_sdk.campaigns.terms", "edge_sdk.transport.upload", "edge_sdk.doctor", "csv", "json", "ssl"
     code = f"""import edge_sdk.__main__, edge_sdk.campaigns.joined, sys
 print([name for name in {unused!r} if name in sys.modules])"""

@@ -57,7 +57,7 @@ def _file(name: str) -> dict[str, Any]:
 
 
 REFUSED = _file("refused.toml")
-"""What must be refused, by what refuses it and by name."""
+"""Input that must be refused, by the part that refuses it and by name."""
 
 ANSWERS = _file("answers.toml")
-"""What each domain makes of answers, and what it refuses, by the domain's name."""
+"""The inputs of answers, and the refused answers, by the domain's name."""

@@ -94,7 +94,7 @@ WRONG: tuple[dict[str, Any], ...] = (
     {"asClass": "strangers"}, {"asClass": "workers"}, {"prior": {"none": 1}}, {"prior": {"none": -1}},
     {"prior": {"nowhere": 1}}, {"prior": dict.fromkeys(LABELS, 3)}, {"level": 10**12}, {"level": 3 * 10**8},
 )  # fmt: skip
-"""What some campaigns refuse that a person says of themselves."""
+"""Statements of a person that some campaigns refuse."""
 HISTORIES: tuple[dict[str, int] | None, ...] = (
     None,
     None,

@@ -33,7 +33,7 @@ SHRINK = 1e-9
 """The part of the level that is left to rounding, at first."""
 
 ATTEMPTS = 12
-"""How often that part is quadrupled before a design is given up."""
+"""Number of times that this part is quadrupled before a design is given up."""
 
 DEARER = 1.005
 """A channel that is mixed with another, so that all values differ, has at most this times the least error."""
@@ -42,7 +42,7 @@ LOST = 0.01
 """The most of the best channel's gain over the prior that it gives up."""
 
 LEAST_PART = 1e-4
-"""How often the other answers at least."""
+"""The smallest fraction of answers that the response gives."""
 
 
 def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
