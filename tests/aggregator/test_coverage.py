@@ -48,7 +48,7 @@ CASES = {
     "a mean, `hadamard`, 2,000 people": ("mean", "hadamard", 2000),
     "a mean, `geometric`, 2,000 people": ("mean", "geometric", 2000),
 }
-"""What is simulated: a kind, a mechanism, and people, or the part that changed."""
+"""The simulated cases: a kind, a mechanism, and people, or the part that changed."""
 
 SURVEYS = 400
 

@@ -74,7 +74,7 @@ def test_more_privacy_costs_a_server_and_sides_are_alike():
         assert (people - mirror.high, mirror.mse) == (pytest.approx(errors[2].low), pytest.approx(errors[2].mse))
     assert errors[2].mse == pytest.approx(0.0147, abs=5e-5)
     for people, share in ((0, 0.5), (1, 0.0), (1, 1.0)):
-        with pytest.raises(ValueError, match="a sum is"):
+        with pytest.raises(ValueError, match="expected at least one person"):
             central(people, share, NAT)
 
 

@@ -16,7 +16,7 @@ PREFLIGHT = {
     "access-control-request-method": "POST",
     "access-control-request-headers": "content-type",
 }
-"""What Chromium asks before a page that was kept as a file uploads a report."""
+"""The preflight request of Chromium before a page saved as a file uploads a report."""
 
 
 def allowed(headers):

@@ -44,7 +44,7 @@ WORDS = [
     "\x1b[31m", "folder", "noise", "empty", "missing", "draft", "batch", "counts", "campaign", "s3://",
 ]  # fmt: skip
 LEFT_ALONE = ("--engine",)
-"""Whose words start processes."""
+"""Commands that start processes."""
 
 
 def run(*words):

@@ -202,7 +202,7 @@ def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: 
     page.goto((tmp_path / "page.html").as_uri())
     page.wait_for_timeout(300)
     assert page.get_by_role("button").count() == 0
-    assert "did not arrive whole" in page.inner_text("main")
+    assert "did not load completely" in page.inner_text("main")
 
 
 def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service, page: Page) -> None:
