@@ -188,9 +188,7 @@ def _again(
 def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int) -> QuotaReached:
     """Return the error for a reading beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
-        return QuotaReached(
-            f"reading {place} of this period is given already or was passed over: the next one is {free}"
-        )
+        return QuotaReached(f"reading {place} of this period is given already or was skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds
     again = f"the next begins in {next_period - now} seconds" if next_period < terms.closes else "it was the last"
     most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"

@@ -143,7 +143,7 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
 
 def no_consent(joined: Joined) -> ConsentMissing:
     """Return the error for a campaign without consent."""
-    return ConsentMissing(f"nobody agreed to {joined.campaign.title!r} yet: consent first")
+    return ConsentMissing(f"the person has not agreed to {joined.campaign.title!r} yet: consent first")
 
 
 def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:

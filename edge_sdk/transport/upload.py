@@ -43,7 +43,7 @@ CODE = "Halftruth-Code"
 HOPELESS = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 
-_NOT_LET_IN = "refused the code, which is none of this campaign's or was used by another device"
+_NOT_LET_IN = "refused the code, which is not one of this campaign's or was used by another device"
 
 Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
 """Makes the connection of one upload, for an app that trusts one certificate only or uses a proxy."""
@@ -261,7 +261,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     if status == http.client.OK:
         refused = _refused(stated, upload)
         if refused is None:
-            raise _Failed(f"{to.host} gave no receipt of what was sent")
+            raise _Failed(f"{to.host} gave no receipt for this upload")
         return refused
     if status == http.client.BAD_REQUEST and stated.get("stage") in HOPELESS:
         raise _Hopeless(f"{to.host} says that these are not reports and enrolments; they are kept, and not sent again")

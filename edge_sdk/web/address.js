@@ -1,20 +1,20 @@
-/** Where a study takes reports, and links that a person may open, each in one spelling (SPEC 7.1). */
+/** Addresses of studies, and links for people; each has one spelling only (SPEC 7.1). */
 
 import { CampaignError } from "./errors.js";
 
 const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** @param {string} host @returns {boolean} */
+/** True for a name in lower case or an IP address in its shortest form. @param {string} host @returns {boolean} */
 function isHost(host) {
-  if (/^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(host)) return false; // of version 4, in two written forms
-  // Addresses of numbers are in the one form that a browser writes them in.
+  if (/^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(host)) return false; // an IPv4 address, which would have two spellings
+  // An IP address must be spelled as the browser spells it.
   if (/^\[.*\]$|^\d+(\.\d+)*$/.test(host))
     return URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === host;
   return host.length <= 253 && NAME.test(host) && !/(^|\.)\d+$/.test(host);
 }
 
 /**
- * Scheme, host and what comes after of an address or link.
+ * The scheme, the host and the rest of an address or link.
  * @param {string} written @param {string} what @param {number} most
  */
 function split(written, what, most) {
@@ -22,32 +22,32 @@ function split(written, what, most) {
     throw new CampaignError(`${what} has at most ${most} ASCII characters`);
   const match = /^(https?):\/\/([^/?#]*?)(?::([1-9]\d{0,4}))?([/?#].*)?$/.exec(written);
   if (!match || Number(match[3] ?? 1) > 65535 || !isHost(match[2]))
-    throw new CampaignError(`${what} is https://HOST, perhaps with a port: a name in lower case, or an IP address`);
+    throw new CampaignError(`${what} is https://HOST or https://HOST:PORT; HOST is a name in lower case or an IP address in its shortest form`);
   return { scheme: match[1], host: match[2], rest: match[4] ?? "" };
 }
 
 /**
- * Refuse what is no address of a study.
+ * Refuse text that is not an address of a study.
  * @param {string} written
  * @throws {CampaignError}
  */
 export function requireAddress(written) {
   const { scheme, host, rest } = split(written, "an address", 200);
   if (scheme === "http" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(host))
-    throw new CampaignError(`plain http is for this machine only: http://${host} can be read on the way`);
+    throw new CampaignError(`http://${host} can be read on the way: use https; plain http is for this machine only`);
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(rest) || /\/\.\.?(\/|$)/.test(rest))
     throw new CampaignError(
-      "the path of an address is /NAME/NAME..., without query and fragment, and no NAME is . or ..",
+      "the path of an address is /NAME/NAME..., of letters, digits and -._~, without / at its end and without the names . and ..",
     );
 }
 
 /**
- * Refuse what is no link to a page.
+ * Refuse text that is not a link to a page.
  * @param {string} written
  * @throws {CampaignError}
  */
 export function requireLink(written) {
   const { scheme, rest } = split(written, "a link", 500);
   if (scheme !== "https" || !/^([/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?$/.test(rest))
-    throw new CampaignError("a link begins with https:// and has no character that a web address has not");
+    throw new CampaignError("a link begins with https:// and has only characters of web addresses");
 }

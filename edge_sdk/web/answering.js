@@ -1,9 +1,9 @@
 /**
  * Turns a value into a charge, an output and a report.
  *
- * Whether, when and how much a device sends does not depend on the answer: the worst case was reserved at consent, the
- * random bytes were drawn before the value is looked at, and all reports of a campaign are equally long. Every answer but a
- * retry is one more output, also where the value is the same again.
+ * A device's traffic does not depend on the answers: the worst case is reserved at consent, the random bytes are drawn
+ * before the value is read, and all reports of a campaign have the same length. Every answer except a retry is one more
+ * report, even if the value is the same.
  */
 
 import { requireKept } from "./caps.js";
@@ -17,19 +17,19 @@ import { requireSpace } from "./outbox.js";
 /** @typedef {import("./store.js").State} State */
 
 /**
- * What became of an answer.
+ * The result of an answer.
  * @typedef {object} Receipt
  * @property {number} period
  * @property {number} slot
- * @property {Uint8Array} envelope the signed report that carries it, as it was queued
- * @property {bigint} charged now, nanonats
- * @property {boolean} repeated whether this very report was queued before, and nothing was now
+ * @property {Uint8Array} envelope the signed report, as queued
+ * @property {bigint} charged nanonats charged now
+ * @property {boolean} repeated true if the same report was queued before, and nothing was queued now
  */
 
 /**
- * One answer; what it changes is stored by the caller, or nothing is.
- * @param {{joined: Joined, kept: Kept, state: State, now: number, period: number, rand: Uint8Array}} asked `rand` was drawn
- *   before the value is looked at
+ * Draw, charge, sign and queue one answer. The caller stores all changes, or none.
+ * @param {{joined: Joined, kept: Kept, state: State, now: number, period: number, rand: Uint8Array}} asked `rand` was
+ *   drawn before the value was read
  * @param {import("./domain/domain.js").Answer} value @param {number} [reading]
  * @returns {Promise<Receipt>}
  */
@@ -73,15 +73,16 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
   return { period, slot, envelope, charged, repeated: false };
 }
 
-/** @param {Joined} joined @param {Kept} kept */
+/** The consent to a campaign. @param {Joined} joined @param {Kept} kept @throws {ConsentMissing} */
 export function consentOf(joined, { consent }) {
-  if (!consent) throw new ConsentMissing(`nobody agreed to "${joined.title}" yet: consent first`);
+  if (!consent) throw new ConsentMissing(`the person has not agreed to "${joined.title}" yet: consent first`);
   return consent;
 }
 
 /**
- * The slot of a reading that was given with this very input before; null where it was not, or is not remembered.
- * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x @param {number} most
+ * The slot of an earlier reading with the same input; null if there is none or it was forgotten.
+ * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x
+ * @param {number} most
  */
 function again(transcript, kept, period, place, x, most) {
   const filled = filledWith(kept, period, place);
@@ -90,11 +91,14 @@ function again(transcript, kept, period, place, x, most) {
   return filled === x ? place : null;
 }
 
-/** Why a reading is not taken, for every value in the same words. @param {Joined} joined @param {number} period @param {number} place @param {number} free @param {number} now */
+/**
+ * The error for a reading beyond the quota; the message does not depend on the value.
+ * @param {Joined} joined @param {number} period @param {number} place @param {number} free @param {number} now
+ */
 function quotaReached({ campaign, title }, period, place, free, now) {
   const most = campaign.answersPerPeriod;
   if (free < most)
-    return new QuotaReached(`reading ${place} of this period is given already or was passed over: the next one is ${free}`);
+    return new QuotaReached(`reading ${place} of this period is given already or was skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const when = next < campaign.closes ? `the next begins in ${next - now} seconds` : "it was the last";
   return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period; ${when}`);

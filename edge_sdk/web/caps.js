@@ -1,8 +1,8 @@
 /**
  * The caps of the device's owner, and the check that a campaign fits under them.
  *
- * The caps are compared with what a campaign could cost at worst, never with what it did cost, so whether a device answers
- * cannot depend on what it answered before. Levels are nanonats. What was spent: ledger.js. How a cap comes: tighten.js.
+ * The caps are compared with a campaign's worst case, never with its actual cost. So whether a device answers cannot
+ * depend on its earlier answers. Levels are nanonats. The record of spending: ledger.js. Setting a cap: tighten.js.
  */
 
 import { BudgetRefused } from "./errors.js";
@@ -11,13 +11,13 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /** @typedef {import("./store.js").State} State */
 /** @typedef {import("./store.js").Kept} Kept */
 /** @typedef {import("./store.js").Cap} Cap */
-/** @typedef {{seconds: number, nanonats: bigint}} Span any stretch of so many seconds */
+/** @typedef {{seconds: number, nanonats: bigint}} Span a cap for any interval of this length */
 
 /**
- * What a campaign can cost, from its terms.
+ * The cost of a campaign, computed from its terms.
  * @typedef {object} Commitment
  * @property {bigint} charge of one fresh draw, nanonats
- * @property {bigint} draws the most fresh draws
+ * @property {bigint} draws maximum number of fresh draws
  * @property {number} answersPerPeriod
  * @property {number} periodSeconds
  * @property {number} periods
@@ -25,20 +25,28 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 
 const NANONATS = 10n ** 9n;
 
-/** The lifetime cap where nobody named one, as of every device: 8 nats. */
+/** The lifetime cap of a device until its owner sets another: 8 nats. */
 export const DEFAULT_LIFETIME = 8n * NANONATS;
 
-/** A single draw. @param {bigint} charge @returns {Commitment} */
+/** The commitment of a single draw. @param {bigint} charge @returns {Commitment} */
 const once = (charge) => ({ charge, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
 
-/** What so many answers cost if all differ. @param {Commitment} commitment @param {number} answers @returns {bigint} */
+/**
+ * The cost of this many answers if all differ.
+ * @param {Commitment} commitment @param {number} answers
+ * @returns {bigint}
+ */
 export const costOf = ({ charge, draws }, answers) => charge * (BigInt(answers) < draws ? BigInt(answers) : draws);
 
-/** What all draws cost that a campaign can ask for. @param {Commitment} commitment @returns {bigint} */
+/**
+ * The worst case: the cost of all answers of a campaign if all differ.
+ * @param {Commitment} commitment
+ * @returns {bigint}
+ */
 export const worstCase = (commitment) => costOf(commitment, commitment.periods * commitment.answersPerPeriod);
 
 /**
- * The most that is spent within any stretch of so many seconds: it touches at most (seconds - 2) / period + 2 periods.
+ * The worst case within any interval of this length, which touches at most (seconds - 2) / period + 2 periods.
  * @param {Commitment} commitment @param {number} seconds @returns {bigint}
  */
 export function worstWithin(commitment, seconds) {
@@ -46,36 +54,44 @@ export function worstWithin(commitment, seconds) {
   return costOf(commitment, touched * commitment.answersPerPeriod);
 }
 
-/** @param {bigint} nanonats */
+/** The exact number of nats as text. @param {bigint} nanonats */
 function written(nanonats) {
   const digits = String(nanonats % NANONATS).padStart(9, "0").replace(/0+$/, "");
   return `${nanonats / NANONATS}${digits && "."}${digits}`;
 }
 
-/** @param {Cap} cap */
+/** The name of a cap in error messages. @param {Cap} cap */
 const named = ({ kind, seconds }) => `the ${kind} cap${seconds ? ` of ${seconds} seconds` : ""}`;
 
-/** @param {Cap[]} caps with the lifetime cap @returns {Cap[]} */
+/** The caps, with the lifetime cap that holds by default. @param {Cap[]} caps @returns {Cap[]} */
 const inForce = (caps) =>
   caps.some(({ kind }) => kind === "lifetime") ? caps : [{ kind: "lifetime", seconds: 0, nanonats: DEFAULT_LIFETIME }, ...caps];
 
-/** What was agreed to; the choice of a class or prior is one draw. @param {State} state @returns {Commitment[]} */
+/**
+ * The commitment of each consent; the choice of a class or prior counts as one draw.
+ * @param {State} state
+ * @returns {Commitment[]}
+ */
 const consented = ({ campaigns }) =>
   [...campaigns.values()].flatMap(({ consent }) =>
     consent ? [consent.commitment, ...(consent.choice ? [once(consent.choice)] : [])] : [],
   );
 
-/** @param {Commitment[]} agreed @param {number} seconds */
+/** The worst case of all commitments within an interval. @param {Commitment[]} agreed @param {number} seconds */
 const within = (agreed, seconds) => agreed.reduce((sum, one) => sum + worstWithin(one, seconds), 0n);
 
 /**
- * What counts against a cap; of a window, what was agreed to can cost within it.
+ * The amount that counts against a cap; for a window, the worst case of all commitments within it.
  * @param {State} state @param {Kept} kept @param {Cap} cap @param {Commitment[]} agreed
  */
 const heldAgainst = (state, kept, { kind, seconds }, agreed) =>
   kind === "window" ? within(agreed, seconds) : kind === "campaign" ? committed(kept) : overall(state, committed);
 
-/** @param {Cap} cap @param {bigint} already @param {bigint} wanted @throws {BudgetRefused} */
+/**
+ * Refuse an amount that the cap leaves no room for.
+ * @param {Cap} cap @param {bigint} already @param {bigint} wanted
+ * @throws {BudgetRefused}
+ */
 function requireUnder(cap, already, wanted) {
   const left = cap.nanonats - already;
   if (wanted > left)
@@ -86,12 +102,12 @@ function requireUnder(cap, already, wanted) {
 }
 
 /**
- * Refuse what does not fit under every cap, beside all that is committed.
+ * Refuse a campaign that does not fit under every cap, in addition to all commitments.
  *
- * What forgotten campaigns spent counts in a window as if it had been spent when they were forgotten, which errs towards
- * privacy. A draw is never made before its consent, so what was spent a whole window before it shares no window with it.
- * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked what it can cost, in each of its views
- * @param {number} now @param {bigint} [choice] what the choice of a class or prior costs beside it
+ * In a window, the spending of forgotten campaigns counts at the time they were forgotten, which errs towards privacy.
+ * A draw is never made before its consent, so spending a whole window before the consent is in no window with it.
+ * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked its commitment in each of its views
+ * @param {number} now @param {bigint} [choice] additional cost of the choice of a class or prior
  * @throws {BudgetRefused}
  */
 export function requireRoom(state, kept, asked, now, choice = 0n) {
@@ -105,9 +121,9 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
 }
 
 /**
- * Refuse where the worst case of all that was agreed to breaks a window's cap from now on, beside what forgotten campaigns
- * spent and what answers of later dates may have cost.
- * @param {State} state @param {number} now @param {bigint} ahead
+ * Refuse if a window's cap could be broken from `now` on by the worst case of all consents, the spending of forgotten
+ * campaigns, and `ahead`.
+ * @param {State} state @param {number} now @param {bigint} ahead nanonats that answers with later dates may have cost
  * @throws {BudgetRefused}
  */
 export function requireWindows(state, now, ahead) {
@@ -117,7 +133,7 @@ export function requireWindows(state, now, ahead) {
 }
 
 /**
- * Refuse where a cap was lowered below what is committed. Looks at consents and never at answers.
+ * Refuse if a cap was lowered below the amount reserved. The check uses consents and never answers.
  * @param {State} state @param {Kept} kept
  * @throws {BudgetRefused}
  */
@@ -133,7 +149,7 @@ export function requireKept(state, kept) {
 }
 
 /**
- * The caps in force, what was spent, and what is reserved for answers that were agreed to.
+ * The caps in force, and the amounts spent, reserved and remaining.
  * @param {State} state
  * @returns {{caps: Cap[], lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} nanonats
  */

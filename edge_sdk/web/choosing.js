@@ -1,7 +1,8 @@
 /**
- * A class or a declared prior that is chosen from the person's history: once, at random, and charged.
+ * The choice of a class or a declared prior from the person's history: once, at random, and charged.
  *
- * No answer decides whether it is granted: there is room for the choice and for the costliest outcome, or nothing is drawn.
+ * Answers do not decide whether it is granted: nothing is drawn unless the caps leave room for the choice and for its
+ * most expensive outcome.
  */
 
 import { requireRoom } from "./caps.js";
@@ -24,18 +25,20 @@ import { countsOf, ownOf, priorsOf } from "./role.js";
 const CHOICE_BYTES = 8;
 
 /**
- * The person agrees as a class drawn at random: the one whose prior is nearest to their history with probability
- * e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1). It is drawn once and charged `level` at once, beside the
- * worst case of any class; who agreed already keeps their class. After forgetting it is drawn and charged anew.
- * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may tell
- * @param {Counts} [history] how often each value was the person's; else this device's own answers to campaigns that ask for
- *   the same. It never leaves.
+ * Record the consent under a class chosen at random, most likely the one whose prior is nearest to the person's
+ * history: the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1).
+ *
+ * The class is drawn once, and `level` is charged at once, in addition to the worst case of the class. A person who
+ * agreed before keeps their class. After forgetting, the class is drawn and charged again.
+ * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may reveal
+ * @param {Counts} [history] how often each value was the person's; by default this device's own answers to campaigns
+ *   with the same domain. It never leaves the device.
  * @returns {Promise<string>} the class
- * @throws {import("./errors.js").HalftruthError} CampaignError where no class has a prior; NotionError, NotInDomain,
+ * @throws {import("./errors.js").HalftruthError} CampaignError if a class has no prior; NotionError, NotInDomain,
  *   BudgetRefused, OutboxFull, OutsideSchedule
  */
 export function chooseClass(device, id, level, history) {
-  const rand = device.random(CHOICE_BYTES); // before the history is looked at
+  const rand = device.random(CHOICE_BYTES); // before the history is read
   return device.decide(id, async (decision) => {
     const { joined, kept, state, now } = decision;
     const { classes } = joined.campaign;
@@ -51,12 +54,13 @@ export function chooseClass(device, id, level, history) {
 }
 
 /**
- * The person agrees under a declared prior drawn in the same way among k + 1: the even one and, for each value, the one that
- * gives it three quarters. It is public for good: who declared one keeps it, and nothing is drawn or charged.
- * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may tell
+ * Record the consent under a declared prior chosen at random, in the same way, from a public list of k + 1: the uniform
+ * prior and, for each value, the prior that gives it three quarters. A prior is public and permanent: for a person who
+ * declared one before, nothing is drawn or charged.
+ * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may reveal
  * @param {Counts} [history] as in `chooseClass`
  * @returns {Promise<Counts>} the declared weights by label
- * @throws {import("./errors.js").HalftruthError} CampaignError where no prior is asked for; else as `chooseClass`
+ * @throws {import("./errors.js").HalftruthError} CampaignError if the campaign asks for no prior; else as `chooseClass`
  */
 export function choosePrior(device, id, level, history) {
   const rand = device.random(CHOICE_BYTES);
@@ -80,7 +84,8 @@ export function choosePrior(device, id, level, history) {
 }
 
 /**
- * How often each value was the person's, by input: as they say, or as all their campaigns that ask for it as it is know.
+ * The person's history by input: as given, or the number of reports of each value over all campaigns of the device with
+ * the same domain and no coarsening.
  * @param {Device} device @param {Decision} decision @param {Counts} [history] @returns {Promise<bigint[]>}
  */
 async function countsFor(device, { joined: { campaign }, state }, history) {
@@ -92,19 +97,23 @@ async function countsFor(device, { joined: { campaign }, state }, history) {
   return counts;
 }
 
-/** Whether a device answers a campaign's question in another one, as it is. @param {Joined} joined @param {import("./campaign.js").Campaign} other */
+/**
+ * True if a campaign has the same domain as another, and the device's view of it is not coarsened.
+ * @param {Joined} joined @param {import("./campaign.js").Campaign} other
+ */
 const asksAsItIs = ({ campaign, view }, other) =>
   campaign.views[view.index].map.name === "identity" && keyOf(campaign.fields.domain) === keyOf(other.fields.domain);
 
 /**
- * Refuse where the queue has no room for the enrolment: equally long in every class, and for every prior as the longest.
+ * Refuse if the queue has no room for the enrolment. It has the same length in every class; for a prior the maximum
+ * length is required, so that the refusal does not depend on the prior drawn.
  * @param {Decision} decision
  */
 function requireIntroduction(decision) {
   const { campaign, key } = decision.joined;
   const size = campaign.ownPrior?.size ?? 0;
-  // A weight of 2^16 or more takes five bytes, and 2^20 in all has room for 16 of these; others take three. A level stands
-  // with it in an array of its own: one byte and up to nine.
+  // A weight of 2^16 or more takes five bytes, and a sum of 2^20 has room for 16 of them; other weights take at most
+  // three. A declared level adds an array of one byte and a number of up to nine.
   const prior = size && 10 + 3 + 3 * size + 2 * Math.min(size, 16);
   if (introduces(decision))
     requireSpace(decision.state, sealedLength(ENROLMENT, enrolmentPayload(campaign, key, null)) + prior);

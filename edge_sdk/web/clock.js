@@ -1,15 +1,15 @@
-/** A clock that ran ahead, and shows an earlier time now. */
+/** Correction of a clock that ran ahead and now shows an earlier time. */
 
 import { costOf, requireWindows } from "./caps.js";
 import { usedSlots } from "./memo.js";
 
 /**
- * Accept the clock's present time, if it was ahead before: what was agreed to under a later date takes answers again. What was
- * spent and the slots that were used stay so. With caps for windows of time, what was answered under later dates counts beside
+ * Accept the clock's current time as correct, if the clock was ahead before: campaigns with consent under a later date
+ * take answers again. Spending and used slots stay. Under window caps, the cost of answers with later dates is added to
  * the worst case from now on.
  * @param {import("./device.js").Device} device
- * @returns {Promise<Uint8Array[]>} ids of the campaigns that had a later time; transcripts still go on only after their latest
- *   report
+ * @returns {Promise<Uint8Array[]>} ids of the campaigns whose recorded time was later; a transcript still continues
+ *   only after its latest report
  * @throws {import("./errors.js").BudgetRefused} a window's cap leaves no room: wait, or forget a campaign
  */
 export function setClock(device) {

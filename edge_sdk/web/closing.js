@@ -1,4 +1,4 @@
-/** The closing notice: an author's signed word that a campaign ends earlier than it says (SPEC 7.2). */
+/** The closing notice: signed by a campaign's author, it closes the campaign early (SPEC 7.2). */
 
 import { array, decode, integer, octets, same } from "./codec.js";
 import { CLOSING, decodeKind, openEnvelope } from "./envelope.js";
@@ -7,7 +7,7 @@ import { CampaignError, ClosedEarly } from "./errors.js";
 /**
  * Verify a notice under the key of the campaign's author, then parse it.
  * @param {Uint8Array} data @param {import("./campaign.js").Campaign} campaign
- * @returns {Promise<number>} UTC seconds from which the campaign is closed; of several notices the earliest holds
+ * @returns {Promise<number>} UTC seconds from which the campaign is closed; the earliest of several notices holds
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openClosing(data, campaign) {
@@ -16,16 +16,16 @@ export async function openClosing(data, campaign) {
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
   if (!same(id, campaign.id)) throw new CampaignError("the notice closes another campaign");
-  if (closes >= campaign.closes) throw new CampaignError("a notice closes a campaign earlier, never later");
+  if (closes >= campaign.closes) throw new CampaignError("the campaign closes before that anyway: a notice can only close a campaign earlier, never later");
   return closes;
 }
 
 /**
- * Refuse what comes at or after an early closing.
+ * Refuse a consent or an answer at or after an early closing.
  * @param {import("./campaign.js").Campaign} campaign @param {number} closes of the earliest notice @param {number} now
  * @throws {ClosedEarly}
  */
 export function requireOpen(campaign, closes, now) {
   if (closes <= now && now < campaign.closes)
-    throw new ClosedEarly(`"${campaign.ownTexts.title}" was closed early by its author`);
+    throw new ClosedEarly(`"${campaign.ownTexts.title}" was closed early by its author: nothing more is asked or answered`);
 }

@@ -1,13 +1,14 @@
-/** One codec: a canonical subset of msgpack (SPEC 1). What it accepts, it encodes to the same bytes again. */
+/** The codec: a canonical subset of msgpack (SPEC 1). Encoding a decoded value gives the same bytes again. */
 
 import { CodecError } from "./errors.js";
 
 /** @typedef {import("./errors.js").Refusal} Refusal */
-/** @typedef {number | bigint | string | Uint8Array | Array<any>} Value a number where it is exact, else a bigint */
+/** @typedef {number | bigint | string | Uint8Array | Array<any>} Value an integer: a number if exact, else a bigint */
 
 const MAX_DEPTH = 8;
 
-// Marker: [bytes of the big-endian number that follows, smallest number that needs this form].
+// Marker: [bytes of the big-endian number that follows, smallest number that needs this form]; for negative numbers the
+// smallest absolute value.
 /** @typedef {Record<number, [number, number]>} Forms */
 /** @type {Forms} */
 const UNSIGNED = { 0xcc: [1, 2 ** 7], 0xcd: [2, 2 ** 8], 0xce: [4, 2 ** 16], 0xcf: [8, 2 ** 32] };
@@ -24,7 +25,7 @@ const utf8 = new TextEncoder();
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Byte strings one after another.
+ * The concatenation of byte strings.
  * @param {...(ArrayLike<number> & Iterable<number> | string)} parts text as UTF-8
  * @returns {Uint8Array<ArrayBuffer>}
  */
@@ -60,7 +61,7 @@ export function bigEndian(number, width) {
 export const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
- * The big-endian number that bytes are.
+ * The number that the bytes encode, big-endian.
  * @param {Uint8Array} bytes
  * @returns {bigint}
  */
@@ -70,7 +71,7 @@ export function toBig(bytes) {
 }
 
 /**
- * Whether two byte strings are equal; not in constant time.
+ * True if two byte strings are equal; not in constant time.
  * @param {Uint8Array} one
  * @param {Uint8Array} other
  * @returns {boolean}
@@ -78,10 +79,10 @@ export function toBig(bytes) {
 export const same = (one, other) => one.length === other.length && one.every((byte, at) => byte === other[at]);
 
 /**
- * Encode a value in its one canonical form.
+ * Encode a value in its canonical form.
  * @param {Value} value
  * @returns {Uint8Array<ArrayBuffer>}
- * @throws {TypeError} a type outside the subset, a fraction, text with lone surrogates
+ * @throws {TypeError} a type outside the subset, a number that is not an integer, text with lone surrogates
  * @throws {RangeError} an integer outside -2^63 .. 2^64 - 1, or nesting deeper than MAX_DEPTH
  */
 export function encode(value) {
@@ -91,22 +92,28 @@ export function encode(value) {
   return concat(...parts);
 }
 
-/** @param {Forms} forms @param {number | bigint} length @param {Uint8Array[]} parts */
+/**
+ * Append the marker and the number in its shortest form.
+ * @param {Forms} forms @param {number | bigint} length @param {Uint8Array[]} parts
+ */
 function head(forms, length, parts) {
   const [marker, [width]] = Object.entries(forms).findLast(([, [, least]]) => length >= least) ?? absurd();
   parts.push(concat([Number(marker)], bigEndian(length, width)));
 }
 
-/** @returns {never} */
+/** Never called: every number in range has a form, but the types do not show it. @returns {never} */
 function absurd() {
   throw new RangeError("a length without a form");
 }
 
-/** @param {Value} value @param {number} depth @param {Uint8Array[]} parts */
+/**
+ * Append the encoding of a value.
+ * @param {Value} value @param {number} depth arrays that may still nest @param {Uint8Array[]} parts
+ */
 function write(value, depth, parts) {
   if (typeof value === "string") {
     const bytes = utf8.encode(value);
-    if (strictUtf8.decode(bytes) !== value) throw new TypeError("text is without lone surrogates");
+    if (strictUtf8.decode(bytes) !== value) throw new TypeError("text on the wire has no lone surrogates");
     if (bytes.length < 32) parts.push(Uint8Array.of(0xa0 + bytes.length));
     else head(TEXT, bytes.length, parts);
     parts.push(bytes);
@@ -119,7 +126,7 @@ function write(value, depth, parts) {
     else head(ARRAY, value.length, parts);
     for (const item of value) write(item, depth - 1, parts);
   } else if (typeof value === "bigint" || Number.isSafeInteger(value)) {
-    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer lies in -2^63 .. 2^64 - 1");
+    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire lies in -2^63 .. 2^64 - 1");
     if (value >= -32 && value < 128) parts.push(Uint8Array.of(Number(value) & 255));
     else if (value > 0) head(UNSIGNED, value, parts);
     else {
@@ -130,11 +137,11 @@ function write(value, depth, parts) {
 }
 
 /**
- * Decode exactly one value that fills the bytes.
+ * Decode the one value that fills the bytes.
  * @param {Uint8Array} data
- * @param {number} [limit] the most bytes to look at, checked first
+ * @param {number} [limit] maximum length of `data`, checked first
  * @returns {any} a Value; integers up to 2^53 - 1 in size are numbers, larger ones are bigints
- * @throws {CodecError} anything but one canonical value, bytes after it included
+ * @throws {CodecError} the bytes are not exactly one canonical value
  */
 export function decode(data, limit = 2 ** 20) {
   if (data.length > limit) throw new CodecError(`${data.length} bytes where at most ${limit} are allowed`);
@@ -144,7 +151,7 @@ export function decode(data, limit = 2 ** 20) {
   return value;
 }
 
-/** Reads canonical values from bytes, one after another; every length is compared with what is left. */
+/** Reads canonical values from bytes, one after another; every claimed length is compared with the remaining bytes. */
 export class Reader {
   /** @param {Uint8Array} data */
   constructor(data) {
@@ -152,18 +159,18 @@ export class Reader {
     this.at = 0;
   }
 
-  /** @param {number} length @returns {Uint8Array} so many bytes, copied */
+  /** Read the next `length` bytes. @param {number} length @returns {Uint8Array} a copy */
   take(length) {
     this.require(length);
     return this.data.slice(this.at, (this.at += length));
   }
 
-  /** @param {number} length */
+  /** Refuse a length beyond the remaining bytes. @param {number} length */
   require(length) {
     if (length > this.data.length - this.at) throw new CodecError("a length reaches past the end of the bytes");
   }
 
-  /** @param {[number, number]} form @returns {number} */
+  /** Read a big-endian number that must need this form. @param {[number, number]} form @returns {number} */
   number([width, least]) {
     this.require(width);
     let number = 0;
@@ -172,7 +179,7 @@ export class Reader {
     return number;
   }
 
-  /** The length of the array that begins here, or -1 where none does. @returns {number} */
+  /** Read the head of an array. @returns {number} its length; -1 if the next value is not an array */
   array() {
     this.require(1);
     const marker = this.data[this.at];
@@ -184,7 +191,7 @@ export class Reader {
   }
 
   /**
-   * The byte string here; one that claims more than `most` bytes is refused before they are looked for.
+   * Read a byte string; one that claims more than `most` bytes is refused even if the bytes end earlier.
    * @param {number} most @param {string} what @param {Refusal} error
    * @returns {Uint8Array}
    */
@@ -198,7 +205,7 @@ export class Reader {
     return this.take(length);
   }
 
-  /** Pass over the value here; nothing is kept of it. */
+  /** Read the next value without keeping it. */
   skip() {
     for (let left = 1; left; left--) {
       const length = this.array();
@@ -207,7 +214,7 @@ export class Reader {
     }
   }
 
-  /** @param {number} depth how many arrays may still be in one another @returns {any} */
+  /** Read the next value. @param {number} depth arrays that may still nest @returns {any} */
   value(depth) {
     const length = this.array();
     if (length >= 0) {
@@ -221,7 +228,7 @@ export class Reader {
     if (marker >= 0xa0 && marker < 0xc0) return this.text(marker - 0xa0);
     if (TEXT[marker]) return this.text(this.number(TEXT[marker]));
     const form = UNSIGNED[marker] ?? NEGATIVE[marker];
-    if (!form) throw new CodecError(`type byte 0x${marker.toString(16)} is not allowed`);
+    if (!form) throw new CodecError(`type byte 0x${marker.toString(16)} is not allowed: only integers, text, bytes and arrays are`);
     const [width, least] = form;
     const raw = width < 8 ? this.number([width, 0]) : toBig(this.take(width));
     const number = NEGATIVE[marker] ? BigInt.asIntN(8 * width, BigInt(raw)) : raw;
@@ -229,7 +236,7 @@ export class Reader {
     return Number.isSafeInteger(Number(number)) ? Number(number) : number;
   }
 
-  /** @param {number} length @returns {string} */
+  /** Read text. @param {number} length in bytes @returns {string} */
   text(length) {
     try {
       return strictUtf8.decode(this.take(length));
@@ -256,23 +263,23 @@ const AROUND = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u202
 const BLANKS = new RegExp(`^${AROUND}|${AROUND}$`, "g");
 
 /**
- * Whether text can be shown to a person on one line as it is (SPEC 1.3).
+ * True if a person sees every character of the text on one line (SPEC 1.3).
  * @param {string} text
  * @returns {boolean}
  */
 export const readable = (text) => !UNREADABLE.test(text);
 
 /**
- * Text without blanks, tabs and line ends around it.
+ * The text without blanks, tabs and line ends at either end.
  * @param {string} text
  * @returns {string}
  */
 export const trimmed = (text) => text.replace(BLANKS, "");
 
-// Readers of decoded fields: each takes the error class of the stage that asks.
+// Checks of decoded fields: each throws the error class of the caller's stage, and `what` names the field.
 
 /**
- * An array, of exactly `count` elements where that is given.
+ * Require an array, of exactly `count` elements if that is given.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} [count]
  * @returns {any[]}
  */
@@ -284,14 +291,14 @@ export function array(value, what, error, count) {
 }
 
 /**
- * An integer in `low .. high`, all of which a number holds.
+ * Require an integer in `low .. high`, a range of exact numbers.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} low @param {number} high
  * @returns {number}
  */
 export const integer = (value, what, error, low, high) => Number(big(value, what, error, low, high));
 
 /**
- * An integer in `low .. high`, of any size.
+ * Require an integer in `low .. high`, of any size.
  * @param {any} value @param {string} what @param {Refusal} error @param {number | bigint} [low]
  * @param {number | bigint} [high]
  * @returns {bigint}
@@ -303,7 +310,7 @@ export function big(value, what, error, low = 0, high = 2n ** 64n - 1n) {
 }
 
 /**
- * An array of integers in `low .. high`, all of which a number holds.
+ * Require an array of integers in `low .. high`, a range of exact numbers.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} low @param {number} high
  * @returns {number[]}
  */
@@ -311,7 +318,7 @@ export const integers = (value, what, error, low, high) =>
   array(value, what, error).map((item) => integer(item, what, error, low, high));
 
 /**
- * Text.
+ * Require text.
  * @param {any} value @param {string} what @param {Refusal} error
  * @returns {string}
  */
@@ -321,7 +328,7 @@ export function text(value, what, error) {
 }
 
 /**
- * A byte string, of exactly `length` bytes where that is given.
+ * Require a byte string, of exactly `length` bytes if that is given.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} [length]
  * @returns {Uint8Array}
  */

@@ -2,7 +2,7 @@
  * Consent to a campaign: reserve its worst case, fix the role, queue the enrolment.
  *
  * All costs are fixed at consent, and so is the role. Answers, earlier values and draws never decide whether consent is
- * granted. How a class or a prior is chosen by what only the device knows: choosing.js.
+ * granted. The random choice of a class or prior from the person's history: choosing.js.
  */
 
 import { requireRoom, worstCase } from "./caps.js";
@@ -18,7 +18,7 @@ import { requireComplete, roleOf } from "./role.js";
 /** @typedef {import("./role.js").Role} Role */
 
 /**
- * One decision of a person about a campaign that is not over; what it changes is stored by the caller, or nothing is.
+ * One decision of a person about a campaign that is not over. The caller stores all its changes, or none.
  * @typedef {object} Decision
  * @property {Joined} joined
  * @property {Kept} kept
@@ -28,7 +28,7 @@ import { requireComplete, roleOf } from "./role.js";
  */
 
 /**
- * The person agrees, as what they say. Agreeing again changes nothing.
+ * Record the person's consent in the role that they name. Agreeing again changes nothing.
  * @param {Decision} decision @param {Parameters<typeof roleOf>[2]} said
  */
 export async function agree(decision, said) {
@@ -36,7 +36,9 @@ export async function agree(decision, said) {
   const role = await roleOf(joined.campaign, kept.declared, said);
   if (kept.consent) {
     if (role.memberOf !== undefined && role.memberOf !== kept.consent.memberOf)
-      throw new CampaignError("the person agreed as another class: forget the campaign first");
+      throw new CampaignError(
+        `the person agreed as "${joined.campaign.classes[kept.consent.memberOf ?? 0]}": forget the campaign first to agree as another class`,
+      );
     return;
   }
   requireComplete(joined.campaign, role);
@@ -44,13 +46,16 @@ export async function agree(decision, said) {
 }
 
 /**
- * Reserve, charge the choice of a class or prior, and keep the consent.
- * @param {Decision} decision @param {Role} role @param {bigint} [chosen] what the choice costs
+ * Reserve the worst case, charge the choice of a class or prior, and store the consent.
+ * @param {Decision} decision @param {Role} role @param {bigint} [chosen] nanonats charged for the choice
  */
 export async function take(decision, role, chosen = 0n) {
   const { joined, kept, state, now, dither } = decision;
   if (joined.campaign.transcript && usedSlots(kept))
-    throw new CampaignError(`"${joined.title}" was forgotten after an answer, which later ones build on: it cannot be answered again`);
+    throw new CampaignError(
+      `"${joined.title}" was forgotten after an answer, and its transcript with it; a later answer would have to build on it, ` +
+        "so the campaign cannot be answered again",
+    );
   requireRoom(state, kept, joined.commitments(role), now, chosen);
   kept.declared = role.declared ?? null;
   const enrolment = introduces(decision) ? await joined.enrolment(kept) : null;
@@ -62,5 +67,8 @@ export async function take(decision, role, chosen = 0n) {
   if (enrolment) kept.outbox.push(enrolment);
 }
 
-/** Whether the device sends its own enrolment. @param {Decision} decision */
+/**
+ * True if the device sends its enrolment itself: the campaign is open, or the person has a code.
+ * @param {Decision} decision
+ */
 export const introduces = ({ joined, kept }) => !joined.campaign.enrolled || kept.code !== "";

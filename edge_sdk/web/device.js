@@ -1,9 +1,9 @@
 /**
- * The device: all that a page does with what this browser keeps, from opening it to forgetting (SPEC 9).
+ * The device: all that a page does with this browser's store, from opening it to forgetting (SPEC 9).
  *
- * One browser and one origin are one device, in however many tabs. An answer is one transaction: charge, draw, memo,
- * signature and queued envelope are on the disk together before anything is handed out, so a tab that dies may cost one
- * report and never hides one. The random bytes are drawn before the answer is looked at and are always as many.
+ * One browser and one origin are one device, in any number of tabs. An answer is one transaction: charge, draw, memo,
+ * signature and queued envelope are on the disk together before the report is returned. So a tab that dies may lose one
+ * report, and no report leaves uncharged. The random bytes are drawn before the answer is read, always the same number.
  */
 
 import { consentOf, give } from "./answering.js";
@@ -29,9 +29,10 @@ import { send } from "./upload.js";
 
 const NOT_JOINED = "this browser has not joined the campaign, or forgot it";
 
-/** @param {number} bytes */
+/** Random bytes of the browser. @param {number} bytes */
 const fromCrypto = (bytes) => crypto.getRandomValues(new Uint8Array(bytes));
 
+/** A device with an open store. */
 export class Device {
   /**
    * @param {Store} store @param {Uint8Array[]} trust
@@ -42,12 +43,12 @@ export class Device {
     this.trust = trust;
     this.clock = clock;
     this.random = random;
-    /** Audited once a page. @type {Map<string, Promise<Joined>>} */
+    /** The campaigns that this page has verified and audited, by id. @type {Map<string, Promise<Joined>>} */
     this.opened = new Map();
   }
 
   /**
-   * The device of this browser and origin, made if there is none.
+   * Open the device of this browser and origin; create it if it is missing.
    * @param {object} [options]
    * @param {Uint8Array[]} [options.trust] public keys of the authors whose campaigns may be joined
    * @param {string} [options.name] of the database
@@ -69,19 +70,22 @@ export class Device {
     return Math.floor(this.clock());
   }
 
-  /** Whether the browser promised not to clear this by itself. A private window ends with all that it kept all the same. */
+  /**
+   * True if the browser promised not to delete the store by itself. A private window deletes it on closing all the
+   * same.
+   */
   async kept() {
     return (await navigator.storage?.persisted?.()) ?? false;
   }
 
-  // What became of the caps
+  // Caps and spending
 
-  /** The caps in force, what was spent, and what remains. */
+  /** The caps in force, and the amounts spent, reserved and remaining. */
   async budget() {
     return budget(await this.store.read());
   }
 
-  /** Everything that was reserved, spent, released or carried, oldest first. */
+  /** All ledger entries (reserved, charged, released or carried), oldest first. */
   async history() {
     const { campaigns } = await this.store.read();
     return [...campaigns.values()]
@@ -94,8 +98,8 @@ export class Device {
   /**
    * Verify and audit a signed campaign, check it against the caps, and keep it. Joining again changes nothing.
    * @param {Uint8Array} data
-   * @param {string} [address] where its study takes reports; used only where the signed campaign names none
-   * @returns {Promise<ReturnType<Device["terms"]>>} the information for the person before they agree
+   * @param {string} [address] the study's address for reports; used only if the signed campaign names no address
+   * @returns {Promise<ReturnType<Device["terms"]>>} the terms that the person is shown before consent
    * @throws {import("./errors.js").BadData | OutsideSchedule | import("./errors.js").BudgetRefused}
    */
   async join(data, address) {
@@ -104,7 +108,7 @@ export class Device {
     const known = campaigns.get(hex(id))?.joined;
     const joined = known ? await this.member(id) : await Joined.open(data, this.trust, secret);
     const { campaign } = joined;
-    if (address !== undefined) required(address);
+    if (address !== undefined) requireUsable(address);
     await this.store.change(
       id,
       async (kept, state) => {
@@ -114,7 +118,7 @@ export class Device {
           kept.joined = { author: campaign.author, address: null };
         }
         if (address === undefined || campaign.addresses.length || address === kept.joined.address) return;
-        if (kept.joined.address) throw new AddressRefused(`its reports go to ${kept.joined.address}, as was said before`);
+        if (kept.joined.address) throw new AddressRefused(`its reports are sent to ${kept.joined.address} already`);
         kept.joined.address = address;
       },
       data,
@@ -146,15 +150,15 @@ export class Device {
     return opening;
   }
 
-  /** @param {Uint8Array} id @returns {Promise<[Joined, Kept]>} */
+  /** A joined campaign and its record. @param {Uint8Array} id @returns {Promise<[Joined, Kept]>} */
   async found(id) {
     const joined = await this.member(id);
     return [joined, /** @type {Kept} */ ((await this.store.read()).campaigns.get(hex(id)))];
   }
 
   /**
-   * The information for the person about a joined campaign. Until they agreed, costs are those of the costliest view, and which
-   * questions of a form this device is asked is not told: who refused because of them would tell something.
+   * The terms of a joined campaign. Before consent, costs are those of the most expensive view, and `asked` is null: a
+   * person who refused because of the questions asked would reveal something.
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */
   async terms(id, language = "") {
@@ -162,7 +166,7 @@ export class Device {
   }
 
   /**
-   * Obey the notice by which its author closes a joined campaign early. It holds for good, also after forgetting.
+   * Close a joined campaign early, by its author's signed notice. The notice holds permanently, even after forgetting.
    * @param {Uint8Array} id @param {Uint8Array} data
    * @throws {import("./errors.js").BadData}
    */
@@ -171,19 +175,22 @@ export class Device {
     const closes = await openClosing(data, campaign);
     await this.store.change(id, async (kept) => {
       if (kept.closes !== null && kept.closes < closes)
-        throw new CampaignError("the campaign was closed from an earlier time on: a later notice opens nothing again");
+        throw new CampaignError(
+          `"${campaign.ownTexts.title}" is closed from an earlier time on: a later notice cannot open it again`,
+        );
       kept.closes = closes;
     });
   }
 
   /**
-   * The person agrees: reserve the worst case, and introduce the device where anyone may answer. Agreeing again changes
-   * nothing.
+   * Record the person's consent: reserve the campaign's worst case; in an open campaign, queue the enrolment. Agreeing
+   * again changes nothing.
    * @param {Uint8Array} id
    * @param {object} [as]
-   * @param {string} [as.asClass] the person's class, where there are classes; public
-   * @param {{[label: string]: number}} [as.prior] weights of the values, where people declare their priors; public, for good
-   * @param {number | bigint} [as.level] nanonats, with a prior: of their own, at most the campaign's; public with it
+   * @param {string} [as.asClass] the person's class, in a campaign with classes; public
+   * @param {{[label: string]: number}} [as.prior] the weight of each value, in a campaign for people's own priors;
+   *   public and permanent
+   * @param {number | bigint} [as.level] with a prior, the person's own level, at most the campaign's, nanonats; public
    * @throws {ConsentMissing | CampaignError | import("./errors.js").BudgetRefused | import("./errors.js").OutboxFull}
    */
   async consent(id, as = {}) {
@@ -191,7 +198,7 @@ export class Device {
   }
 
   /**
-   * Change what is kept by a person's decision about a campaign that is not over.
+   * Record a person's decision about a campaign that is not over, in one transaction.
    * @template T @param {Uint8Array} id @param {(decision: import("./consent.js").Decision) => Promise<T>} work
    * @returns {Promise<T>} once it is on the disk
    */
@@ -207,7 +214,7 @@ export class Device {
     return decided;
   }
 
-  /** The sealed enrolment of a campaign agreed to, to be handed to the organisation. @param {Uint8Array} id */
+  /** The sealed enrolment for a campaign with consent, to be handed to the organisation. @param {Uint8Array} id */
   async enrolment(id) {
     const [joined, kept] = await this.found(id);
     consentOf(joined, kept);
@@ -215,7 +222,7 @@ export class Device {
   }
 
   /**
-   * Keep the code by which the study of an enrolled campaign lets this device in; `send` redeems it. Another code replaces
+   * Store the code that admits this device to a campaign for enrolled devices; `send` redeems it. Another code replaces
    * one that the study refused.
    * @param {Uint8Array} id @param {string} code
    */
@@ -239,13 +246,13 @@ export class Device {
   // Answers
 
   /**
-   * Draw, charge, sign and queue one answer. The same reading again with the same value is the same report again: the same
-   * bytes, no cost, nothing queued.
+   * Draw, charge, sign and queue one answer, in one transaction. Repeating a reading with the same value returns the
+   * same report: the same bytes, no cost, nothing queued.
    * @param {Uint8Array} id @param {Answer} value
-   * @param {number} [reading] which of the period's answers this is, from 0; the next one where not given
+   * @param {number} [reading] the number of this answer in its period, from 0; by default the next one
    * @returns {Promise<Receipt>} once it is on the disk
    * @throws {import("./errors.js").HalftruthError} NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached,
-   *   BudgetRefused, OutboxFull or StoreError: nothing was charged and nothing left
+   *   BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
    */
   async answer(id, value, reading) {
     const joined = await this.member(id);
@@ -255,7 +262,7 @@ export class Device {
       throw new RangeError(`a reading is the number of an answer in its period, a whole number from 0 to ${most - 1}`);
     const now = this.now;
     const period = campaign.periodAt(now);
-    const rand = this.random(view.randomBytes); // before the value is looked at, needed or not
+    const rand = this.random(view.randomBytes); // before the value is read, and even if it is not needed
     return this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       if (kept.closes !== null) requireOpen(campaign, kept.closes, now);
@@ -264,15 +271,15 @@ export class Device {
   }
 
   /**
-   * What would leave and cost; nothing is drawn, charged or kept.
-   * @param {Uint8Array} id @param {Answer} [value] that the person considers
-   * @returns {Promise<{reportBytes: number, waitingBytes: number, charge: bigint}>} bytes of the longest report, of what
-   *   leaves beside it, and nanonats
+   * The size and the cost of an answer; nothing is drawn, charged or stored.
+   * @param {Uint8Array} id @param {Answer} [value] the answer that the person considers
+   * @returns {Promise<{reportBytes: number, waitingBytes: number, charge: bigint}>} the maximum length of the report,
+   *   the length of the campaign's other waiting envelopes, and the cost in nanonats
    */
   async preview(id, value) {
     const [joined, kept] = await this.found(id);
     const { consent } = kept;
-    if (joined.view.questions.length) consentOf(joined, kept); // what fits would tell which questions this device is asked
+    if (joined.view.questions.length) consentOf(joined, kept); // an accepted answer would reveal the questions that this device is asked
     const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.memberOf);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
     const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
@@ -283,20 +290,24 @@ export class Device {
   }
 
   /**
-   * What one report could reveal of an answer; nothing is drawn, charged or kept.
-   * @param {Uint8Array} id @param {Answer} [value] that the person considers; else the one that a report reveals most about
+   * The possible disclosure of an answer by one report; nothing is drawn, charged or stored.
+   * @param {Uint8Array} id
+   * @param {Answer} [value] the answer that the person considers; by default the one that a report reveals most
    */
   async reveals(id, value) {
     return revealsOf(...(await this.found(id)), this.now, value);
   }
 
-  /** Equal weights for all values: a prior that tells nothing about the person. @param {Uint8Array} id */
+  /** Equal weights for all values, by label: a prior that reveals nothing about the person. @param {Uint8Array} id */
   async evenPrior(id) {
     const { domain } = (await this.member(id)).campaign;
     return Object.fromEntries(Array.from({ length: domain.size }, (_, x) => [domain.label(x), 1]));
   }
 
-  /** How many reports were of each value, by label: for the person alone. @param {Uint8Array} id */
+  /**
+   * The number of reports of each value, by label: the person's history, which never leaves the device.
+   * @param {Uint8Array} id
+   */
   async answers(id) {
     const [joined, { memo }] = await this.found(id);
     const size = joined.view.inputs; // of one class
@@ -305,14 +316,15 @@ export class Device {
 
   // Sending
 
-  /** What waits to leave of a campaign: the very bytes, in order. @param {Uint8Array} id @returns {Promise<Uint8Array[]>} */
+  /** The waiting envelopes of a campaign, in order. @param {Uint8Array} id @returns {Promise<Uint8Array[]>} */
   async waiting(id) {
     return (await this.found(id))[1].outbox;
   }
 
   /**
-   * Upload what waits and is due, each campaign to its own study. May be called as often as wanted.
-   * @param {Uint8Array} [id] send only what waits of this campaign
+   * Upload the envelopes that are due, each campaign to its own study. A call before the time of the next attempt sends
+   * nothing.
+   * @param {Uint8Array} [id] send only this campaign's envelopes
    * @returns {Promise<import("./upload.js").Attempt[]>}
    */
   async send(id) {
@@ -324,7 +336,7 @@ export class Device {
       do {
         attempt = await send(this.store, kept, addresses, this.now, this.random(8));
         if (attempt) attempts.push(attempt);
-      } while (attempt?.outcome === "sent"); // what was queued while an upload was under way is the next one
+      } while (attempt?.outcome === "sent"); // envelopes queued during the upload are the next one
     }
     return attempts;
   }
@@ -332,8 +344,8 @@ export class Device {
   // Opting out
 
   /**
-   * Delete a campaign, or all: answers, memo, queue and consent. What was spent stays counted, as if every answer had been
-   * another one, and the slots already used stay used.
+   * Delete a campaign, or all: answers, memo, queue and consent. Spending stays counted, as if all answers had been
+   * different, and used slots stay used.
    * @param {Uint8Array} [id]
    * @throws {UnknownCampaign}
    */
@@ -355,15 +367,15 @@ export class Device {
     }
   }
 
-  /** @param {Joined} joined @param {Kept} kept */
+  /** Refuse a campaign that is over, or that its author has closed early. @param {Joined} joined @param {Kept} kept */
   requireNotOver({ campaign }, kept, now = this.now) {
     if (now >= campaign.closes) campaign.periodAt(now);
     if (kept.closes !== null) requireOpen(campaign, kept.closes, now);
   }
 }
 
-/** @param {string} address */
-function required(address) {
+/** Refuse text that is not an address. @param {string} address @throws {AddressRefused} */
+function requireUsable(address) {
   try {
     requireAddress(address);
   } catch (error) {
@@ -371,7 +383,7 @@ function required(address) {
   }
 }
 
-/** Another tab may have forgotten it meanwhile. @param {Kept} kept */
+/** Refuse a campaign that is not joined: another tab may have forgotten it meanwhile. @param {Kept} kept */
 function requireJoined(kept) {
   if (!kept.joined) throw new UnknownCampaign(NOT_JOINED);
 }

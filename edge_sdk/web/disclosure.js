@@ -1,7 +1,8 @@
 /**
- * What one report could reveal of an answer, for the person alone: nothing is drawn, charged or kept.
+ * The possible disclosure of an answer by one report, for the person alone; nothing is drawn, charged or stored.
  *
- * All is in integers, and never too low: without an exact number, a bound from the channel's level is returned.
+ * All numbers are computed in integers and are never too low. A channel too large for the exact number gets an upper
+ * bound from its level.
  */
 
 import { Channel } from "./channels/channel.js";
@@ -9,26 +10,28 @@ import { expAbove } from "./promise.js";
 
 /** @typedef {import("./exact.js").Fraction} Fraction */
 
-/** Cells of a channel that are looked at one by one. */
+/** The largest channel of which every cell is read. */
 const MOST_CELLS = 2 ** 16;
 
 /**
  * @typedef {object} Revealed
- * @property {Fraction} before the most that somebody who knew this person's earlier answers believes of the answer
- * @property {Fraction} after the most that they can believe after one report
- * @property {Fraction | null} truth how often a report fits the answer where it is true: is one that it makes likeliest
- * @property {Fraction | null} wrong how often at least where another is; both null where the channel is too large
+ * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
+ * @property {Fraction} after the highest probability of the answer for them after one report
+ * @property {Fraction | null} truth probability that a report fits the answer, if it is true: no other report is more
+ *   likely under it; null if the channel is too large
+ * @property {Fraction | null} wrong the lowest probability that a report fits the answer, if another one is true; null
+ *   if the channel is too large
  */
 
-/** @param {Fraction} one @param {Fraction} other */
+/** True if one fraction is below another. @param {Fraction} one @param {Fraction} other */
 export const less = (one, other) => one.n * other.d < other.n * one.d;
 
 /** @param {bigint[]} numbers */
 const total = (numbers) => numbers.reduce((one, other) => one + other, 0n);
 
 /**
- * What could be believed at most after one output of any channel of a level.
- * @param {Fraction} before @param {bigint | null} level LDP, nanonats; null where it is infinite
+ * An upper bound of the probability after one output of any channel with this LDP level.
+ * @param {Fraction} before @param {bigint | null} level nanonats; null if it is infinite
  * @returns {Fraction}
  */
 function bounded({ n, d }, level) {
@@ -38,9 +41,10 @@ function bounded({ n, d }, level) {
 }
 
 /**
+ * The possible disclosure by one report of a channel.
  * @param {Channel} channel @param {bigint | null} level its LDP level
- * @param {Map<number, number>} counts how many reports of each input there were
- * @param {number | null} x the input of the answer; null for the one that a report reveals most about
+ * @param {Map<number, number>} counts number of earlier reports of each input
+ * @param {number | null} x the input of the answer; null for the answer that a report reveals most
  * @returns {Revealed}
  */
 export function revealed(channel, level, counts, x) {
@@ -61,7 +65,7 @@ export function revealed(channel, level, counts, x) {
     }
     look(most);
   } else if (channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {
-    // The most that an output lifts any input over what was believed of it.
+    // The largest ratio of an input's probability after an output to the one before.
     let lift = { n: 0n, d: 1n };
     for (const column of channel.outputsUnder(weights.map(Number))) {
       const n = column.reduce((one, [weight]) => (weight > one ? weight : one), 0n);
@@ -73,7 +77,10 @@ export function revealed(channel, level, counts, x) {
   return { before, after, ...(small ? fits(channel, x ?? 0) : { truth: null, wrong: null }) };
 }
 
-/** How often a report fits an input. @param {Channel} channel @param {number} x */
+/**
+ * The probabilities that a report fits input x, if x is true and if another input is.
+ * @param {Channel} channel @param {number} x
+ */
 function fits(channel, x) {
   const outputs = [...Array(channel.outputs).keys()];
   const likeliest = outputs.reduce((most, y) => (channel.weight(x, y) > most ? channel.weight(x, y) : most), 0n);

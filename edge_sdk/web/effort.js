@@ -1,15 +1,15 @@
-/** How much work an audit may be, counted before it is done (SPEC 6.11). */
+/** The limits of an audit's work, which is counted before it is done (SPEC 6.11). */
 
 import { Uncertified } from "./errors.js";
 
-/** Of one audit: steps, and numbers that it holds at once. */
+/** The limits of one audit: steps, and numbers held in memory at once. */
 const [MOST_STEPS, MOST_HELD] = [2 ** 22, 2 ** 19];
 
-/** Whether an audit may be made. @param {number} steps @param {number} held @returns {boolean} */
+/** True if an audit is within the limits. @param {number} steps @param {number} held @returns {boolean} */
 export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_HELD;
 
 /**
- * Refuse an audit that would take too long, or too much memory.
+ * Refuse an audit that takes too many steps or too much memory.
  * @param {number} steps @param {number} held
  * @throws {Uncertified}
  */

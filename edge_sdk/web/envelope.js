@@ -1,4 +1,4 @@
-/** The envelope: bytes, their kind, whose key, and a signature (SPEC 3). Bytes are signed, never re-encoded objects. */
+/** The envelope: a payload, its kind, a key id and a signature (SPEC 3). Bytes are signed, never re-encoded objects. */
 
 import { Reader, bigEndian, concat, encode, same } from "./codec.js";
 import { CodecError, EnvelopeError } from "./errors.js";
@@ -11,11 +11,11 @@ export const CLOSING = 4;
 
 /** The names of the kinds, by number. */
 const KINDS = ["", "campaign", "enrolment", "report", "closing"];
-/** The most bytes of a payload, by kind. */
+/** Maximum bytes of a payload, by kind. */
 export const MAX_PAYLOAD = [0, 2 ** 20, 2 ** 10, 2 ** 16, 2 ** 6];
 
 /**
- * A well-formed envelope whose signature nobody has looked at yet.
+ * A well-formed envelope whose signature is not verified yet.
  * @typedef {{kind: number, keyId: Uint8Array, unverified: Uint8Array, signature: Uint8Array}} Envelope
  */
 
@@ -40,15 +40,15 @@ export async function seal(kind, key, payload) {
   return encode([1, kind, key.keyId, payload, await key.sign(signedMessage(kind, key.keyId, payload))]);
 }
 
-/** Bytes of the envelope around a payload; none is signed for it. @param {number} kind @param {Uint8Array} payload */
+/** Length in bytes of the envelope of a payload; nothing is signed. @param {number} kind @param {Uint8Array} payload */
 export const sealedLength = (kind, payload) =>
   encode([1, kind, new Uint8Array(8), payload, new Uint8Array(64)]).length;
 
 /**
- * The envelope that fills the bytes.
+ * Decode the envelope that fills the bytes.
  * @param {Uint8Array} data
  * @returns {Envelope}
- * @throws {CodecError | EnvelopeError} the fault that comes first in the bytes
+ * @throws {CodecError | EnvelopeError} for the first fault in the bytes
  */
 export function decodeEnvelope(data) {
   const reader = new Reader(data);
@@ -70,8 +70,8 @@ export function decodeEnvelope(data) {
 }
 
 /**
- * The envelope of one kind that fills the bytes.
- * @param {Uint8Array} data @param {number} kind @param {import("./errors.js").Refusal} error of another kind
+ * Decode an envelope of one kind.
+ * @param {Uint8Array} data @param {number} kind @param {import("./errors.js").Refusal} error if it is of another kind
  * @returns {Envelope}
  */
 export function decodeKind(data, kind, error) {
@@ -81,7 +81,7 @@ export function decodeKind(data, kind, error) {
 }
 
 /**
- * The payload of an envelope, once its signature verifies.
+ * Verify an envelope's signature and return its payload.
  * @param {Envelope} sealed @param {Uint8Array} publicKey
  * @returns {Promise<Uint8Array>}
  * @throws {EnvelopeError} it names another key

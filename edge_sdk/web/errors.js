@@ -1,16 +1,16 @@
 /**
- * What can be wrong with bytes, claims and values from outside, named by the stages of SPEC.md.
- * No error text contains a person's value, prior or key.
+ * The errors for invalid bytes, claims and values from outside, named by the stages of SPEC.md, and those that only a
+ * device raises. No error text contains a person's value, prior or key.
  */
 
-/** Anything halftruth refuses: what was expected, what was got, what to do. */
+/** The base class of all errors; the text names the expected form, the fault and the remedy. */
 export class HalftruthError extends Error {
   get name() {
     return this.constructor.name;
   }
 }
 
-/** Bytes or declarations from outside that SPEC.md does not allow; `stage` is the stage of SPEC 0. */
+/** Bytes or declarations from outside that SPEC.md does not allow; `stage` is the stage of SPEC 0 that refused them. */
 export class BadData extends HalftruthError {
   get stage() {
     return "data";
@@ -24,7 +24,7 @@ export class CodecError extends BadData {
   }
 }
 
-/** A public key that must not be used (SPEC 2). */
+/** A public key that must not be used: wrong length, not canonical, or of small order (SPEC 2). */
 export class KeyRefused extends BadData {
   get stage() {
     return "key";
@@ -45,7 +45,7 @@ export class EnvelopeError extends BadData {
   }
 }
 
-/** A domain that cannot be asked about (SPEC 4). */
+/** An invalid domain (SPEC 4). */
 export class DomainError extends BadData {
   get stage() {
     return "domain";
@@ -59,7 +59,7 @@ export class ChannelError extends BadData {
   }
 }
 
-/** A privacy notion without meaning (SPEC 6). */
+/** An invalid privacy notion (SPEC 6). */
 export class NotionError extends BadData {
   get stage() {
     return "notion";
@@ -73,21 +73,21 @@ export class Uncertified extends BadData {
   }
 }
 
-/** Views without meaning (SPEC 7.3). */
+/** Invalid views (SPEC 7.3). */
 export class ViewError extends BadData {
   get stage() {
     return "view";
   }
 }
 
-/** A campaign whose parts do not fit together, or that nobody trusted has signed (SPEC 7). */
+/** A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7). */
 export class CampaignError extends BadData {
   get stage() {
     return "campaign";
   }
 }
 
-/** A report or enrolment that is not one, or does not fit its campaign (SPEC 8). */
+/** An invalid report or enrolment, or one that does not fit its campaign (SPEC 8). */
 export class ReportError extends BadData {
   get stage() {
     return "report";
@@ -97,39 +97,39 @@ export class ReportError extends BadData {
 /** The campaign is not open at this time. */
 export class OutsideSchedule extends HalftruthError {}
 
-/** The campaign has not opened yet; later the same request may be granted. */
+/** The campaign has not opened yet; the same request may succeed later. */
 export class NotOpen extends OutsideSchedule {}
 
 /** The campaign's author closed it before its time. */
 export class ClosedEarly extends OutsideSchedule {}
 
-/** The value is not one the question allows. The text names the domain, never the value. */
+/** The question does not allow the value. The text names the domain, never the value. */
 export class NotInDomain extends HalftruthError {}
 
-/** This browser lacks something that the device needs. */
+/** This browser lacks a function that the device needs. */
 export class Unsupported extends HalftruthError {}
 
-// What only a device refuses: a decision of the person, of the campaign's terms, or of the browser underneath.
+// Only a device raises these: a decision of the person, the campaign's terms, or the browser is the cause.
 
-/** The caps leave no room. Names the cap and both numbers. */
+/** The owner's caps leave no room. The text names the cap and both amounts. */
 export class BudgetRefused extends HalftruthError {}
 
 /** The person has not agreed to this campaign. */
 export class ConsentMissing extends HalftruthError {}
 
-/** All answers of this period are given. */
+/** All answers of this period are used. */
 export class QuotaReached extends HalftruthError {}
 
-/** No campaign of this id was joined. */
+/** The campaign is not joined. */
 export class UnknownCampaign extends HalftruthError {}
 
-/** Too much waits to leave. Nothing was drawn or charged, and nothing that waits was dropped. */
+/** The queue is full. Nothing was drawn or charged, and no waiting envelope was dropped. */
 export class OutboxFull extends HalftruthError {}
 
-/** An address that nothing is sent to. */
+/** The address cannot be used: not https, not an address, or not the campaign's address. */
 export class AddressRefused extends HalftruthError {}
 
-/** What the browser keeps cannot be read or written: full, cleared, or in use by a later version. */
+/** The store in this browser cannot be read or written: full, cleared, or closed by the browser. */
 export class StoreError extends HalftruthError {}
 
-/** @typedef {new (message: string) => Error} Refusal a class of errors, of the stage that asks */
+/** @typedef {new (message: string) => Error} Refusal the error class of the caller's stage */

@@ -1,4 +1,4 @@
-/** Ratios of integers against e^level, decided on integers (SPEC 6.1). A level is a bigint of nanonats. */
+/** Comparison of ratios of integers with e^level, in integers only (SPEC 6.1). A level is a bigint of nanonats. */
 
 export const MIN_LEVEL = 10n ** 6n;
 export const MAX_LEVEL = 2n * 10n ** 10n;
@@ -29,7 +29,7 @@ export function expLower(level) {
 }
 
 /**
- * Whether numerator / denominator <= e^level is proved; a denominator of 0 keeps no level.
+ * True if numerator / denominator <= e^level is proved; a denominator of 0 keeps no level.
  * @param {bigint} numerator @param {bigint} denominator @param {bigint} level
  * @returns {boolean}
  */
@@ -38,7 +38,7 @@ export const keeps = (numerator, denominator, level) => numerator << 96n <= expL
 /**
  * The smallest level that a ratio provably keeps.
  * @param {bigint} numerator @param {bigint} denominator
- * @returns {bigint | null} null where that is infinite
+ * @returns {bigint | null} null if it is infinite
  */
 export function levelOf(numerator, denominator) {
   if (denominator === 0n) return null;
@@ -60,7 +60,7 @@ function bitLength(number) {
 }
 
 /**
- * ln of a positive integer as floating point goes: a first guess, no proof.
+ * The natural logarithm of a positive integer in floating point: a first guess, which proves nothing.
  * @param {bigint} number
  * @returns {number}
  */
@@ -70,7 +70,7 @@ function roughLog(number) {
 }
 
 /**
- * The rounded up quotient of two integers.
+ * The quotient of two integers, rounded up.
  * @param {bigint} numerator not negative @param {bigint} denominator positive
  * @returns {bigint}
  */
@@ -102,21 +102,21 @@ export function gcd(one, other) {
 }
 
 /**
- * The larger of two levels, of which null is infinite.
+ * The larger of two levels; null is infinite.
  * @param {bigint | null} one @param {bigint | null} other
  * @returns {bigint | null}
  */
 export const larger = (one, other) => (one === null || other === null ? null : one > other ? one : other);
 
-/** A rational number of bigints; the denominator is positive, and nothing is reduced. */
+/** A rational number n / d; the denominator is positive, and common factors are not divided out. */
 /** @typedef {{n: bigint, d: bigint}} Fraction */
 
 const DECIMAL = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,3}))?$/;
 
 /**
- * The number a person wrote, exactly (SPEC 4): a number stands for the shortest decimal that reads back as it.
+ * The number that a person wrote, exactly (SPEC 4). A float is taken as the shortest decimal that parses to it.
  * @param {number | bigint | string} value text without blanks around it
- * @returns {Fraction | null} null where it is no finite decimal
+ * @returns {Fraction | null} null if it is not a finite decimal
  */
 export function rational(value) {
   const written = String(value);
@@ -129,7 +129,7 @@ export function rational(value) {
 }
 
 /**
- * The largest integer at most numerator / denominator.
+ * The quotient of two integers, rounded down.
  * @param {bigint} numerator @param {bigint} denominator positive
  * @returns {bigint}
  */

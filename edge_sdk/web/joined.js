@@ -1,7 +1,8 @@
 /**
- * A campaign that a device joined: its verified terms, the device's key for it, and what the key fixes.
+ * A campaign that a device joined: its verified terms, the device's own key for it, and the view that the key
+ * determines.
  *
- * It turns an input and random bytes into a sealed report, and knows nothing of stores, clocks or budgets.
+ * It seals reports and enrolments. It does not use stores, clocks or budgets.
  */
 
 import { openCampaign } from "./campaign.js";
@@ -17,6 +18,7 @@ import { sealEnrolment, sealReport } from "./report.js";
 /** @typedef {import("./role.js").Role} Role */
 /** @typedef {import("./caps.js").Commitment} Commitment */
 
+/** One campaign on one device. */
 export class Joined {
   /** @param {Campaign} campaign @param {import("./keys.js").Signer} key @param {DeviceView} view */
   constructor(campaign, key, view) {
@@ -46,7 +48,7 @@ export class Joined {
   }
 
   /**
-   * What the device can cost in its view; before the person said what they answer as, in the costliest class.
+   * The commitment of this device, for its view; before the person chose a class, for the most expensive one.
    * @param {Role} role @returns {Commitment}
    */
   commitment(role) {
@@ -56,8 +58,8 @@ export class Joined {
   }
 
   /**
-   * What there must be room for before a person takes part: of each view in their class, whichever view the device has, so
-   * that whether it takes part does not tell its view; the costliest first.
+   * The commitments of all views in the person's class, the most expensive first. All of them must fit under the caps,
+   * so that the decision to take part does not reveal the device's view.
    * @param {Role} role @returns {Commitment[]}
    */
   commitments(role) {
@@ -69,19 +71,23 @@ export class Joined {
       .sort((one, other) => Number(worstCase(other) - worstCase(one)) || Number(other.charge - one.charge));
   }
 
-  /** The place of the class, 0 where there are none; before one is named, of the costliest. @param {Role} role */
+  /** The index of the class; 0 without classes; before one is chosen, the most expensive one. @param {Role} role */
   placeOf({ memberOf }) {
     const { costs, worstCharge } = this.campaign;
     return memberOf ?? costs.findIndex((one) => one.worstCharge === worstCharge);
   }
 
-  /** @param {bigint} charge @param {number} view @returns {Commitment} */
+  /**
+   * The commitment at a charge, in a view.
+   * @param {bigint} charge @param {number} view its index
+   * @returns {Commitment}
+   */
   committing(charge, view) {
     const { answersPerPeriod, periodSeconds, periods } = this.campaign;
     return { charge, draws: this.campaign.drawsOf(view), answersPerPeriod, periodSeconds, periods };
   }
 
-  /** Bytes of the longest report of one output; none is made for it. @returns {number} */
+  /** Length in bytes of the longest report of one output; nothing is sealed. @returns {number} */
   get longestReport() {
     const { campaign } = this;
     const last = campaign.periods - 1;

@@ -1,4 +1,7 @@
-/** Ed25519 keys and signatures with one verdict whatever library computes it (SPEC 2); the curve is WebCrypto's. */
+/**
+ * Ed25519 keys and signatures (SPEC 2). WebCrypto computes on the curve; checks before it make the verdict the same in
+ * every library.
+ */
 
 import { concat, toBig } from "./codec.js";
 import { KeyRefused, SignatureRefused, Unsupported } from "./errors.js";
@@ -10,27 +13,33 @@ const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 const OF_ORDER_8 = 2707385501144840649318225287225658788936804267575313519463743609750303402022n;
 const SMALL = [0n, 1n, FIELD - 1n, OF_ORDER_8, FIELD - OF_ORDER_8];
 const ED25519 = "Ed25519";
-// The DER of a PKCS #8 Ed25519 key (RFC 8410) before its 32 bytes.
+// The DER encoding of a PKCS #8 Ed25519 key (RFC 8410) up to its 32 secret bytes.
 const PKCS8 = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 
-/** @returns {SubtleCrypto} */
+/** The browser's WebCrypto. @returns {SubtleCrypto} @throws {Unsupported} */
 function subtle() {
   const found = globalThis.crypto?.subtle;
-  if (!found) throw new Unsupported("this page has no WebCrypto: open it by https, in a browser of today");
+  if (!found) throw new Unsupported("this page has no WebCrypto: open it by https, in a current browser");
   return found;
 }
 
-/** @template T @param {Promise<T>} promise @returns {Promise<T>} */
+/**
+ * Translate the browser's refusal of Ed25519.
+ * @template T @param {Promise<T>} promise @returns {Promise<T>} @throws {Unsupported}
+ */
 async function supported(promise) {
   try {
     return await promise;
   } catch (error) {
     if (/** @type {Error} */ (error).name !== "NotSupportedError") throw error;
-    throw new Unsupported("this browser has no Ed25519 signatures: Chrome 137, Firefox 129, Safari 17 or later has");
+    throw new Unsupported("this browser has no Ed25519 signatures: use Chrome 137, Firefox 129, Safari 17 or later");
   }
 }
 
-/** @param {Uint8Array} encoded @param {string} what @param {import("./errors.js").Refusal} error */
+/**
+ * Refuse a point that is not canonical or of small order.
+ * @param {Uint8Array} encoded @param {string} what @param {import("./errors.js").Refusal} error
+ */
 function requirePoint(encoded, what, error) {
   const y = toBig(encoded.slice().reverse()) & (2n ** 255n - 1n);
   if (y >= FIELD) throw new error(`${what} is not canonical: its y is not below 2^255 - 19`);
@@ -38,7 +47,7 @@ function requirePoint(encoded, what, error) {
 }
 
 /**
- * Refuse a public key no signature should be trusted under.
+ * Refuse a public key under which no signature can be trusted.
  * @param {Uint8Array} publicKey
  * @throws {KeyRefused}
  */
@@ -48,7 +57,7 @@ export function requirePublic(publicKey) {
 }
 
 /**
- * SHA-256.
+ * The SHA-256 hash of bytes.
  * @param {Uint8Array} bytes
  * @returns {Promise<Uint8Array>} 32 bytes
  */
@@ -79,13 +88,13 @@ export async function requireSignature(publicKey, message, signature) {
     const key = await supported(subtle().importKey("raw", concat(publicKey), ED25519, false, ["verify"]));
     good = await subtle().verify(ED25519, key, concat(signature), concat(message));
   } catch (error) {
-    if (error instanceof Unsupported) throw error; // anything else: the bytes are no point of the curve
+    if (error instanceof Unsupported) throw error; // any other error: the bytes are not a point of the curve
   }
   if (!good) throw new SignatureRefused("the signature does not verify: altered bytes or another key");
 }
 
 /**
- * Whether a signature verifies.
+ * True if a signature verifies.
  * @param {Uint8Array} publicKey @param {Uint8Array} message @param {Uint8Array} signature
  * @returns {Promise<boolean>}
  */
@@ -108,7 +117,7 @@ export async function signerOf(secret) {
   if (secret.length !== 32) throw new RangeError("a secret key is 32 bytes");
   const load = (/** @type {boolean} */ readable) =>
     supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, readable, ["sign"]));
-  const { x } = await subtle().exportKey("jwk", await load(true)); // the only way to the public key
+  const { x } = await subtle().exportKey("jwk", await load(true)); // the only way to get the public key
   const key = await load(false);
   const binary = atob(String(x).replace(/-/g, "+").replace(/_/g, "/"));
   const publicKey = Uint8Array.from(binary, (character) => character.charCodeAt(0));
@@ -118,7 +127,7 @@ export async function signerOf(secret) {
 }
 
 /**
- * The device secret as a key whose bytes cannot be read again.
+ * Import the device secret as a key whose bytes cannot be read again.
  * @param {Uint8Array} secret 32 random bytes
  * @returns {Promise<CryptoKey>}
  */

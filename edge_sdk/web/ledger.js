@@ -1,37 +1,41 @@
 /**
- * The ledger: what was reserved, spent, released and carried.
+ * The ledger: append-only entries of amounts reserved, charged, released and carried.
  *
  *     committed = sum of reserve - sum of release
  *     spent     = sum of charge + sum of carry
  *
- * Entries are only ever added. Forgetting is the one exception: the charges of a forgotten campaign, whose times would
- * tell when an answer changed, become one `carry`, of what they would have been had every answer been another one.
+ * Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
+ * replaced by one `carry` entry, with the cost that they have if all answers differ.
  *
- * Whether something may be spent: caps.js. Levels are nanonats.
+ * The comparison with the caps: caps.js. Levels are nanonats.
  */
 
 /** @typedef {import("./store.js").State} State */
 /** @typedef {import("./store.js").Kept} Kept */
 /** @typedef {import("./store.js").Entry} Entry */
 
-/** @param {Entry[]} entries @param {Entry["kind"]} kind */
+/** The sum of the entries of one kind. @param {Entry[]} entries @param {Entry["kind"]} kind */
 const total = (entries, kind) => entries.reduce((sum, one) => (one.kind === kind ? sum + one.nanonats : sum), 0n);
 
-/** What was spent or is reserved. @param {Kept} kept @returns {bigint} */
+/** The nanonats spent or reserved by a campaign. @param {Kept} kept @returns {bigint} */
 export const committed = ({ ledger }) => total(ledger, "reserve") - total(ledger, "release");
 
-/** What was spent. @param {Kept} kept @returns {bigint} */
+/** The nanonats charged or carried by a campaign. @param {Kept} kept @returns {bigint} */
 export const spent = ({ ledger }) => total(ledger, "charge") + total(ledger, "carry");
 
-/** A sum over all campaigns. @param {State} state @param {(kept: Kept) => bigint} of */
+/** The sum of an amount over all campaigns. @param {State} state @param {(kept: Kept) => bigint} of */
 export const overall = (state, of) => [...state.campaigns.values()].reduce((sum, kept) => sum + of(kept), 0n);
 
-/** What forgotten campaigns had spent after a time. @param {State} state @param {number} time @returns {bigint} */
+/**
+ * The nanonats that forgotten campaigns carried after a time.
+ * @param {State} state @param {number} time
+ * @returns {bigint}
+ */
 export const carriedAfter = (state, time) =>
   overall(state, ({ ledger }) => total(ledger.filter((entry) => entry.time > time), "carry"));
 
 /**
- * Add an entry.
+ * Add an entry, unless it is of zero nanonats.
  * @param {State} state @param {Kept} kept @param {Entry["kind"]} kind @param {number} time @param {bigint} nanonats
  */
 export function enter(state, kept, kind, time, nanonats) {
@@ -39,9 +43,10 @@ export function enter(state, kept, kind, time, nanonats) {
 }
 
 /**
- * Release what a campaign cannot have spent, and carry what it may have.
+ * Replace a campaign's charges by one carried entry, and release the rest of its reserve.
  * @param {State} state @param {Kept} kept @param {number} time of the latest answer, or later
- * @param {bigint} highest what its answers would have cost, had each been another one
+ * @param {bigint} highest the cost of its answers if all were different; at least this much is carried, so that the
+ *   remaining budget does not reveal the number of different values
  */
 export function fold(state, kept, time, highest) {
   const charged = total(kept.ledger, "charge");

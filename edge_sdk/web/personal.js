@@ -1,4 +1,4 @@
-/** How a person's class or prior is chosen by what only their device knows, at a level of its own (SPEC 9). */
+/** The random choice of a person's class or prior from their history, at a level of its own (SPEC 9). */
 
 import { Response } from "./channels/response.js";
 import { ceilDiv, expLower } from "./exact.js";
@@ -6,7 +6,7 @@ import { ceilDiv, expLower } from "./exact.js";
 const ONE = 1n << 96n;
 
 /**
- * The channel of a choice among so many: randomised response, with the cover rounded up.
+ * The channel of a choice among `count` classes or priors: randomised response, with the cover rounded up.
  * @param {number} count @param {bigint} level nanonats
  * @returns {Response}
  */
@@ -14,8 +14,8 @@ export const choice = (count, level) =>
   new Response(["response", count, [ceilDiv(ONE << 64n, expLower(level) + BigInt(count - 1) * ONE)]]);
 
 /**
- * The public list from which a prior may be chosen: the even one, and for each value the one that gives it three quarters
- * and all others the same.
+ * The public list from which a prior may be chosen: the uniform prior and, for each value, the prior that gives it
+ * three quarters and every other value the same weight.
  * @param {number} size @returns {number[][]}
  */
 export const candidates = (size) =>
@@ -24,8 +24,8 @@ export const candidates = (size) =>
   );
 
 /**
- * The place of the prior that is nearest to the shares of counts in total variation; the first, of several.
- * @param {bigint[]} counts all zero is as near to every prior @param {number[][]} priors
+ * The index of the prior nearest to the counts in total variation; the first one of several.
+ * @param {bigint[]} counts all zero are equally near to every prior @param {number[][]} priors
  * @returns {number}
  */
 export function nearest(counts, priors) {

@@ -1,4 +1,4 @@
-/** What a notion promises a person: which sentences say it, and the numbers in them, never below what holds (SPEC 6.1). */
+/** The promise of a notion to a person: the keys of its sentences, and their numbers, rounded up (SPEC 6.1). */
 
 import { decimal } from "./domain/domain.js";
 import { MAX_LEVEL, ceilDiv, expLower } from "./exact.js";
@@ -7,8 +7,8 @@ const LN_10 = 2_302_585_092n; // nanonats, rounded down
 const LARGEST_POWER = 15n;
 
 /**
- * e^(level / 10^9) for display: a decimal of two significant digits that is never below it; below 2 they are
- * those of its excess over 1, and above 10^15 it is the next power of ten.
+ * e^(level / 10^9) for display, rounded up to two significant digits. Below 2 these are the digits of its excess over
+ * 1; above 10^15 it is rounded up to a power of ten.
  * @param {bigint} level nanonats, not negative; of any size
  * @returns {string} digits with a point, or "10^" and digits
  */
@@ -35,7 +35,11 @@ export function expAbove(level) {
   return [upper(MAX_LEVEL) ** times * upper(level % MAX_LEVEL), 1n << (96n * (times + 1n))];
 }
 
-/** The next decimal of two significant digits. @param {bigint} n @param {bigint} d @returns {[bigint, number]} scaled by 10^places */
+/**
+ * n / d, rounded up to two significant digits.
+ * @param {bigint} n @param {bigint} d
+ * @returns {[bigint, number]} scaled by 10^places
+ */
 function twoDigits(n, d) {
   let [unit, places] = [1n, 0];
   while (n >= 100n * unit * d) unit *= 10n;
@@ -47,14 +51,14 @@ function twoDigits(n, d) {
  * The sentences of a promise and their numbers.
  * @typedef {object} Promised
  * @property {string[]} keys of the sentences, in order
- * @property {number} sensitive of high-low, the number of sensitive answers
+ * @property {number} sensitive number of sensitive answers; 0 if the notion is not high-low
  * @property {{[name: string]: string}} numbers decimals, as digits with a point
  */
 
 /**
  * The promise of a certified notion.
  * @param {any} notion @param {import("./notions/notion.js").Certificate} certificate
- * @param {number} [place] of the person's class, where there are classes and they named it
+ * @param {number} [place] index of the person's class, if the campaign has classes and they chose one
  * @returns {Promised}
  */
 export function promiseOf(notion, certificate, place) {
@@ -62,7 +66,7 @@ export function promiseOf(notion, certificate, place) {
   if (classes && place === undefined) return { keys: ["classes"], sensitive: 0, numbers: {} };
   const own = classes ? notion.notions[place ?? 0] : notion;
   const { name, level } = own;
-  const built = name === "own-lip" || name === "transcript-lip"; // of two answers, one of both to what was expected
+  const built = name === "own-lip" || name === "transcript-lip"; // a lift bounds one answer against the prior: two of them compare two answers
   const everybody = built ? 2n * level : certificate.ldp;
   const graded = name === "minid" || name === "avgid";
   const beside = graded ? "pairwise" : name;
@@ -79,5 +83,5 @@ export function promiseOf(notion, certificate, place) {
   return { keys, sensitive: name === "high-low" ? own.classes[0].length : 0, numbers };
 }
 
-/** Notions with a sentence of their own on how well any two answers can be distinguished. */
+/** Notions with their own sentence on any two answers. */
 const LESS = ["high-low", "block", "pairwise", "geo"];

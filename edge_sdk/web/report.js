@@ -1,4 +1,4 @@
-/** Reports and enrolments: what a device sends (SPEC 8). */
+/** Reports and enrolments: the envelopes that a device sends (SPEC 8). */
 
 import { array, bigEndian, decode, encode, integer, octets, same, toBig } from "./codec.js";
 import { ENROLMENT, REPORT, decodeKind, openEnvelope, seal } from "./envelope.js";
@@ -10,7 +10,7 @@ import { declaredFrom, declaredWire } from "./notions/information.js";
 /** @typedef {{period: number, slot: number, outputs: (number | bigint)[]}} Answers */
 
 /**
- * Outputs of `bits` bits each, most significant bit first, zero-padded at the end.
+ * Pack outputs of `bits` bits each, most significant bit first, zero-padded at the end.
  * @param {(number | bigint)[]} outputs @param {number} bits
  * @returns {Uint8Array}
  */
@@ -26,7 +26,7 @@ export function pack(outputs, bits) {
 }
 
 /**
- * The inverse of `pack`.
+ * Unpack outputs: the inverse of `pack`.
  * @param {Uint8Array} packed @param {number} count @param {number} bits
  * @returns {bigint[]}
  */
@@ -41,23 +41,23 @@ export function unpack(packed, count, bits) {
 }
 
 /**
- * Refuse outputs or places that a device's report does not have.
+ * Refuse outputs or slots that a report of this device cannot have.
  * @param {Campaign} campaign @param {Answers} answers @param {number} view
  */
 function requireFit(campaign, { period, slot, outputs }, view) {
   if (!campaign.takes(period, slot, outputs.length))
-    throw new ReportError("the report lies outside the periods or the quota");
+    throw new ReportError("a report lies within the campaign's periods and quota");
   const { channel } = campaign.views[view];
   if (!outputs.every((y) => channel.emits(y)))
-    throw new ReportError("the outputs are those of the channel of the device's view");
+    throw new ReportError("a report's outputs are those of the channel of the device's view");
 }
 
 /**
- * The signed envelope of a report; with the same arguments the same bytes.
- * @param {Campaign} campaign @param {Signer} key the device's in the campaign
+ * The signed envelope of a report; the same arguments give the same bytes.
+ * @param {Campaign} campaign @param {Signer} key the device's key in the campaign
  * @param {Answers} answers outputs of the channel of its view, for the slots from `slot` on
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
- * @throws {ReportError} it does not fit the campaign
+ * @throws {ReportError} the answers do not fit the campaign
  */
 export async function sealReport(campaign, key, answers) {
   const { period, slot, outputs } = answers;
@@ -67,7 +67,7 @@ export async function sealReport(campaign, key, answers) {
 }
 
 /**
- * What a report says, once its signature verifies: for showing a person what leaves their device.
+ * Verify a report's signature and return its content, to show a person the data that leave their device.
  * @param {Campaign} campaign @param {Uint8Array} data an envelope @param {Uint8Array} publicKey
  * @returns {Promise<Answers>}
  * @throws {import("./errors.js").BadData} at the stage that fails
@@ -90,7 +90,7 @@ export async function openReport(campaign, data, publicKey) {
 /** @typedef {import("./notions/information.js").Declared} Declared */
 
 /**
- * Refuse a prior where none is declared, and none where one is.
+ * Refuse an enrolment with a prior that the campaign does not ask for, or without one that it asks for.
  * @param {Campaign} campaign @param {Declared | null} declared
  */
 function requirePrior(campaign, declared) {
@@ -100,14 +100,14 @@ function requirePrior(campaign, declared) {
   if (declared) campaign.ownPrior?.requireFit(declared);
 }
 
-/** @param {Campaign} campaign @param {Signer} key @param {Declared | null} declared */
+/** The payload of an enrolment. @param {Campaign} campaign @param {Signer} key @param {Declared | null} declared */
 export const enrolmentPayload = ({ id }, { publicKey }, declared) =>
   encode([id, publicKey, ...(declared ? [declaredWire(declared)] : [])]);
 
 /**
  * The signed envelope with which a device introduces its key.
  * @param {Campaign} campaign @param {Signer} key
- * @param {Declared | null} [declared] where the campaign is for people's own priors; public
+ * @param {Declared | null} [declared] the prior, in a campaign for people's own priors; public
  * @returns {Promise<Uint8Array<ArrayBuffer>>}
  */
 export async function sealEnrolment(campaign, key, declared = null) {
@@ -116,7 +116,7 @@ export async function sealEnrolment(campaign, key, declared = null) {
 }
 
 /**
- * What an enrolment says, once its signature verifies under the key that it introduces.
+ * Verify an enrolment's signature under the key that it introduces, and return its content.
  * @param {Uint8Array} data @param {Campaign} [campaign] that it must fit
  * @returns {Promise<{campaignId: Uint8Array, publicKey: Uint8Array, declared: Declared | null}>}
  * @throws {import("./errors.js").BadData} at the stage that fails

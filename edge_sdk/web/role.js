@@ -1,6 +1,7 @@
 /**
- * The role: the class or the declared prior as which a person answers. It is public, and no answer may decide it; the law
- * of their answers follows from it and from the signed campaign alone.
+ * The role: the class or the declared prior under which a person answers.
+ *
+ * A role is public and must not depend on the answer. The role and the signed campaign determine the person's channel.
  */
 
 import { keyOf } from "./channels/key.js";
@@ -13,15 +14,15 @@ import { levelFrom } from "./notions/notion.js";
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./notions/information.js").Declared} Declared */
 /** @typedef {{memberOf?: number, declared?: Declared}} Role */
-/** @typedef {{[label: string]: number}} Counts by label */
+/** @typedef {{[label: string]: number}} Counts numbers by label */
 
 /** @param {Campaign} campaign */
 const title = ({ ownTexts }) => ownTexts.title;
 
 /**
- * Counts by label as counts by input.
+ * The counts by input, from counts by label.
  * @param {Campaign} campaign @param {Counts} counts @returns {Promise<bigint[]>}
- * @throws {ReportError | import("./errors.js").NotInDomain} the text does not repeat them
+ * @throws {ReportError | import("./errors.js").NotInDomain} the text does not repeat a count or a label
  */
 export async function countsOf({ domain }, counts) {
   const found = Array(domain.size).fill(0n);
@@ -32,13 +33,21 @@ export async function countsOf({ domain }, counts) {
   return found;
 }
 
-/** The notion of people's own priors. @param {Campaign} campaign @throws {CampaignError} the campaign has another one */
+/**
+ * The notion of people's own priors.
+ * @param {Campaign} campaign
+ * @throws {CampaignError} the campaign asks for no prior
+ */
 export function ownOf(campaign) {
   if (!campaign.ownPrior) throw new CampaignError(`"${title(campaign)}" asks for no prior: leave it out`);
   return campaign.ownPrior;
 }
 
-/** The prior of each class. @param {Campaign} campaign @returns {number[][]} @throws {CampaignError} there are none */
+/**
+ * The prior of each class.
+ * @param {Campaign} campaign
+ * @returns {number[][]} @throws {CampaignError} a class has none
+ */
 export function priorsOf(campaign) {
   const { notion } = campaign;
   return (notion instanceof Classes ? notion.notions : [null]).map((inner) => {
@@ -47,7 +56,7 @@ export function priorsOf(campaign) {
   });
 }
 
-/** @param {Campaign} campaign @param {Counts} weights */
+/** The prior that a person's weights declare. @param {Campaign} campaign @param {Counts} weights */
 async function priorFrom(campaign, weights) {
   ownOf(campaign);
   const counts = await countsOf(campaign, weights);
@@ -57,7 +66,11 @@ async function priorFrom(campaign, weights) {
   return prior;
 }
 
-/** @param {Campaign} campaign @param {number | bigint} level @returns {bigint} 0n for the campaign's */
+/**
+ * A personal level.
+ * @param {Campaign} campaign @param {number | bigint} level
+ * @returns {bigint} 0n for the campaign's level
+ */
 function ownLevel(campaign, level) {
   const [own, asked] = [ownOf(campaign), levelFrom(level)];
   if (asked > own.level) throw new CampaignError("a personal level is at most the campaign's");
@@ -65,7 +78,7 @@ function ownLevel(campaign, level) {
 }
 
 /**
- * What a person answers as, from what they say and what they declared before, which holds.
+ * The role of a person; a prior declared before holds.
  * @param {Campaign} campaign @param {Declared | null} known
  * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} said
  * @returns {Promise<Role>}
@@ -87,7 +100,11 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
   return role;
 }
 
-/** Refuse a role that is not all that the campaign asks for. @param {Campaign} campaign @param {Role} role @throws {ConsentMissing} */
+/**
+ * Refuse a role without the class or the prior that the campaign asks for.
+ * @param {Campaign} campaign @param {Role} role
+ * @throws {ConsentMissing}
+ */
 export function requireComplete(campaign, role) {
   if (campaign.classes.length && role.memberOf === undefined)
     throw new ConsentMissing(`"${title(campaign)}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);

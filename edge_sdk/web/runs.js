@@ -1,4 +1,4 @@
-/** Runs: which block each input is in, as [block, length] pairs in input order (SPEC 5.7). */
+/** Runs: the block of each input, as [block, length] pairs in input order (SPEC 5.7). */
 
 import { integers } from "./codec.js";
 
@@ -7,8 +7,8 @@ export const MAX_VALUES = 2 ** 20;
 /** @typedef {[number, number][]} Runs */
 
 /**
- * The runs of a wire form, in their one form.
- * @param {any} value @param {number} known how many numbers, from 0, need not appear in order
+ * The runs of a wire form; refuses all but the canonical form.
+ * @param {any} value @param {number} known number of blocks, from 0, that may appear out of order
  * @param {import("./errors.js").Refusal} error
  * @returns {Runs}
  */
@@ -21,7 +21,7 @@ export function runsFrom(value, known, error) {
     const [block, length] = [flat[i], flat[i + 1] ?? 0];
     if (block > seen + 1) throw new error(`blocks are numbered from ${known} in order of first appearance`);
     if (block === runs.at(-1)?.[0] || length < 1)
-      throw new error("runs are pairs of a block and a length, not empty, and neighbours differ in their block");
+      throw new error("runs are pairs of a block and a length, are not empty, and neighbouring runs differ in their block");
     seen = Math.max(seen, block);
     total += length;
     runs.push([block, length]);

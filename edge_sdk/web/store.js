@@ -1,10 +1,11 @@
 /**
- * What a browser keeps of a device, in IndexedDB, and one writer at a time.
+ * The store of a device in a browser: IndexedDB, with one writer at a time.
  *
- * A transaction of IndexedDB ends as soon as something else is awaited, and keys and signatures are promises. So a change
- * is made up first, under a Web Lock that all tabs of this origin share, on a copy of what is kept; then the whole record
- * is written in one transaction that is on the disk before any result is returned. A tab that dies before that changed nothing,
- * and nothing had left. Should a browser break its own lock, the revision differs and nothing is written either.
+ * A transaction of IndexedDB ends as soon as something else is awaited, and keys and signatures are promises. So a
+ * change is first computed on a copy of the record, under a Web Lock that all tabs of this origin share. Then the whole
+ * record is written in one transaction, which is on the disk before any result is returned. If the tab dies before
+ * that, nothing has changed and nothing has left. If a browser breaks its own lock, the revision differs and nothing is
+ * written.
  */
 
 import { hex } from "./codec.js";
@@ -12,21 +13,22 @@ import { StoreError, Unsupported } from "./errors.js";
 import { importDeviceSecret } from "./keys.js";
 
 /**
- * What is kept of one campaign. Memo, readings and dither are the person's secrets.
+ * The record of one campaign. Memo, readings and dither are the person's secrets.
  * @typedef {object} Kept
  * @property {Uint8Array} id
- * @property {Membership | null} joined null before, and once it was forgotten
+ * @property {Membership | null} joined null before the campaign is joined and after it is forgotten
  * @property {Consent | null} consent
- * @property {import("./notions/information.js").Declared | null} declared the prior, and the level, that hold for good
- * @property {number | null} closes of the earliest closing notice
+ * @property {import("./notions/information.js").Declared | null} declared the declared prior and level, which are
+ *   permanent
+ * @property {number | null} closes the time in the earliest closing notice
  * @property {Entry[]} ledger
- * @property {Map<number, number>} used by period, how many slots are filled or were passed over
- * @property {{period: number, slot: number, x: number}[]} readings of the latest period, what fills each slot
+ * @property {Map<number, number>} used by period, the number of used slots: filled or skipped
+ * @property {{period: number, slot: number, x: number}[]} readings the input in each slot of the latest period
  * @property {Map<number, Drawn>} memo by input
- * @property {[number, number][]} transcript period and output of each report, where each builds on the earlier ones
- * @property {Uint8Array[]} outbox sealed envelopes in order
- * @property {string} code by which the study is to let the device in; "" where none waits
- * @property {boolean} admitted whether the study let the device in by a code
+ * @property {[number, number][]} transcript period and output of each report, in a campaign with transcripts
+ * @property {Uint8Array[]} outbox waiting envelopes, in order
+ * @property {string} code the code that admits the device; "" if the study has admitted it, or needs no code
+ * @property {boolean} admitted whether the study has admitted the device by a code
  * @property {Upload} upload
  *
  * @typedef {{author: Uint8Array, address: string | null}} Membership
@@ -34,50 +36,54 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} time UTC seconds
  * @property {Uint8Array} dither
  * @property {number} [memberOf]
- * @property {import("./caps.js").Commitment} commitment what it can cost
- * @property {bigint} choice nanonats that the choice of their class or prior was charged
- * @property {number} latest time of the latest answer
- * @property {number} floor a time that is known to be past, unless the clock ran ahead: that of the consent, or the beginning
- *   of the period of the latest answer
+ * @property {import("./caps.js").Commitment} commitment the maximum cost
+ * @property {bigint} choice nanonats charged for the random choice of their class or prior
+ * @property {number} latest time of the latest answer; before the first answer, of the consent
+ * @property {number} floor a time known to be past unless the clock ran ahead: of the consent, or the start of the
+ *   period of the latest answer
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
  * @typedef {{output: number | bigint, period: number, slot: number, times: number}} Drawn
  * @typedef {object} Upload
  * @property {number} envelopes of the upload in flight; 0 before the first attempt
  * @property {number} failures attempts that were not acknowledged
- * @property {number} notBefore of the next one, UTC seconds
+ * @property {number} notBefore the earliest time of the next attempt, UTC seconds
  * @property {"" | "hopeless" | "foreign"} trouble
  *
- * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap seconds of a window; else 0
+ * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap `seconds` of a window or
+ *   0
  * @typedef {{secret: CryptoKey, caps: Cap[], revision: number, campaigns: Map<string, Kept>}} State
  */
 
 const DEVICE = "device";
 const CAMPAIGNS = "campaigns";
-/** The signed bytes, which never change and are long. */
+/** The signed bytes have a table of their own: they are long and never change. */
 const SIGNED = "signed";
 
-/** @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
+/** The result of a request. @template T @param {IDBRequest<T>} request @returns {Promise<T>} */
 const done = (request) =>
   new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
 
-/** Why the browser refused, in words. @param {any} error */
+/** The StoreError for an error of the browser. @param {any} error */
 function storeError(error) {
   if (error instanceof StoreError) return error;
   const full = error?.name === "QuotaExceededError";
   const gone = error?.name === "InvalidStateError";
   return new StoreError(
     full
-      ? "there is no room left in this browser: nothing was charged and nothing left"
+      ? "there is no room left in this browser: nothing was charged or sent; delete site data, and try again"
       : gone
-        ? "the browser closed what this page keeps, perhaps because site data were cleared: open the page again"
-        : `this browser does not let the page keep anything (${error?.name ?? error}): nothing was charged and nothing left`,
+        ? "the browser closed this page's store, perhaps because site data were deleted: open the page again"
+        : `this browser does not let the page store anything (${error?.name ?? error}): nothing was charged or sent`,
   );
 }
 
-/** @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+/**
+ * Run work, and translate the browser's errors.
+ * @template T @param {() => Promise<T>} work @returns {Promise<T>} @throws {StoreError}
+ */
 async function stored(work) {
   try {
     return await work();
@@ -86,7 +92,7 @@ async function stored(work) {
   }
 }
 
-/** @returns {Kept} nothing about a campaign yet */
+/** The record of a campaign before it is joined. @returns {Kept} */
 const nothing = (/** @type {Uint8Array} */ id) => ({
   id,
   joined: null,
@@ -113,7 +119,7 @@ export class Store {
   }
 
   /**
-   * Open what is kept under a name, made with a new secret where there is nothing.
+   * Open the store of this name; create it with a new secret if it is missing.
    * @param {string} name
    * @param {(bytes: number) => Uint8Array} random
    * @returns {Promise<Store>}
@@ -121,7 +127,7 @@ export class Store {
    */
   static async open(name, random) {
     if (!globalThis.indexedDB || !globalThis.navigator?.locks)
-      throw new Unsupported("this page can keep nothing here: open it by https, in a browser of today");
+      throw new Unsupported("this page has no IndexedDB or no Web Locks: open it by https, in a current browser");
     const store = await stored(async () => {
       const opening = indexedDB.open(name, 1);
       opening.onupgradeneeded = () => {
@@ -145,12 +151,15 @@ export class Store {
     this.db.close();
   }
 
-  /** Run work while no other tab of this origin does. @template T @param {() => Promise<T>} work @returns {Promise<T>} */
+  /**
+   * Run work while no other tab of this origin holds the lock.
+   * @template T @param {() => Promise<T>} work @returns {Promise<T>}
+   */
   async locked(work) {
     return await navigator.locks.request(`halftruth ${this.db.name}`, work);
   }
 
-  /** A copy of all that is kept, at one moment. @returns {Promise<State>} */
+  /** Read a consistent copy of the store. @returns {Promise<State>} */
   read() {
     return stored(async () => {
       const reading = this.db.transaction([DEVICE, CAMPAIGNS]);
@@ -173,11 +182,11 @@ export class Store {
   }
 
   /**
-   * Change what is kept of one campaign: all of it or, where the work throws, nothing.
+   * Change the record of one campaign in one transaction; if the work throws, nothing is changed.
    * @template T
    * @param {Uint8Array} id
    * @param {(kept: Kept, state: State) => Promise<T>} work changes `kept`, and nothing else
-   * @param {Uint8Array} [data] the signed bytes, to be kept beside it
+   * @param {Uint8Array} [data] the campaign's signed bytes, to be stored as well
    * @returns {Promise<T>} once it is on the disk
    * @throws {StoreError} nothing was changed
    */
@@ -198,8 +207,8 @@ export class Store {
   }
 
   /**
-   * One transaction, on the disk when this returns; part of the lock's holder.
-   * @param {number} revision that was read
+   * Write in one transaction, which is on the disk when the promise resolves. The caller holds the lock.
+   * @param {number} revision the revision that the caller read
    * @param {(device: IDBObjectStore, campaigns: IDBObjectStore, signed: IDBObjectStore) => void} write
    * @returns {Promise<void>}
    */
@@ -217,7 +226,7 @@ export class Store {
           known.onsuccess = () => {
             try {
               if ((known.result ?? 0) !== revision)
-                throw new StoreError("another tab changed what is kept at the same moment: try again");
+                throw new StoreError("another tab changed the store at the same moment: try again");
               device.put(revision + 1, "revision");
               write(device, campaigns, signed);
             } catch (error) {

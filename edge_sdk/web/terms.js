@@ -1,4 +1,4 @@
-/** The information for a person about a joined campaign: its terms, and what one report could reveal. Nothing here changes anything. */
+/** The terms of a joined campaign and the possible disclosure by one report, for the person. Nothing is changed. */
 
 import { worstCase } from "./caps.js";
 import { less, revealed } from "./disclosure.js";
@@ -9,18 +9,25 @@ import { promiseOf } from "./promise.js";
 /** @typedef {import("./joined.js").Joined} Joined */
 /** @typedef {import("./store.js").Kept} Kept */
 
-/** Where the reports go, in the order in which addresses are tried. @param {Joined} joined @param {Kept} kept @returns {string[]} */
+/**
+ * The addresses for the reports, in the order in which they are tried.
+ * @param {Joined} joined @param {Kept} kept
+ * @returns {string[]}
+ */
 export function addressesOf({ campaign }, { joined }) {
   if (campaign.addresses.length) return campaign.addresses;
   return joined?.address ? [joined.address] : [];
 }
 
-/** @param {import("./campaign.js").Campaign} campaign @param {number} now */
+/**
+ * The current period; before the opening the first.
+ * @param {import("./campaign.js").Campaign} campaign @param {number} now
+ */
 const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((now - opens) / periodSeconds));
 
 /**
- * The terms, and where the campaign stands. Until the person agreed, costs are those of the costliest view, and which
- * questions of a form this device is asked is not told: who refused because of them would tell something.
+ * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view, and `asked` is
+ * null: a person who refused because of the questions asked would reveal something.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {string} language
  */
 export function termsOf(joined, kept, now, language) {
@@ -36,10 +43,10 @@ export function termsOf(joined, kept, now, language) {
   return {
     campaignId: joined.id,
     texts: language ? campaign.texts(language) : campaign.ownTexts,
-    /** The campaign's own words for those of `texts.labels`, in the same order. */
+    /** The labels in the campaign's original language, in the order of `texts.labels`. */
     labels: campaign.ownTexts.labels,
     domain: campaign.domain.describe(),
-    /** The same in the language of the texts; what is answered with is in `domain`. */
+    /** The same in the language of the texts; answers use the labels of `domain`. */
     shown: (language ? campaign.domainIn(language) : campaign.domain).describe(),
     notion: campaign.notion.name,
     promise: promiseOf(campaign.notion, certificate, consent?.memberOf),
@@ -60,9 +67,9 @@ export function termsOf(joined, kept, now, language) {
     enrolled: campaign.enrolled,
     coded: kept.code !== "" || kept.admitted,
     classes: campaign.classes,
-    /** What all answers of each class cost at worst; of everybody, where there are none. */
+    /** The worst case of each class; without classes, one for everybody. */
     worstCharges: campaign.costs.map(({ worstCharge }) => worstCharge),
-    /** Whether a prior is to be declared: one that was declared holds for good. */
+    /** True if the person must declare a prior; a prior declared before holds. */
     needsPrior: campaign.ownPrior !== null && !kept.declared,
     views: campaign.views.length,
     addresses: addressesOf(joined, kept),
@@ -73,8 +80,9 @@ export function termsOf(joined, kept, now, language) {
 }
 
 /**
- * What one report could reveal, and as what the answer counts. Before the person agreed it is said of the class and, of a
- * form, of the view where that is most: a form's own view would tell which questions this device is asked.
+ * The possible disclosure by one report, and the label under which the answer counts. Before consent it is for the
+ * class in which a report reveals most and, for a form, for that view: the device's own view would reveal its
+ * questions.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {import("./domain/domain.js").Answer} [value]
  * @returns {Promise<import("./disclosure.js").Revealed & {label: string}>}
  */
@@ -85,7 +93,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), memberOf);
   const role = { memberOf, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
-  // A channel made for a person's prior tells two answers apart by what it tells of each, twice.
+  // A channel made for a prior bounds the lift of each answer: the ratio of two answers is at most twice that level.
   const made = campaign.ownPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
   const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
   /** @type {Map<import("./channels/channel.js").Channel, import("./disclosure.js").Revealed>} */

@@ -1,11 +1,11 @@
-/** What a campaign says to people: its texts, their limits, and the same in other languages (SPEC 7.1). */
+/** The texts of a campaign: their limits, and their translations (SPEC 7.1). */
 
 import { requireLink } from "./address.js";
 import { array, readable, text, trimmed } from "./codec.js";
 import { CampaignError } from "./errors.js";
 
 /**
- * A campaign's texts in one language; what is not said is empty.
+ * A campaign's texts in one language; a missing text is empty.
  * @typedef {object} Texts
  * @property {string} language
  * @property {string} title
@@ -19,19 +19,19 @@ import { CampaignError } from "./errors.js";
  * @property {string[]} classes
  */
 
-/** The texts that are one string each, in the order of a translation. */
+/** The fields of a translation that are one text each, in their order on the wire. */
 export const TEXTS = ["language", "title", "question", "purpose", "organisation", "contact", "retention", "notice"];
 
 /**
- * Refuse a text that is too long, or not readable on one line.
+ * Refuse a text that is too long, has invisible characters or more than one line.
  * @param {string} value @param {string} what @param {number} most
  */
 export function requireText(value, what, most) {
-  if ([...value].length > most) throw new CampaignError(`the ${what} has at most ${most} characters`);
+  if ([...value].length > most) throw new CampaignError(`the ${what} has at most ${most} characters, not ${[...value].length}`);
   if (!readable(value)) throw new CampaignError(`the ${what} has characters that cannot be seen, or line breaks`);
 }
 
-/** Labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
+/** Require labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
 function namesFrom(value, what) {
   const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
   for (const name of names)
@@ -40,14 +40,14 @@ function namesFrom(value, what) {
   return names;
 }
 
-/** The names of classes. @param {any} value @returns {string[]} */
+/** Require the names of classes. @param {any} value @returns {string[]} */
 export function classesFrom(value) {
   const names = namesFrom(value, "the classes");
-  if (new Set(names).size < names.length) throw new CampaignError("no two of the classes are equal");
+  if (new Set(names).size < names.length) throw new CampaignError("no two class names are equal");
   return names;
 }
 
-/** Texts within their limits. @param {Texts} texts @returns {Texts} */
+/** Refuse texts outside their limits. @param {Texts} texts @returns {Texts} */
 export function checked(texts) {
   if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
     throw new CampaignError("a language is a tag in lower case, such as de, pt-br or zh-hant");
@@ -74,21 +74,22 @@ export function translationsFrom(wire, own) {
   const found = array(wire, "the translations", CampaignError).map(translationFrom);
   if (found.length > 32) throw new CampaignError("a campaign has at most 32 translations");
   if (found.length && !own.language)
-    throw new CampaignError("a campaign with translations names its own language");
+    throw new CampaignError("a campaign with translations names the language of its own texts");
   found.forEach(({ language, labels, classes }, i) => {
     if (!language || language === own.language || (i && language <= found[i - 1].language))
-      throw new CampaignError("translations are in order of their language tags, none in the campaign's own");
+      throw new CampaignError("translations are in order of their language tags, one for each language and none in the campaign's own");
     if (
       (labels.length && labels.length !== own.labels.length) ||
       (classes.length && classes.length !== own.classes.length)
     )
-      throw new CampaignError(`the translation "${language}" has each label, unit and class, in order, or none`);
+      throw new CampaignError(`the translation "${language}" translates each label, unit and class, in order, or none`);
   });
   return found;
 }
 
 /**
- * The texts for a reader of a language (RFC 4647, 3.4); what a translation leaves empty is the campaign's own.
+ * The texts for a reader of a language (RFC 4647, 3.4); empty texts of a translation are replaced by the campaign's
+ * own.
  * @param {Texts} own @param {Texts[]} translations @param {string} language as a system writes it: de, de-AT, de_AT
  * @returns {Texts}
  */

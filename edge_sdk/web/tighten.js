@@ -1,4 +1,4 @@
-/** The caps that a page sets: a cap is only ever tightened. */
+/** The caps that a page sets. A cap can only be tightened. */
 
 /** @typedef {import("./store.js").Cap} Cap */
 /** @typedef {{lifetime?: bigint, campaign?: bigint, window?: import("./caps.js").Span}} Policy nanonats */
@@ -7,10 +7,11 @@
 const MOST = 10n ** 15n;
 
 /**
- * Add caps to a device; of two of a kind, and of two for windows of one length, the lower one holds.
+ * Add caps to a device; of two caps of the same kind, and of the same length if they are for windows, the lower one
+ * holds.
  * @param {import("./device.js").Device} device @param {Policy} policy
  * @returns {Promise<void>} once they are on the disk
- * @throws {RangeError} what cannot be a cap
+ * @throws {RangeError} the policy has an invalid cap
  */
 export function tighten({ store }, policy) {
   return store.locked(async () => {
@@ -21,7 +22,7 @@ export function tighten({ store }, policy) {
 }
 
 /**
- * The caps that a policy names.
+ * The caps of a policy.
  * @param {Policy} policy @returns {Cap[]}
  */
 function capsOf({ lifetime, campaign, window }) {
@@ -43,7 +44,7 @@ function capsOf({ lifetime, campaign, window }) {
 }
 
 /**
- * The caps with those of a policy: of two of a kind, the lower one holds.
+ * The caps with those of a policy added; of two of the same kind, the lower one.
  * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} by kind and seconds
  */
 function tightest(caps, policy) {

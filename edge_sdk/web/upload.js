@@ -1,8 +1,8 @@
 /**
- * Uploads each campaign to its own study, the same bytes until a receipt has their digest (SPEC 9.1).
+ * Uploads each campaign to its own study, with the same bytes until a receipt has their digest (SPEC 9.1).
  *
- * Whether, when and how much is sent follows from how many reports wait, from the network and from chance, never from an
- * answer. Nothing is held while the network answers: a tab that is closed meanwhile leaves a failed attempt behind.
+ * Time and size of an upload depend on the number of waiting reports, on the network and on chance, never on an answer.
+ * No lock is held during a request: a tab that is closed meanwhile leaves a failed attempt.
  */
 
 import { concat, hex, toBig } from "./codec.js";
@@ -13,35 +13,48 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
 /** @typedef {import("./store.js").Store} Store */
 
 /**
- * What became of one campaign's upload.
+ * One campaign's upload in one call.
  * @typedef {object} Attempt
  * @property {Uint8Array} campaignId
- * @property {number} envelopes how many
- * @property {"sent" | "waiting" | "failed" | "foreign" | "refused" | "elsewhere"} outcome acknowledged; not yet time; to
- *   be tried again; the study does not have the campaign yet; the study can never take them; nobody said where they go
- * @property {string} reason why they are still here; empty when sent
- * @property {number | null} again not tried before this time, UTC seconds
+ * @property {number} envelopes number of envelopes
+ * @property {"sent" | "waiting" | "failed" | "foreign" | "refused" | "elsewhere"} outcome acknowledged; not due yet; to
+ *   be tried again; the study does not have the campaign yet; the study refused the bytes permanently; no address is
+ *   known
+ * @property {string} reason why they are still queued; empty when sent
+ * @property {number | null} again the earliest time of the next attempt, UTC seconds
  */
 
 const TIMEOUT = 30_000;
 const DAY = 86_400;
 const MOST_ANSWER = 4096;
-/** Stages at which the same bytes fail every time. */
+/** The stages at which the same bytes fail in every attempt. */
 const HOPELESS = ["codec", "envelope"];
 
-/** The wait after so many earlier failures: uniform in 0 .. min(24 h, 2^failures minutes). @param {number} failures @param {Uint8Array} rand 8 bytes */
+/**
+ * The delay in seconds after failure number `failures + 1`: uniform in 0 .. min(24 h, 2^failures minutes).
+ * @param {number} failures @param {Uint8Array} rand 8 bytes
+ */
 const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 * 2 ** failures) + 1)) >> 64n);
 
-/** Whether it is time. A moment further away than any delay was set by a clock that has gone back since. @param {Kept} kept @param {number} now */
+/**
+ * True if an upload is due; a time beyond the longest delay was set while the clock was ahead.
+ * @param {Kept} kept @param {number} now
+ */
 const due = ({ upload }, now) => upload.trouble !== "hopeless" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);
 
-/** Seconds that a Retry-After asks for. @param {string | null} header @param {number} now */
+/**
+ * The delay in seconds of a Retry-After header; 0 if it is invalid.
+ * @param {string | null} header @param {number} now
+ */
 function retryAfter(header, now) {
   const asked = /^\d+$/.test(header ?? "") ? Number(header) : Math.ceil(Date.parse(header ?? "") / 1000 - now);
   return asked > 0 ? Math.min(asked, DAY) : 0;
 }
 
-/** Positions that a receipt lists; null where it is no receipt of what was sent. @param {any} said @param {Uint8Array[]} sent @param {string} digest */
+/**
+ * The positions that a receipt lists; null if it is not a receipt of this upload.
+ * @param {any} said @param {Uint8Array[]} sent @param {string} digest
+ */
 function refusedBy(said, sent, digest) {
   if (said?.digest !== digest || said.envelopes !== sent.length || !Array.isArray(said.refused)) return null;
   const inOrder = said.refused.every(
@@ -51,7 +64,7 @@ function refusedBy(said, sent, digest) {
   return inOrder ? /** @type {number[]} */ (said.refused) : null;
 }
 
-/** @param {Response} response */
+/** The JSON value in a response; null if it is not JSON or too long. @param {Response} response */
 async function stated(response) {
   const text = await response.text();
   try {
@@ -62,10 +75,11 @@ async function stated(response) {
 }
 
 /**
- * Post an upload once. No redirect is followed, no cookie and no address of the page goes along.
- * @param {string} address @param {Uint8Array[]} sent @param {string} code by which the study is to let the device in, or ""
+ * Post an upload once. No redirect is followed, and neither a cookie nor the page's address is sent.
+ * @param {string} address @param {Uint8Array[]} sent @param {string} code the code that admits the device, or ""
  * @param {number} now
- * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} refused where there is a receipt
+ * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} `refused` if a receipt
+ *   came; `hopeless` if the same bytes would fail in every attempt
  */
 async function exchange(address, sent, code, now) {
   const body = concat(...sent);
@@ -84,12 +98,12 @@ async function exchange(address, sent, code, now) {
     const said = await stated(response);
     if (response.status === 200) {
       const refused = refusedBy(said, sent, hex(await sha256(body)));
-      return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt of what was sent` };
+      return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt for this upload` };
     }
     if (response.status === 400 && HOPELESS.includes(said?.stage))
-      return { hopeless: true, wait: 0, reason: `${host} says that these are no reports; they are kept, and not sent again` };
+      return { hopeless: true, wait: 0, reason: `${host} says that these are not reports and enrolments; they are kept, and not sent again` };
     if (response.status === 403 && code && said?.stage === "code")
-      return { hopeless: true, wait: 0, reason: `${host} refused the code: it is none of this campaign's, or was used by another device` };
+      return { hopeless: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered ${response.status}` };
   } catch (error) {
     return { wait: 0, reason: `no answer from ${host}: ${/** @type {Error} */ (error).name}` };
@@ -97,10 +111,10 @@ async function exchange(address, sent, code, now) {
 }
 
 /**
- * Offer a campaign's upload to each of its addresses in turn until nothing is left of it.
+ * Send a campaign's upload to each of its addresses in turn until all its envelopes are acknowledged.
  * @param {Store} store @param {Kept} kept as it was read @param {string[]} addresses @param {number} now
  * @param {Uint8Array} rand 8 bytes, from which the delay after a failure is drawn
- * @returns {Promise<Attempt | null>} null where nothing waits
+ * @returns {Promise<Attempt | null>} null if nothing waits
  */
 export async function send(store, kept, addresses, now, rand) {
   const { id } = kept;
@@ -108,7 +122,7 @@ export async function send(store, kept, addresses, now, rand) {
   const became = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ again = null) =>
     ({ campaignId: id, envelopes, outcome, reason, again });
   if (!kept.outbox.length) return null;
-  if (!addresses.length) return became("elsewhere", kept.outbox.length, "nobody said where its reports go");
+  if (!addresses.length) return became("elsewhere", kept.outbox.length, "the campaign has no address, and none was given");
   /** @type {Kept} */
   let standing = kept;
   const begun = await store.change(id, async (own) => {
@@ -119,9 +133,9 @@ export async function send(store, kept, addresses, now, rand) {
   if (!begun) {
     const left = inFlight(standing).length;
     if (trouble === "hopeless") return became("refused", left, "the study refused these bytes, and would again");
-    return left ? became("waiting", left, `attempt ${failures} failed, and it is not time for the next one`, notBefore) : null;
+    return left ? became("waiting", left, `attempt ${failures} failed (${trouble === "foreign" ? "its study does not have this campaign" : "it was not acknowledged"}), and it is not time for the next one`, notBefore) : null;
   }
-  /** What is left of it. */
+  /** The envelopes that are not acknowledged yet. */
   let sent = begun;
   /** @type {string[]} */
   const reasons = [];

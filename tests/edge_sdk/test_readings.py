@@ -88,7 +88,7 @@ def test_a_reading_given_again_is_the_same_bytes_and_with_another_value_refused(
 
 
 def test_readings_go_forward(open_device, clock):
-    """One that was passed over is refused in the same words as one that is given; the next free one follows."""
+    """One that was skipped is refused in the same words as one that is given; the next free one follows."""
     device = open_device()
     campaign_id = agreed(device, hourly(6))
     assert device.answer(campaign_id, "none", 2).slot == 2
@@ -100,7 +100,7 @@ def test_readings_go_forward(open_device, clock):
     with pytest.raises(QuotaReached) as caught:
         device.answer(campaign_id, "primary", 2)
     refusals.add(str(caught.value).replace("reading 2", "reading N"))
-    assert refusals == {"reading N of this period is given already or was passed over: the next one is 3"}
+    assert refusals == {"reading N of this period is given already or was skipped: the next one is 3"}
     assert device.answer(campaign_id, "none").slot == 3
     assert device.answer(campaign_id, "none", 5).slot == 5
     with pytest.raises(QuotaReached, match="takes 6 answers a period; the next begins in 86400 seconds"):
@@ -216,7 +216,7 @@ def test_a_bundle_carries_what_single_reports_would(open_device, clock, tmp_path
 
 
 def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_path):
-    """A reading that was answered at once, passed over, or of another period ends a bundle."""
+    """A reading that was answered at once, skipped, or of another period ends a bundle."""
     device = open_device()
     campaign_id = agreed(device, hourly(9))
     for number in (0, 1, 3, 4, 7):
@@ -463,7 +463,7 @@ def test_readings_on_the_command_line(tmp_path, capsys):
     assert script("answer", ids[0], "none", "--reading", "2")["slot"] == 2
     assert script("answer", ids[1], "none", "--collect")["collected"] == 1
     assert "readings of a period are 0 to 3" in script("answer", ids[0], "none", "--reading", "4", code=2)
-    assert "already or was passed over" in script("answer", ids[0], "none", "--reading", "1", code=1)
+    assert "already or was skipped" in script("answer", ids[0], "none", "--reading", "1", code=1)
     assert script("outbox", "bundle", ids[0]) == {"bundled": 1, "collected": 0, "queued": 2}
     assert script("outbox", "bundle") == {"bundled": 1, "collected": 0, "queued": 3}
     assert script("outbox", "bundle") == {"bundled": 0, "collected": 0, "queued": 3}
