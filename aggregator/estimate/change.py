@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.figures import Differences
+from aggregator.estimate.figures import DifferenceFigures
 from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import Linear, solve
@@ -77,7 +77,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class DistrictDifference(Differences):
+class DistrictDifference(DifferenceFigures):
     """The differences at one of the coarser resolutions of a campaign with views.
 
     Attributes:
@@ -102,7 +102,7 @@ class DistrictDifference(Differences):
 
 
 @dataclass(frozen=True)
-class Difference(Differences):
+class Difference(DifferenceFigures):
     """The differences of the values: shares of the later side minus those of the earlier one.
 
     Simultaneous intervals hold for all values, and for all differences that were computed together.
@@ -162,7 +162,7 @@ class Difference(Differences):
 
 
 def _rows(
-    found: Differences, labels: Sequence[str], sides: tuple[Floats, Floats], only: Place | None
+    found: DifferenceFigures, labels: Sequence[str], sides: tuple[Floats, Floats], only: Place | None
 ) -> dict[str, Any]:
     """Return a row for each value or district, and the labels of those that differ."""
     resolution = found.resolution if isinstance(found, DistrictDifference) else FINEST

@@ -105,7 +105,7 @@ class Shares(Figures):
 
 
 @dataclass(frozen=True)
-class Differences(Figures):
+class DifferenceFigures(Figures):
     """Shares of one side minus those of another."""
 
     @property

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate.change import apart, same_devices
-from aggregator.estimate.figures import Differences
+from aggregator.estimate.figures import DifferenceFigures
 from aggregator.estimate.form import SharesEstimate
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.interval import Interval, Intervals
@@ -94,7 +94,7 @@ class AnsweredShares:
 
 
 @dataclass(frozen=True)
-class FormDifference(Differences):
+class FormDifference(DifferenceFigures):
     """Shares among the people who answered: those of the second side minus those of the first.
 
     NaN if possibly nobody answered. Simultaneous intervals hold for all differences that were computed together.
