@@ -6,7 +6,6 @@ From rows to tallies: counting. From a tally to an estimate: estimate. Imports i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deltalake import DeltaTable
@@ -320,18 +319,14 @@ class Estimates(Holdings):
 
     def _asked(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
         """Return the campaign and the tally for an estimate, restricted to the class ``where`` if given."""
-        from aggregator.estimate.classes import within
+        from aggregator.estimate.classes import signed_within
 
         signed = self.campaign(campaign)
         if period is not None and not 0 <= period < signed.terms.periods:
             raise StudyError(
                 f"{signed.terms.title!r} has no period {period:,}: it has periods 0 to {signed.terms.periods - 1:,}"
             )
-        tally = self.tally(signed, period)
-        if where is not None:
-            terms, tally = within(signed.terms, tally, where)
-            signed = replace(signed, terms=terms)
-        return signed, tally
+        return signed_within(signed, self.tally(signed, period), where)
 
 
 def _margins(terms: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:

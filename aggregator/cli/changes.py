@@ -17,7 +17,7 @@ from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.cli.spans import ends_of, spans_of
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered import has_mean, has_summary
 from aggregator.estimate.ordered_course import OrderedCourse
@@ -223,8 +223,7 @@ def compare(
 
 def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
     """Return one class of a campaign as a side of a comparison."""
-    terms, part = within(signed.terms, tally, name)
-    return Side(name, replace(signed, terms=terms), part, name)
+    return Side(name, *signed_within(signed, tally, name), name)
 
 
 def _two_of(text: str, terms: Campaign) -> tuple[str, str]:

@@ -245,7 +245,7 @@ def estimate(
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.cli.one_number import Wanted, one_number, print_answer
     from aggregator.cli.value_names import place_of
-    from aggregator.estimate.classes import within
+    from aggregator.estimate.classes import signed_within
     from aggregator.estimate.estimator import estimate as estimate_shares
     from aggregator.estimate.ordered import has_mean, has_summary
     from aggregator.population import read_population
@@ -312,9 +312,7 @@ def estimate(
             return print_form_classes(signed, tally, asked_form)
         return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot, name)
     classes = signed.terms.classes
-    if name is not None:
-        cut, tally = within(signed.terms, tally, name)
-        signed = replace(signed, terms=cut)
+    signed, tally = signed_within(signed, tally, name)
     terms = signed.terms
     if by is None and ranges.named:
         drawn = replace(ranges, cdf=cdf or plot is not None or report is not None)

@@ -6,7 +6,7 @@ The estimates: estimate.form_result. The tables: present.forms.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,15 +79,12 @@ def print_form(
     Args:
         where: the class of people; None: everybody.
     """
+    from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_result import estimate_form
     from aggregator.present.forms import form_csv, form_table
 
     classes = signed.terms.classes
-    if where is not None:
-        from aggregator.estimate.classes import within
-
-        terms, tally = within(signed.terms, tally, where)
-        signed = replace(signed, terms=terms)
+    signed, tally = signed_within(signed, tally, where)
     found = estimate_form(signed, tally, names, level=level, margins=margins, where=where)
     truth = None
     if truth_file is not None:
@@ -151,17 +148,14 @@ def print_form_course(
 ) -> FormCourse:
     """Estimate the requested questions in each span of periods (default: each period), and print the change too."""
     from aggregator.cli.spans import ends_of, spans_of
-    from aggregator.estimate.classes import within
+    from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_course import form_course
 
     chosen = spans_of(study, signed, spans)
     tallies = engine.spans(study, signed, [(span.first, span.last) for span in chosen])
 
     def one(tally: Tally) -> FormEstimate:
-        if where is None:
-            return asked.estimate(signed, tally)
-        terms, mine = within(signed.terms, tally, where)
-        return asked.estimate(replace(signed, terms=terms), mine, where)
+        return asked.estimate(*signed_within(signed, tally, where), where)
 
     found = form_course(chosen, tallies, one, ends=ends_of(between, chosen), steps=steps)
     known = {step.names for step in found.differences}

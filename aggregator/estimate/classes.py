@@ -25,7 +25,7 @@ from protocol.notions import Information, MutualInformation, OwnPrior
 from protocol.notions.classes import Classes, class_channels
 
 if TYPE_CHECKING:
-    from protocol.campaign import Campaign
+    from protocol.campaign import Campaign, SignedCampaign
 
 
 Number = TypeVar("Number", np.float64, np.int64)
@@ -170,6 +170,18 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     if len(terms.views) > 1:
         return cut, ViewsTally.of_parts(parts, tally.rejected, tally.version)
     return cut, parts[0]
+
+
+def signed_within(campaign: SignedCampaign, tally: Tally, name: str | None) -> tuple[SignedCampaign, Tally]:
+    """Return a signed campaign and its tally, restricted to one class; both unchanged without a name.
+
+    Raises:
+        NoSuchClass
+    """
+    if name is None:
+        return campaign, tally
+    terms, part = within(campaign.terms, tally, name)
+    return replace(campaign, terms=terms), part
 
 
 def _of_class(tally: Tally, terms: Campaign, view: int, place: int) -> Tally:

@@ -7,11 +7,11 @@ How a difference is computed: form_change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate
@@ -113,12 +113,7 @@ def form_classes(
         NotEnough: no class has the campaign's minimum of devices.
     """
     names = campaign.terms.classes
-
-    def one(name: str) -> FormEstimate:
-        terms, mine = within(campaign.terms, tally, name)
-        return ask(replace(campaign, terms=terms), mine, name)
-
-    sides, few = _enough(names, names, one)
+    sides, few = _enough(names, names, lambda name: ask(*signed_within(campaign, tally, name), name))
     taken = [_difference(sides[0], side, False, len(sides) - 1) for side in sides[1:]]
     return FormClasses(sides, few, tuple(taken))
 

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from aggregator.estimate.change import Side, require_same_values
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import NotEnough, is_enough
 from aggregator.estimate.ordered import NotOrdered, Ordered, RangeShare, Value
 from aggregator.estimate.query import unit_of
@@ -74,12 +74,12 @@ class OrderedDifference:
     """The differences between two sides.
 
     Attributes:
-        before, after: their positions among the sides.
+        before, after: the sides; both have statistics.
         shifts: of each requested statistic.
     """
 
-    before: int
-    after: int
+    before: OrderedSide
+    after: OrderedSide
     shifts: tuple[Shift, ...]
 
 
@@ -132,8 +132,8 @@ class OrderedCourse:
             ],
             "differences": [
                 {
-                    "from": self.sides[one.before].name,
-                    "to": self.sides[one.after].name,
+                    "from": one.before.name,
+                    "to": one.after.name,
                     "unit": unit_of(self.domain),
                     "values": [{"what": shift.what} | shift.as_json() for shift in one.shifts],
                 }
@@ -177,30 +177,24 @@ def by_period(
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
         raise ValueError("the ends of a difference are two different spans of the course")
-
-    def sides() -> Iterator[OrderedSide]:
-        for span, tally in zip(spans, tallies, strict=True):
-            signed = campaign
-            if where is not None:
-                terms, tally = within(campaign.terms, tally, where)
-                signed = replace(campaign, terms=terms)
-            yield _side(span.name, span.words, signed, tally, ask, where)
-
-    found = tuple(sides())
-    known = _known(campaign, found)
+    sides = tuple(
+        _side(span.name, span.words, *signed_within(campaign, tally, where), ask, where)
+        for span, tally in zip(spans, tallies, strict=True)
+    )
+    known = _known(campaign, sides)
+    before, after = known[0], known[-1]
     if ends is not None:
-        pair = [spans.index(end) for end in ends]
-        few = [place for place in pair if place not in known]
+        before, after = (sides[spans.index(end)] for end in ends)
+        few = [side for side in (before, after) if side.found is None]
         if few:
             raise NotEnough(
                 f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices, and "
-                f"{found[few[0]].words} has fewer: compare other periods, or take periods together with --periods"
+                f"{few[0].words} has fewer: compare other periods, or take periods together with --periods"
             )
-    else:
-        pair = [known[0], known[-1]]
-    pairs = [(pair[0], pair[1])] if pair[0] != pair[1] else []
-    pairs += [one for one in pairwise(known) if steps and one not in pairs]
-    return OrderedCourse("period", found, tuple(_difference(found, *one, paired=True) for one in pairs))
+    pairs = [(before, after)] if before is not after else []
+    if steps:
+        pairs += [(one, other) for one, other in pairwise(known) if one is not before or other is not after]
+    return OrderedCourse("period", sides, tuple(_difference(*pair, paired=True) for pair in pairs))
 
 
 def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
@@ -214,13 +208,9 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
     names = campaign.terms.classes
     if not names:
         raise NotOrdered(f"{campaign.terms.title!r} has no classes of people: leave out --by class")
-    found = []
-    for name in names:
-        terms, part = within(campaign.terms, tally, name)
-        found.append(_side(name, name, replace(campaign, terms=terms), part, ask, name))
-    sides = tuple(found)
+    sides = tuple(_side(name, name, *signed_within(campaign, tally, name), ask, name) for name in names)
     first, *others = _known(campaign, sides)
-    return OrderedCourse("class", sides, tuple(_difference(sides, first, one, paired=False) for one in others))
+    return OrderedCourse("class", sides, tuple(_difference(first, one, paired=False) for one in others))
 
 
 def of_sides(asked: Sequence[Side], ask: Ask) -> OrderedCourse:
@@ -241,7 +231,7 @@ def of_sides(asked: Sequence[Side], ask: Ask) -> OrderedCourse:
         for side in asked
     )
     by = "campaign" if all(side.where is None for side in asked) else "class"
-    return OrderedCourse(by, sides, tuple(_difference(sides, 0, one, paired=False) for one in range(1, len(sides))))
+    return OrderedCourse(by, sides, tuple(_difference(sides[0], one, paired=False) for one in sides[1:]))
 
 
 def _side(name: str, words: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:
@@ -249,9 +239,9 @@ def _side(name: str, words: str, signed: SignedCampaign, tally: Tally, ask: Ask,
     return OrderedSide(name, words, tally.reports, found)
 
 
-def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[int]:
-    """Return the positions of the sides with statistics."""
-    known = [place for place, side in enumerate(sides) if side.found is not None]
+def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[OrderedSide]:
+    """Return the sides with statistics."""
+    known = [side for side in sides if side.found is not None]
     if not known:
         raise NotEnough(
             f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in each part that is "
@@ -260,9 +250,8 @@ def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[int]:
     return known
 
 
-def _difference(sides: Sequence[OrderedSide], before: int, after: int, *, paired: bool) -> OrderedDifference:
-    pair = [sides[place].found for place in (before, after)]
-    a, b = (list(_rows(found)) for found in pair if found is not None)
+def _difference(before: OrderedSide, after: OrderedSide, *, paired: bool) -> OrderedDifference:
+    a, b = (list(_rows(side.found)) for side in (before, after) if side.found is not None)
     shifts = tuple(Shift(*one[:2], *_ends(one[2:], other[2:], paired=paired)) for one, other in zip(a, b, strict=True))
     return OrderedDifference(before, after, shifts)
 

@@ -7,13 +7,13 @@ change is not the difference of two independent estimates; it is computed device
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from aggregator.estimate.change import Difference, Side, difference
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import signed_within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
 from aggregator.estimate.resolutions import FINEST, Place
@@ -175,10 +175,7 @@ def trend(
     of_steps = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
-        asked: SignedCampaign = campaign
-        if where is not None:
-            terms, tally = within(campaign.terms, tally, where)
-            asked = replace(campaign, terms=terms)
+        asked, tally = signed_within(campaign, tally, where)
         if not is_enough(asked.terms, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))

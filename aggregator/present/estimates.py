@@ -7,12 +7,12 @@ left out; their reports are counted. The rows: document. Exporting counts instea
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from aggregator.estimate.classes import within
+from aggregator.estimate.classes import signed_within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, is_enough
 from aggregator.estimate.result import Estimate
@@ -81,9 +81,8 @@ def estimates_by_period(
             continue
         found.append((estimate(campaign, tally, method=method, level=level), period))
         for name in terms.classes:
-            cut, part = within(terms, tally, name)
-            if is_enough(cut, part):
-                signed = replace(campaign, terms=cut)
+            signed, part = signed_within(campaign, tally, name)
+            if is_enough(signed.terms, part):
                 found.append((estimate(signed, part, method=method, level=level, where=name), period))
     if not found:
         raise NotEnough(

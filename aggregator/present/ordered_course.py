@@ -100,7 +100,7 @@ def _differences(course: OrderedCourse) -> Table:
     for name in ("", "from", "to", "difference", f"{level} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
     for one in course.differences:
-        sides = [course.sides[place].words for place in (one.before, one.after)]
+        sides = one.before.words, one.after.words
         for shift in one.shifts:
             table.add_row(*map(Text, [number_name(shift.what, shift.about), *sides, *shift_texts(shift, course)]))
     return table
@@ -136,10 +136,10 @@ def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
                 yield about | row
     empty = dict.fromkeys(COLUMNS)
     for one in course.differences:
-        before, after = (course.sides[place].name for place in (one.before, one.after))
         for shift in one.shifts:
             row = shift.as_json()
             row["estimate"] = row.pop("difference")
             if "value" in row:
                 row["to"] = row.pop("value")
-            yield {"side": after, "less": before, "reports": None} | empty | {"what": shift.what} | row
+            sides = {"side": one.after.name, "less": one.before.name, "reports": None}
+            yield sides | empty | {"what": shift.what} | row

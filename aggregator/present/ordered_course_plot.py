@@ -53,17 +53,17 @@ def course_figure(course: OrderedCourse) -> Figure:
         raise TooManySides(
             f"{len(known)} distribution functions do not fit in one picture: choose at most {MOST} periods or classes"
         )
+    (first, reference), *_ = known
     columns = min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
     shifted = {
-        course.sides[one.after].name: [shift for shift in one.shifts if shift.what == "cdf"]
+        one.after.name: [shift for shift in one.shifts if shift.what == "cdf"]
         for one in course.differences
-        if course.sides[one.before] is known[0][0]
+        if one.before is first
     }
     figure = Figure(figsize=(1 + 3.2 * columns, 0.6 + 4.6 * rows), dpi=DOTS_PER_INCH, layout="constrained")
     drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1.6] * rows)
     panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
-    (first, reference), *_ = known
     for place, (side, found) in enumerate(known):
         _draw(panels[place], found, reference if place else None, first.words)
         panels[place].set_title(f"{plain(side.words, 30)}: {side.reports:,} reports", loc="left", size=10)

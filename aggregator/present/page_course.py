@@ -102,8 +102,8 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     words = f"{'Each class' if course.by == 'class' else 'Each period'}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(sheet(f"{words} {level} intervals.", ("", *(side.words for side in course.sides)), rows))
     for one in numbers.differences:
-        before, after = (course.sides[place].words for place in (one.before, one.after))
-        words = f"Differences, {after} less {before}. Shares in percentage points; {SHARED[course.by]}."
+        sides = f"{one.after.words} less {one.before.words}"
+        words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [(number_name(shift.what, shift.about), *shift_texts(shift, course)) for shift in one.shifts]
         parts.append(sheet(words, ("", "difference", f"{level} interval"), shifts))
     return parts

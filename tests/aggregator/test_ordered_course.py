@@ -184,9 +184,9 @@ def test_steps_are_the_changes_from_each_to_the_next():
         return ordered(side, tally, quantiles=(0.5,), where=where)
 
     found = by_period(signed, spans, tallies, median, steps=True)
-    assert [(one.before, one.after) for one in found.differences] == [(0, 3), (0, 1), (1, 3)]
+    assert [(one.before.name, one.after.name) for one in found.differences] == [("0", "3"), ("0", "1"), ("1", "3")]
     pair = by_period(signed, spans[:2], tallies[:2], median, steps=True)
-    assert [(one.before, one.after) for one in pair.differences] == [(0, 1)]
+    assert [(one.before.name, one.after.name) for one in pair.differences] == [("0", "1")]
     panels = course_figure(found).axes
     assert [axes.get_title(loc="left").split(":")[0] for axes in panels if axes.get_visible()] == [
         "period 0", "period 1", "period 3",
