@@ -285,7 +285,12 @@ class Estimates(Holdings):
         """Estimate quantiles, the distribution function and shares of ranges of each class, and how classes differ.
 
         Args:
-            quantiles, cdf, bins, above, between, mean: as in ``ordered``.
+            quantiles: as in ``ordered``.
+            cdf: as in ``ordered``.
+            bins: as in ``ordered``.
+            above: as in ``ordered``.
+            between: as in ``ordered``.
+            mean: as in ``ordered``.
             campaign: as in ``estimate``.
             period: as in ``estimate``.
             method: as in ``estimate``.

@@ -238,7 +238,8 @@ def population(
     """Simulate one answer of every person of ``truth``, in random order.
 
     Args:
-        terms, campaign_id: the campaign.
+        terms: the campaign's terms.
+        campaign_id: the campaign's id.
         truth: the true answers.
         period: the period of the answers.
         seed: for experiments; None uses the operating system's randomness. With transcripts, people with a seed
@@ -269,9 +270,13 @@ def simulate(
     value is the same.
 
     Args:
-        terms, campaign_id, truth, seed, processes: see ``population``.
+        terms: the campaign's terms.
+        campaign_id: the campaign's id.
+        truth: the true answers.
         periods: at least one, consecutive.
         change: probability of drawing a new answer, 0 to 1.
+        seed: for experiments; see ``population``.
+        processes: number of processes; see ``population``.
     Returns:
         The uploads, each of some devices; their ``reports`` can be ingested.
     Raises:

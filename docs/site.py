@@ -41,7 +41,7 @@ def reference(package: str) -> str:
     about, _, rest = (module.__doc__ or "").partition("\n\n")
     lines = [f"# {package}", "", about, "", rest]
     for name in module.__all__:
-        options = "    options: {show_root_heading: false, inherited_members: true}"
+        options = "    options: {show_root_heading: false, show_root_toc_entry: false, inherited_members: true}"
         lines += ["", f"## {name}", "", f"::: {module._HOME[name]}.{name}", options]
     return "\n".join(lines)
 

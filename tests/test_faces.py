@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,16 @@ def test_what_a_face_offers_is_documented(name):
         )
         returns = not is_property and signature.return_annotation not in (None, "None")
         assert not returns or "Returns:\n" in said, f"{word} does not say what it returns"
+
+
+@each_face
+def test_each_attribute_and_argument_has_a_line(name):
+    """The API reference lists an attribute or argument by its own line, so no two share one."""
+    face = importlib.import_module(name)
+    described = {word: getattr(face, word) for word in face.__all__} | {word: it for word, it, _ in documented(face)}
+    for word, it in described.items():
+        shared = re.search(r"^ {4}[a-z]\w*(, \w+)+: ", inspect.getdoc(it) or "", re.MULTILINE)
+        assert shared is None, f"{word}: {shared and shared[0].strip()}"
 
 
 @each_face

@@ -52,9 +52,9 @@ class Audit:
             evenly; divide by n for n reports. For item sets, of the shares of people who hold each item; for classes,
             of the shares of everybody. None without an unbiased estimate.
         people_per_report: the most people that one report can count for in the unbiased estimate; None without one.
-        mse, mse_bound: LIP only: expected squared error of one person's histogram if the prior is right, summed over
-            values (for item sets over the items, times l squared), and its lower bound for any mechanism at this level
-            (MATH 2.2).
+        mse: LIP only: expected squared error of one person's histogram if the prior is right, summed over values (for
+            item sets over the items, times l squared).
+        mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2).
         survey: the levels under every other notion; None if they were not requested.
         prior: the name of the prior of these levels: campaign, uniform, or a file.
         asked: the request that ``survey`` answers.

@@ -16,7 +16,9 @@ class Receipt:
     """The result of an answer. Its repr does not reveal the answer.
 
     Attributes:
-        campaign_id, period, slot: the place of the output.
+        campaign_id: the campaign, 16 bytes.
+        period: the period of the output.
+        slot: the place of the output in its period.
         envelope: the signed report that carries it, as queued.
         cost_nanonats: the amount charged now.
         repeated: whether this report was queued before; then nothing was charged or queued now.
@@ -40,7 +42,9 @@ class Collected:
     """The result of an answer that waits to be bundled. Its repr does not reveal the answer.
 
     Attributes:
-        campaign_id, period, slot: the place of its output.
+        campaign_id: the campaign, 16 bytes.
+        period: the period of its output.
+        slot: the place of its output in the period.
         cost_nanonats: the amount charged now.
         repeated: whether this reading was given before; then nothing was charged now.
     """

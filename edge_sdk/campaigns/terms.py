@@ -76,20 +76,28 @@ class Terms:
         author: the public key of the author, 32 bytes.
         language: of the texts, as a tag; "" if the author did not state it.
         languages: all languages of the campaign, the original first.
-        title, question, purpose, organisation: texts of the campaign.
+        title: the campaign's title.
+        question: the question; of a form the questions, one a line.
+        purpose: why it is asked; "" if not given.
+        organisation: who asks.
         closed_early: time of the early closing, UTC seconds; None if it was not closed early.
         addresses: addresses for reports, tried in order; empty if neither the campaign nor the owner named one.
         contact: contact of the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
         notice: a link to the legal notice; "" if not given.
-        opens, closes, period_seconds, answers_per_period: the schedule; times in UTC seconds.
+        opens: UTC seconds.
+        closes: UTC seconds; the first moment that is too late.
+        period_seconds: length of a period.
+        answers_per_period: the most answers of one device in a period.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
         coded: whether a code admits this device; the issuer of the code could learn which reports are this device's.
         level: the declared level, nats: the campaign's, that of the person's class once it is chosen, or a personal
             level once it is declared.
-        cost, cost_nanonats: of one fresh answer, for the most expensive view.
-        worst_case, worst_case_nanonats: of all answers together, for the most expensive view; consent reserves the cost
-            of this device's view.
+        cost: of one fresh answer, for the most expensive view, nats.
+        cost_nanonats: the same, exactly.
+        worst_case: of all answers together, for the most expensive view, nats; consent reserves the cost of this
+            device's view.
+        worst_case_nanonats: the same, exactly.
         promise: the promise in numbers; ``promise.text`` returns it in words.
         answers: the possible answers, described in words.
         views: number of views; 1 if all devices are asked for the same answer.

@@ -37,13 +37,17 @@ class Campaign:
     """The terms under which a device answers.
 
     Attributes:
-        title, question, purpose, organisation: texts shown to the person; the title also names the campaign.
+        title: the name of the campaign.
+        question: shown to the person; of a form the questions, one a line.
+        purpose: why it is asked; "" if not given.
+        organisation: who asks.
         domain: the possible answers.
         notion: the privacy notion and its declared level.
         mechanism: the recipe that made the channels; shown, never used in a computation.
         views: the coarsenings of the answer, each with its channel; a device's public key decides its view. A plain
             campaign has one view, of the answer as it is.
-        opens, closes: UTC seconds; open from ``opens`` until just before ``closes``.
+        opens: UTC seconds.
+        closes: UTC seconds; the campaign is open from ``opens`` until just before it.
         period_seconds: length of a period; period p begins at opens + p * period_seconds, the last may be shorter.
         answers_per_period: maximum number of outputs of one device in one period.
         minimum_reports: smallest number of devices for which anything is estimated.
@@ -303,7 +307,8 @@ class Campaign:
         """Return the channel of a class's members in a view, over the view's inputs.
 
         Args:
-            place, view: as for ``certificate_of``.
+            place: as for ``certificate_of``.
+            view: as for ``certificate_of``.
         Returns:
             The channel; its outputs begin at 0.
         """
