@@ -254,7 +254,7 @@ def main() -> None:
     wanted = {
         "shares": (("numbers", "people", "way", "W1", "deciles", "40% ranges"), distributions(folder)),
         "rivals": (("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), rivals()),
-        "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding, number of edges", "64 edges", "wave"),
+        "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding", "64 edges", "wave"),
                   means()),
     }  # fmt: skip
     tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}

@@ -128,7 +128,8 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     if not revoked:
         more = f" from period {since} or an earlier one on" if since else ""
         raise Failure(
-            f"no key was revoked: the study has none of these keys, or they were revoked before{more}", FAILED
+            f"no key was revoked: the files enrol no key in a campaign of this study, or all were revoked before{more}",
+            FAILED,
         )
 
 

@@ -70,7 +70,9 @@ def export(
     if as_json:
         shell.print_json(found.as_json() | {"file": str(out)})
     else:
-        shell.say(f"{out}  {found.table.num_rows:,} rows, {found.reports:,} reports in {found.periods:,} periods")
+        plural = "" if found.periods == 1 else "s"
+        rows = f"{found.table.num_rows:,} rows, {found.reports:,} reports"
+        shell.say(f"{out}  {rows} in {found.periods:,} period{plural}")
     if found.withheld:
         shell.warn(f"Warning: {found.withheld:,} reports are left out: their periods or classes have too few devices")
 

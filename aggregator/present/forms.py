@@ -38,9 +38,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
             + ("" if found.weighting is None else ", among the people who answered, without weights")
         )
     if truth is not None:
-        notes.append(
-            f"{np.abs(found.shares.share - truth).sum() / 2:.1%} of the people are in another place than in truth"
-        )
+        notes.append(f"total variation distance from the truth: {np.abs(found.shares.share - truth).sum() / 2:.1%}")
     table = Table(title=Text(found.terms.title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
     table.title_justify = table.caption_justify = "left"
     for name in found.questions:

@@ -203,7 +203,9 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     assert "60.0%" in shown
     assert drawn.read_bytes().startswith(b"\x89PNG")
     drawn.unlink()
-    assert "in another place than in truth" in printed(*words, "--question", "vote", "--truth", truth, "--plot", drawn)
+    assert "total variation distance from the truth: " in printed(
+        *words, "--question", "vote", "--truth", truth, "--plot", drawn
+    )
     assert drawn.exists()
     printed(*words, "--question", "vote", "--truth", truth, "--truth", truth, code=2)
     (only,) = json.loads(printed(*words, "--question", "town", "--by", "period", "--json"))["spans"]
