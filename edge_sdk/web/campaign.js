@@ -1,7 +1,7 @@
-/** The campaign: one signed question, its views, and the promise it makes, audited here (SPEC 7). */
+/** The campaign: one signed question, its views, and its promise, which is audited here (SPEC 7). */
 
 import { requireAddress } from "./address.js";
-import { Reader, array, decode, integer, same, text } from "./codec.js";
+import { Reader, array, decode, hex, integer, same, text } from "./codec.js";
 import { Form } from "./domain/form.js";
 import { domainFrom, renamed } from "./domain/index.js";
 import { CAMPAIGN, MAX_PAYLOAD, decodeKind, openEnvelope } from "./envelope.js";
@@ -18,40 +18,42 @@ import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
 /** @typedef {import("./texts.js").Texts} Texts */
 
 /**
- * What one device is asked for.
+ * The view of one device.
  * @typedef {object} DeviceView
- * @property {number} index its place among the campaign's views
+ * @property {number} index among the campaign's views
  * @property {import("./channels/channel.js").Channel} channel
  * @property {Certificate} certificate
- * @property {number[]} questions of a form, the places of those that it is asked; else empty
- * @property {number} inputs how many answers it tells apart
- * @property {bigint} draws the most fresh outputs that it can ever draw
- * @property {bigint} charge what one costs, nanonats, in the costliest class
- * @property {number} randomBytes that are drawn for an answer, whatever it is
- * @property {(role?: Role) => Law} lawFor what one answer is drawn from
+ * @property {number[]} questions for a form, the indices of the questions that it is asked; else empty
+ * @property {number} inputs number of inputs of the view
+ * @property {bigint} draws maximum number of fresh draws
+ * @property {bigint} charge nanonats of one fresh answer, in the most expensive class
+ * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
+ * @property {(role?: Role) => Law} lawFor the channel and the cost of an answer in a role
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
- *   an answer, given the 8 bytes of the consent's dither and, where there are classes, the place of the person's class
+ *   an answer, given the 8 bytes of the consent's dither and, in a campaign with classes, the index of the person's
+ *   class
  * @property {(z: number) => string} label the name of an input of the view
  */
 
 /**
- * What decides a person's law, beside their view.
+ * The facts that determine a person's channel, in addition to their view.
  * @typedef {object} Role
- * @property {number} [memberOf] the place of their class, where the campaign has classes
- * @property {import("./notions/information.js").Declared} [declared] by them, where it is for people's own priors
- * @property {[number, number][]} [earlier] where it has transcripts, period and output of the device's earlier reports
- * @property {number} [period] of the report, where it has transcripts
+ * @property {number} [memberOf] index of their class, in a campaign with classes
+ * @property {import("./notions/information.js").Declared} [declared] in a campaign for people's own priors
+ * @property {[number, number][]} [earlier] period and output of the earlier reports, in a campaign with transcripts
+ * @property {number} [period] of the report, in a campaign with transcripts
  */
 
 /**
+ * The channel of a person's answers, and its cost.
  * @typedef {object} Law
  * @property {import("./channels/channel.js").Channel} channel
- * @property {bigint} charge what a fresh output costs, nanonats
- * @property {bigint} worstCharge what all that the device can ever draw cost
- * @property {(x: number, rand: Uint8Array) => number | bigint} draw an output, from the view's `randomBytes` bytes
+ * @property {bigint} charge nanonats of one fresh draw
+ * @property {bigint} worstCharge nanonats of all draws that the device can make
+ * @property {(x: number, rand: Uint8Array) => number | bigint} draw draws an output with the view's `randomBytes` bytes
  */
 
-/** The fields of a campaign, by their names in SPEC 7. */
+/** The fields of a campaign, by their names in SPEC 7, in their order on the wire. */
 const NAMES = [
   "title",
   "question",
@@ -77,13 +79,13 @@ const NAMES = [
   "goal",
 ];
 
-/** @param {any} value @param {string} what */
+/** Require text. @param {any} value @param {string} what the name of the field */
 const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
 
-/** @param {bigint[]} levels @returns {bigint} the largest */
+/** The largest level. @param {bigint[]} levels @returns {bigint} */
 const largest = (levels) => levels.reduce((one, other) => (one > other ? one : other));
 
-/** A campaign whose author was verified and whose certificate holds. */
+/** A campaign with a verified author and a valid certificate. */
 export class Campaign {
   /**
    * @param {Uint8Array} payload @param {Uint8Array} id @param {Uint8Array} author @param {Uint8Array} data the envelope
@@ -114,7 +116,7 @@ export class Campaign {
     this.addresses = array(fields.addresses, "the addresses", CampaignError).map((one) => textFrom(one, "address"));
     this.addresses.forEach(requireAddress);
     if (this.addresses.length > 4 || new Set(this.addresses).size < this.addresses.length)
-      throw new CampaignError("a campaign has at most 4 addresses, none twice");
+      throw new CampaignError("a campaign has at most 4 addresses, and lists none twice");
     this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
@@ -122,7 +124,7 @@ export class Campaign {
     requireText(textFrom(fields.mechanism, "mechanism"), "mechanism", 200);
     if (!["distribution", "mean", "ranges", "top", ""].includes(textFrom(fields.goal, "goal")))
       throw new CampaignError("a goal is distribution, mean, ranges, top, or empty");
-    /** The texts that the campaign was written in. @type {Texts} */
+    /** The texts in the campaign's original language. @type {Texts} */
     this.ownTexts = checked({
       .../** @type {any} */ (Object.fromEntries(TEXTS.map((name) => [name, textFrom(fields[name], name)]))),
       labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
@@ -133,21 +135,23 @@ export class Campaign {
     this.translations.forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);
     const certificates = certificatesOf(this.views, this.notion, this.domain);
-    /** What each view proves, in their order. */
+    /** The certificate of each view. */
     this.viewCertificates = certificates;
     const most = (/** @type {"audited" | "ldp"} */ name) => certificates.map((one) => one[name]).reduce(larger);
     /** The largest levels of any view. */
     this.audited = most("audited") ?? 0n;
     this.ldp = most("ldp");
-    /** Of each class, or of everybody, what one fresh answer and all together cost at most, in the view where it is most. */
+    /**
+     * The cost of one fresh answer and the worst case of each class, in its most expensive view; without classes, one.
+     */
     this.costs = (this.classes.length ? this.classes : [""]).map((_, memberOf) => ({
       charge: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost)),
       worstCharge: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost * this.drawsOf(view))),
     }));
-    /** The same in the class where they are most. */
+    /** The cost of one fresh answer and the worst case in the most expensive class. */
     this.charge = largest(this.costs.map(({ charge }) => charge));
     this.worstCharge = largest(this.costs.map(({ worstCharge }) => worstCharge));
-    /** Bits of one output on the wire, the same whatever the view. */
+    /** Bits of one output on the wire, the same in every view. */
     this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
   }
 
@@ -156,7 +160,7 @@ export class Campaign {
     return this.notion instanceof Transcript ? this.notion : null;
   }
 
-  /** The notion, where each person declares a prior; else null. */
+  /** The notion, if each person declares a prior; else null. */
   get ownPrior() {
     return this.notion instanceof OwnPrior ? this.notion : null;
   }
@@ -167,8 +171,8 @@ export class Campaign {
   }
 
   /**
-   * The domain for a reader of a language: its labels and units, and the texts of a form's questions. Answers are in
-   * the campaign's own.
+   * The domain for a reader of a language: its labels and units, and the texts of a form's questions. Answers use the
+   * labels of the campaign's original language.
    * @param {string} language @returns {import("./domain/domain.js").Domain}
    */
   domainIn(language) {
@@ -177,7 +181,7 @@ export class Campaign {
     if (tag === this.ownTexts.language || (!form && !this.domain.named.length)) return this.domain;
     const lines = question.split("\n");
     if (form && lines.length !== form.questions.length)
-      throw new CampaignError(`the translation "${tag}" has a line for each question of the form`);
+      throw new CampaignError(`the translation "${tag}" has ${lines.length} lines of questions, the form has ${form.questions.length} questions`);
     try {
       return domainFrom(renamed(this.fields.domain, [...labels], lines));
     } catch (error) {
@@ -185,18 +189,18 @@ export class Campaign {
     }
   }
 
-  /** Refuse a translation whose names the domain or a view does not allow. @param {string} language */
+  /** Refuse a translation with names that the domain or a view does not allow. @param {string} language */
   requireNames(language) {
     let at = this.domainIn(language).named.length;
     const { labels } = this.texts(language);
     for (const { map } of this.views) {
       const names = labels.slice(at, (at += map.named?.length ?? 0));
       if (new Set(names).size < names.length)
-        throw new CampaignError(`the translation "${language}" has one name for two districts`);
+        throw new CampaignError(`the translation "${language}": no two districts have one name`);
     }
   }
 
-  /** The most fresh draws that a device with a view can ever make. @param {number} view its place @returns {bigint} */
+  /** Maximum number of fresh draws of a device with a view. @param {number} view its index @returns {bigint} */
   drawsOf(view) {
     if (this.transcript) return BigInt(this.periods);
     return BigInt(Math.min(this.views[view].map.inputs(this.domain), this.periods * this.answersPerPeriod));
@@ -208,7 +212,7 @@ export class Campaign {
   }
 
   /**
-   * The period that a time lies in.
+   * The period of a time.
    * @param {number} now UTC seconds
    * @returns {number}
    * @throws {NotOpen | OutsideSchedule}
@@ -220,7 +224,7 @@ export class Campaign {
   }
 
   /**
-   * Whether a report lies within the campaign's periods and quota (SPEC 8.1).
+   * True if a report lies within the campaign's periods and quota (SPEC 8.1).
    * @param {number} period @param {number} slot @param {number} count
    * @returns {boolean}
    */
@@ -230,8 +234,8 @@ export class Campaign {
   }
 
   /**
-   * What is proved of what the members of a class answer through in a view.
-   * @param {number} view its place @param {number} memberOf the place of the class; 0 where there are none
+   * The certificate of a view, for the members of a class.
+   * @param {number} view its index @param {number} memberOf the index of the class; 0 without classes
    * @returns {Certificate}
    */
   certificateOf(view, memberOf) {
@@ -240,8 +244,8 @@ export class Campaign {
   }
 
   /**
-   * What an answer of a person with a view is drawn from.
-   * @param {number} view its place @param {Role} role @returns {Law}
+   * The channel and the cost of an answer in a view and a role.
+   * @param {number} view its index @param {Role} role @returns {Law}
    */
   lawOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
@@ -255,12 +259,12 @@ export class Campaign {
       channel,
       charge,
       worstCharge: charge * this.drawsOf(view),
-      draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)), // one's own may take fewer
+      draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)), // a channel for a person's prior may take fewer
     };
   }
 
   /**
-   * What the device with a key is asked for.
+   * The view of the device with a key.
    * @param {Uint8Array} publicKey its key in this campaign
    * @returns {Promise<DeviceView>}
    */
@@ -282,7 +286,7 @@ export class Campaign {
       lawFor: (role = {}) => this.lawOf(index, role),
       label: (z) => map.label(domain, z),
       async toInput(answer, dither, memberOf = 0) {
-        // Form.indexOf takes the questions that are asked as well; other domains pass over them.
+        // Form.indexOf takes the asked questions as a third argument; other domains ignore it.
         const indexOf = /** @type {(answer: any, dither: Uint8Array, asked?: number[]) => Promise<any>} */ (
           domain.indexOf
         );
@@ -294,7 +298,7 @@ export class Campaign {
 }
 
 /**
- * How many prior weights the notion written where a reader stands claims to have.
+ * The number of prior weights that the notion at the reader's position claims to have.
  * @param {Reader} reader @returns {number}
  */
 function claimedWeights(reader) {
@@ -317,7 +321,7 @@ function claimedWeights(reader) {
 }
 
 /**
- * Refuse a campaign of more bytes than it may have, before it is decoded.
+ * Refuse a campaign of too many bytes, before it is decoded.
  * @param {Uint8Array} payload @param {number} size
  */
 function requireSize(payload, size) {
@@ -350,5 +354,5 @@ export async function openCampaign(data, { trusted }) {
       requireSize(payload, data.length);
       return new Campaign(payload, (await sha256(data)).slice(0, 16), author, data);
     }
-  throw new CampaignError("no trusted author has the key of this campaign");
+  throw new CampaignError(`no trusted author has key ${hex(sealed.keyId)}: take the link to this campaign from its author`);
 }

@@ -1,4 +1,4 @@
-/** Views: which coarsenings of the answer a campaign asks for, and through which channels (SPEC 7.3, 6.12). */
+/** Views: the coarsenings of the answer that a campaign asks for, each with its channel (SPEC 7.3, 6.12). */
 
 import { channelFrom } from "./channels/index.js";
 import { keyOf } from "./channels/key.js";
@@ -24,36 +24,36 @@ import { MAX_VALUES, blocksOf, runsFrom } from "./runs.js";
  * @typedef {object} Map_
  * @property {string} name
  * @property {any[]} wire
- * @property {number[]} questions of a form, the places of those that are asked; else empty
- * @property {(domain: Domain) => number} inputs how many the view has; refuses a domain that it does not fit
- * @property {(domain: Domain, x: any) => number} input the view's input for the domain's
+ * @property {number[]} questions for a form, the indices of the asked questions; else empty
+ * @property {(domain: Domain) => number} inputs number of the view's inputs; refuses a domain that the map does not fit
+ * @property {(domain: Domain, x: any) => number} input the view's input for an input of the domain
  * @property {(domain: Domain, z: number) => string} label
  * @property {string[]} [named] the names that the author chose for its inputs
  */
 
 /** @typedef {{weight: number, map: Map_, channel: Channel}} View */
 
-/** @param {Domain} domain @returns {Domain} refused where one answer has several parts */
+/** Refuse a domain whose answers have several parts. @param {Domain} domain @returns {Domain} */
 function single(domain) {
   if (domain instanceof Form || domain instanceof Items)
     throw new CampaignError(`this map needs one answer of one value, not ${domain.kind}`);
   return domain;
 }
 
-/** @param {any[]} wire @returns {Map_} */
+/** The answer as it is. @param {any[]} wire @returns {Map_} */
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputs = (/** @type {Domain} */ domain) => {
-    if (domain instanceof Form) throw new CampaignError("a form is asked for by its questions");
+    if (domain instanceof Form) throw new CampaignError("a form is asked for by its questions: the map of each view is of one or two of them");
     return domain.size;
   };
   return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
 }
 
-/** @param {any[]} wire @returns {Map_} */
+/** Groups of neighbours: squares of grid cells, or stretches of a list. @param {any[]} wire @returns {Map_} */
 function coarse(wire) {
   const factor = integer(array(wire, "a coarse map", ViewError, 2)[1], "the factor", ViewError, 2, MAX_VALUES);
-  /** Columns of cells, and of squares; of a list all is one row. @param {Domain} domain */
+  /** The numbers of columns of cells and of squares; a list is a single row. @param {Domain} domain */
   const columns = (domain) => {
     const cells = domain instanceof Grid ? domain.columns : domain.size;
     return [cells, Math.ceil(cells / factor)];
@@ -65,7 +65,7 @@ function coarse(wire) {
     inputs(domain) {
       const [cells, squares] = columns(single(domain));
       const found = squares * (domain instanceof Grid ? Math.ceil(domain.size / cells / factor) : 1);
-      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} leaves one value of ${domain.size}`);
+      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} leaves one value of ${domain.size}: nothing to ask`);
       return found;
     },
     input(domain, x) {
@@ -85,14 +85,14 @@ function coarse(wire) {
   };
 }
 
-/** @param {any[]} wire @returns {Map_} */
+/** A partition of the inputs, such as the districts of a country on a grid. @param {any[]} wire @returns {Map_} */
 function districts(wire) {
   const parts = array(wire, "a map of districts", ViewError, 3);
   const of = blocksOf(runsFrom(parts[1], 0, ViewError));
   const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
   const count = new Set(of).size;
-  if (count < 2 || count >= of.length) throw new ViewError("districts are at least two, and one holds two inputs");
-  if (names.length && names.length !== count) throw new ViewError(`${count} districts have as many names or none`);
+  if (count < 2 || count >= of.length) throw new ViewError("districts are at least two, and one of them holds at least two inputs");
+  if (names.length && names.length !== count) throw new ViewError(`${count} districts have as many names or none, not ${names.length}`);
   if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
     throw new ViewError("a district's name is 1 to 200 readable characters, no blank at either end");
   if (new Set(names).size < names.length) throw new ViewError("no two districts have one name");
@@ -112,16 +112,16 @@ function districts(wire) {
   };
 }
 
-/** @param {any[]} wire @returns {Map_} */
+/** One question of a form, or two. @param {any[]} wire @returns {Map_} */
 function questions(wire) {
   const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 64);
   const [first, second] = places;
   if (places.length < 1 || places.length > 2 || second <= first)
-    throw new ViewError("a map of questions names one or two, increasing");
+    throw new ViewError("a map of questions has the numbers of one or two of them, from 0, in increasing order");
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
     if (places.some((place) => place >= domain.questions.length))
-      throw new CampaignError("a view asks a question that is not there");
+      throw new CampaignError("a view asks a question that the form does not have");
     return domain;
   };
   const sizes = (/** @type {Domain} */ domain) => places.map((place) => form(domain).questions[place].size);
@@ -148,14 +148,14 @@ function questions(wire) {
 /** @type {Record<string, (wire: any[]) => Map_>} */
 const MAPS = { identity, coarse, districts, questions };
 
-/** @param {any} wire @returns {Map_} */
+/** The map of a wire form. @param {any} wire @returns {Map_} @throws {ViewError} */
 function mapFrom(wire) {
   const [name] = array(wire, "a map", ViewError);
   if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map is one of ${Object.keys(MAPS)}`);
   return MAPS[name](wire);
 }
 
-/** Whether every device is asked for the answer as it is, through one channel. @param {View[]} views */
+/** True if every device answers without coarsening, through one channel. @param {View[]} views */
 const isPlain = (views) => views.length === 1 && views[0].map.name === "identity";
 
 /**
@@ -173,10 +173,9 @@ export function viewsFrom(wire) {
   const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
   const first = [...new Set(places)];
   if (first.length !== laws.length || first.some((place, i) => place !== i))
-    throw new ViewError("the channels of views are not in their one form");
+    throw new ViewError("every listed channel is used by a view; they are in order of first appearance in the views");
   const channels = laws.map(channelFrom);
-  if (new Set(laws.map(keyOf)).size < laws.length)
-    throw new ViewError("the channels of views are not in their one form");
+  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("a channel of several views is listed once");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
     map: mapFrom(row[1]),
@@ -187,11 +186,14 @@ export function viewsFrom(wire) {
   if (weights.reduce((one, other) => one + other) > 2n ** 32n || weights.reduce(gcd) !== 1n)
     throw new ViewError("the weights of views sum to at most 2^32 and have no factor in common");
   if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
-    throw new ViewError("no two views have the same map and channel");
+    throw new ViewError("no two views have the same map and channel: write one, with the sum of their weights");
   return views;
 }
 
-/** Refuse views that do not fit the domain. @param {View[]} views @param {Domain} domain @param {number} classes */
+/**
+ * Refuse views that do not fit the domain, or leave a question of a form out.
+ * @param {View[]} views @param {Domain} domain @param {number} classes
+ */
 export function requireFit(views, domain, classes) {
   for (const { map, channel } of views)
     if (channel.inputs !== Math.max(1, classes) * map.inputs(domain))
@@ -204,17 +206,17 @@ export function requireFit(views, domain, classes) {
 }
 
 /**
- * The certificate of each view: equal ones are made once, within one budget of steps.
+ * The certificate of each view. Equal ones are computed once, and one limit of steps holds for all.
  * @param {View[]} views @param {Notion} notion @param {Domain} domain
  * @returns {Certificate[]}
  */
 export function certificatesOf(views, notion, domain) {
   const plain = isPlain(views);
-  if (!plain && !notion.carriesViews) throw new CampaignError(`${notion.name} as it is does not go with several views`);
+  if (!plain && !notion.carriesViews) throw new CampaignError(`${notion.name} does not carry views`);
   for (const { name, inputs } of notion instanceof Classes ? notion.notions : [notion]) {
-    if (domain instanceof Form && name !== "ldp") throw new CampaignError(`a form keeps ldp, in each class, not ${name}`);
+    if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form is ldp, in each class, not ${name}`);
     if (!plain && inputs !== null && inputs !== domain.size)
-      throw new NotionError(`the notion speaks of ${inputs} values, the domain has ${domain.size}`);
+      throw new NotionError(`the notion has ${inputs} values, the domain ${domain.size}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;
@@ -241,7 +243,7 @@ export function certificatesOf(views, notion, domain) {
 }
 
 /**
- * Which view a device has: a function of its public key and of the campaign alone.
+ * The index of a device's view: a function of its public key and of the campaign only.
  * @param {View[]} views @param {Uint8Array} campaignId @param {Uint8Array} publicKey
  * @returns {Promise<number>}
  */

@@ -1,4 +1,4 @@
-/** A word of bits, one for each input, each flipped on its own (SPEC 5.6). */
+/** A word of bits: one for each input, each flipped on its own (SPEC 5.6). */
 
 import { array, integers } from "../codec.js";
 import { ChannelError, Uncertified } from "../errors.js";
@@ -7,6 +7,7 @@ import { Channel, Worst, bestTwo, sum } from "./channel.js";
 
 const S = 2n ** 32n;
 
+/** Independent bits; the bit of the true input is 1 more often than the others. */
 export class Bits extends Channel {
   unary = true;
 
@@ -20,7 +21,7 @@ export class Bits extends Channel {
     super(wire, k, 2 ** k, 32 * k, 4 * k);
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
-      throw new ChannelError(`each of ${classes} classes has two probabilities`);
+      throw new ChannelError(`a bits channel of ${classes} classes has as many probabilities of either kind`);
     if (own.some((a, c) => a <= other[c])) throw new ChannelError("the true input's bit is 1 more often than another bit: b < a");
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
       throw new ChannelError("classes of equal probabilities are one class");
@@ -28,12 +29,15 @@ export class Bits extends Channel {
     this.other = other.map(BigInt);
     this.classOf = classOf;
     this.priorSteps = 4 * k + 6 * classes ** 2;
-    /** Classes by a / b, and by (1 - b) / (1 - a): the place of each, the largest ratio first. */
+    /** The rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0. */
     this.byOne = this.ranked(this.other, this.own);
     this.byZero = this.ranked(this.own, this.other, S);
   }
 
-  /** @param {bigint[]} tops @param {bigint[]} bottoms @param {bigint} [from] ratios of what these leave of it */
+  /**
+   * The rank of each class by its ratio of two numbers; the largest has rank 0.
+   * @param {bigint[]} tops @param {bigint[]} bottoms @param {bigint} [from] if given, each number is subtracted from it
+   */
   ranked(tops, bottoms, from) {
     const part = (/** @type {bigint} */ number) => (from === undefined ? number : from - number);
     const classes = [...tops.keys()];
@@ -63,7 +67,10 @@ export class Bits extends Channel {
     return BigInt(word);
   }
 
-  /** @param {number[]} inputs @param {number[]} places */
+  /**
+   * The two inputs whose classes have the lowest ranks.
+   * @param {number[]} inputs @param {number[]} places ranks by class
+   */
   firstTwo(inputs, places) {
     return bestTwo(inputs, (x) => places[this.classOf[x]]);
   }
@@ -87,7 +94,7 @@ export class Bits extends Channel {
   }
 
   /**
-   * For each class the mass of its inputs, and the least of one.
+   * For each class, the mass of its inputs and the least mass of one of them.
    * @param {number[]} prior @returns {[number, number][]}
    */
   masses(prior) {
@@ -103,8 +110,8 @@ export class Bits extends Channel {
 
   /** @param {number[]} prior */
   priorLoss(prior) {
-    // Q(y|x) / P(y) is largest where the bit of x alone is set, and least where it alone is not; within a class both
-    // are worst at the least prior. With r = a / b of a set bit and (S - a) / (S - b) of another, P(y) is a sum of P r.
+    // Q(y|x) / P(y) is largest if only the bit of x is set, and least if only it is not set; within a class both are
+    // worst at the least prior. With r = a / b for a set bit and (S - a) / (S - b) for others, P(y) is a sum of P r.
     const worst = new Worst();
     if (this.other.includes(0n) || this.own.includes(S)) return worst.look(1n, 0n);
     const total = BigInt(sum(prior));
@@ -135,8 +142,8 @@ export class Bits extends Channel {
 
   /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */
   *outputsUnder(prior) {
-    // As above: one bit alone set, or alone not set, the rarest input's of a class; each on a scale of its own.
-    if (this.own.length > 64) throw new Uncertified("a ball of priors takes a bits channel of at most 64 classes");
+    // As in priorLoss: only one bit set or only one not set, that of the rarest input of a class; scales differ.
+    if (this.own.length > 64) throw new Uncertified("a ball of priors is audited for a bits channel of at most 64 classes");
     const masses = this.masses(prior);
     for (const [c, [all, least]] of masses.entries())
       for (const set of [true, false]) {

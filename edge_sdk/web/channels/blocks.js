@@ -1,4 +1,4 @@
-/** A channel of its own for each block of inputs, and open inputs that may hide in the one block (SPEC 5.7). */
+/** Blocks: an inner channel for each block of inputs, and open inputs that may give outputs of block 1 (SPEC 5.7). */
 
 import { array, integers, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
@@ -11,7 +11,7 @@ import { Response } from "./response.js";
 import { Table } from "./table.js";
 import { Wave } from "./wave.js";
 
-/** The channel of a block of one: it always gives the block's one output. */
+/** The channel of a block with one input: it always gives its one output. */
 class Constant extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -42,10 +42,10 @@ const INNER = {
   graded: Graded,
 };
 
-/** 2^128 Q(y|x) of an inner channel. @param {Channel} inner @param {number} x @param {number} y */
+/** 2^128 times Q(y|x) of an inner channel. @param {Channel} inner @param {number} x @param {number} y */
 const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 
-/** The largest weight that any of these inputs has, over 2^128. @param {Channel} inner @param {number[]} inputs */
+/** The largest weight of any output under these inputs, over 2^128. @param {Channel} inner @param {number[]} inputs */
 function largest(inner, inputs) {
   const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0); // column 0 agrees with every row
@@ -55,6 +55,7 @@ function largest(inner, inputs) {
   return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }
 
+/** The outputs are those of the blocks, one block after another, then one for each open input. */
 export class Blocks extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -64,20 +65,22 @@ export class Blocks extends Channel {
     const made = array(parts[3], "the inner channels", ChannelError).map((inner) => {
       const [family] = array(inner, "an inner channel", ChannelError);
       if (!Object.hasOwn(INNER, String(family)))
-        throw new ChannelError(`an inner channel is one of ${Object.keys(INNER)}`);
+        throw new ChannelError(`an inner channel's family is one of ${Object.keys(INNER)}`);
       return new INNER[family](inner);
     });
     const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
+    const once = "inner channels are written once each, in the order in which blocks first have them";
     if ([...new Set(which)].some((place, i) => place !== i) || new Set(which).size !== made.length)
-      throw new ChannelError("inner channels are not in their one form");
-    if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length)
-      throw new ChannelError("inner channels are not in their one form");
+      throw new ChannelError(once);
+    if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length) throw new ChannelError(once);
     const blockOf = blocksOf(runs);
     const members = membersOf(blockOf);
     const inner = which.map((place) => made[place]);
-    if (members.length < 2 || blockOf.length < 2 || (members.length === 2 && !members[0].length))
-      throw new ChannelError("a channel of blocks has a block, and more inputs");
-    if (inner.length !== members.length - 1) throw new ChannelError("each block has one inner channel");
+    if (members.length < 2) throw new ChannelError("a channel of blocks has at least one block");
+    if (members.length === 2 && !members[0].length)
+      throw new ChannelError("one block of all inputs is written as its inner channel");
+    if (inner.length !== members.length - 1)
+      throw new ChannelError(`${members.length - 1} blocks have as many inner channels, not ${inner.length}`);
     const blocks = sum(inner.map(({ outputs }) => outputs));
     super(
       wire,
@@ -88,11 +91,11 @@ export class Blocks extends Channel {
     );
     inner.forEach((one, j) => {
       if (one.inputs !== members[j + 1].length)
-        throw new ChannelError(`a block has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
-      if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block is open");
+        throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, its channel ${one.inputs}`);
+      if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block has nothing to hide among: it is open");
     });
     if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs cannot hide in a graded channel");
-    if (cover && members.length !== 2) throw new ChannelError("open inputs hide only where there is one block");
+    if (cover && members.length !== 2) throw new ChannelError("open inputs can hide only if there is exactly one block");
     this.hidden = cover * BigInt(inner[0].outputs);
     if (this.hidden >= ONE) throw new ChannelError("open inputs hide with a probability below 1");
     if (this.outputs > 2 ** 24) throw new ChannelError("a channel of blocks has at most 2^24 outputs");
@@ -104,7 +107,7 @@ export class Blocks extends Channel {
     this.placeOf = Array(this.inputs);
     for (const block of members) block.forEach((x, place) => (this.placeOf[x] = place));
     let at = 0;
-    /** The first output of each block; of the open inputs at 0. */
+    /** The first output of each block; at 0, that of the open inputs. */
     this.offsets = [blocks, ...inner.map(({ outputs }) => (at += outputs) - outputs)];
     this.priorSteps = 64;
   }
@@ -131,7 +134,7 @@ export class Blocks extends Channel {
     return u < this.hidden ? Number(u / this.cover) : this.offsets[0] + place;
   }
 
-  /** Inputs by block, in order of appearance. @param {number[]} inputs @returns {Map<number, number[]>} */
+  /** The inputs by block, in order of appearance. @param {number[]} inputs @returns {Map<number, number[]>} */
   byBlock(inputs) {
     /** @type {Map<number, number[]>} */
     const found = new Map();
@@ -143,7 +146,7 @@ export class Blocks extends Channel {
     return found;
   }
 
-  /** @param {number[]} inputs @returns {number[]} */
+  /** The index of each input in its block. @param {number[]} inputs @returns {number[]} */
   places(inputs) {
     return inputs.map((x) => this.placeOf[x]);
   }
@@ -176,7 +179,7 @@ export class Blocks extends Channel {
     for (const [block, inputs] of this.byBlock(first))
       for (const [otherBlock, otherInputs] of others) {
         const inner = this.inner[block - 1];
-        // Its own output nobody else gives; a block's outputs others give only where they are open and hide.
+        // Only an open input gives its own output. Only its inputs, and open inputs that hide, give a block's outputs.
         if (!block) worst.look(BigInt(differ(inputs, otherInputs)), 0n);
         else if (block === otherBlock) {
           const { n, d } = inner.loss(this.places(inputs), this.places(otherInputs));
@@ -187,7 +190,7 @@ export class Blocks extends Channel {
     return worst;
   }
 
-  /** Infinite: an open input's own output, or any of block 1 where there is none, rules some other input out. */
+  /** Infinite: the output of an open input rules all others out; without open inputs, blocks do. */
   priorLoss() {
     return new Worst().look(1n, 0n);
   }

@@ -1,33 +1,33 @@
 /**
- * What every channel can do (SPEC 5): be weighed, be sampled, be audited.
+ * The base class of channels (SPEC 5): weights, sampling, worst ratios.
  *
- * Inputs are numbers. An output is a number, or of a unary channel a bigint, whose bits are the word. Weights are
- * bigints over 2^scale. A prior's weights sum to at most 2^53, so sums of them are exact as numbers.
+ * Inputs are numbers. An output is a number; of a unary channel it is a bigint, whose bits are the word. Weights are
+ * bigints over 2^scale. A prior's weights sum to at most 2^53, so their sums are exact as numbers.
  */
 
 import { octets, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 
-/** A worst ratio of weights; a denominator of 0 is infinite. */
+/** The worst ratio so far; a denominator of 0 is infinite. */
 export class Worst {
   n = 1n;
   d = 1n;
 
-  /** @param {bigint} n @param {bigint} d @returns {this} */
+  /** Replace the ratio if n / d is larger. @param {bigint} n @param {bigint} d @returns {this} */
   look(n, d) {
     if (n * this.d > this.n * d) [this.n, this.d] = [n, d];
     return this;
   }
 }
 
-/** A conditional law, valid at birth. */
+/** A conditional law Q(y|x); the constructors of the families check that every row sums to 2^scale. */
 export class Channel {
   unary = false;
-  /** How many bits of an output of a unary channel are set; null where it may be any number. @type {number | null} */
+  /** Number of set bits in an output of a unary channel; null if it may be any number. @type {number | null} */
   ones = null;
-  /** Numbers that an audit holds at once (SPEC 6.11). */
+  /** Number of integers that an audit holds in memory at once (SPEC 6.11). */
   held = 0;
-  /** How many steps the worst ratio to a prior takes (SPEC 6.11). */
+  /** Number of audit steps of `priorLoss` (SPEC 6.11). */
   priorSteps = 0;
 
   /**
@@ -52,7 +52,7 @@ export class Channel {
     return this.unary ? this.inputs : 32 - Math.clz32(this.outputs - 1);
   }
 
-  /** Whether it has this output. @param {number | bigint} y @returns {boolean} */
+  /** True if the channel has this output. @param {number | bigint} y @returns {boolean} */
   emits(y) {
     if (y < 0) return false;
     if (!this.unary) return y < this.outputs;
@@ -61,18 +61,18 @@ export class Channel {
   }
 
   /**
-   * An output for an input, a function of exactly `randomBytes` random bytes.
+   * Draw an output for an input, as a function of exactly `randomBytes` random bytes.
    * @param {number} x @param {Uint8Array} rand
    * @returns {number | bigint}
    */
   draw(x, rand) {
     if (!(x >= 0 && x < this.inputs && Number.isInteger(x)))
       throw new RangeError(`an input lies in 0 .. ${this.inputs - 1}`);
-    if (rand.length !== this.randomBytes) throw new RangeError(`one draw takes ${this.randomBytes} random bytes`);
+    if (rand.length !== this.randomBytes) throw new RangeError(`one draw takes ${this.randomBytes} random bytes, not ${rand.length}`);
     return this.sample(x, rand);
   }
 
-  /** @param {number} _x @param {Uint8Array} _rand @returns {number | bigint} */
+  /** The output of checked arguments. @param {number} _x @param {Uint8Array} _rand @returns {number | bigint} */
   sample(_x, _rand) {
     throw new TypeError(this.family);
   }
@@ -83,7 +83,7 @@ export class Channel {
   }
 
   /**
-   * The worst Q(y|x) / Q(y|x') over all y, x of one list, x' of another.
+   * The worst Q(y|x) / Q(y|x') over all y, x in `_first` and x' in `_second`.
    * @param {number[]} _first @param {number[]} _second
    * @returns {Worst}
    */
@@ -91,12 +91,16 @@ export class Channel {
     throw new TypeError(this.family);
   }
 
-  /** A few inputs whose worst ratios are those of all of these. @param {number[]} inputs @returns {number[]} */
+  /** A subset with the same worst ratios as all of these inputs. @param {number[]} inputs @returns {number[]} */
   apart(inputs) {
     return inputs;
   }
 
-  /** Steps of `loss` (SPEC 6.11). @param {number[]} _first @param {number[]} _second @returns {number} */
+  /**
+   * Number of audit steps of `loss` (SPEC 6.11).
+   * @param {number[]} _first @param {number[]} _second
+   * @returns {number}
+   */
   pairSteps(_first, _second) {
     return 64;
   }
@@ -111,7 +115,7 @@ export class Channel {
   }
 
   /**
-   * Outputs, among them those that are worst under a prior, and under any near it.
+   * The columns of some outputs, among them the worst ones under a prior and under any near it.
    * @param {number[]} prior
    * @returns {Iterable<Column>}
    */
@@ -119,20 +123,20 @@ export class Channel {
     return cells(this, prior, Array(this.outputs).keys());
   }
 
-  /** How many steps the worst ratio to the priors near one takes (SPEC 6.11). @returns {number} */
+  /** Number of audit steps of `worstLift` with a radius (SPEC 6.11). @returns {number} */
   get ballSteps() {
     return 2 * this.inputs * this.outputs;
   }
 }
 
 /**
- * An output as a prior sees it: weights, each with the mass of the inputs that have it.
+ * An output under a prior: its weights, each with the mass of the inputs that have it.
  * @typedef {[bigint, number | bigint][]} Column
  */
 
 /**
- * The worst lift over the priors that differ from one by at most a radius in total variation (SPEC 6.3): for each
- * column, mass is moved from one end of its weights to the other.
+ * The worst lift over all priors within a radius of one in total variation (SPEC 6.3). The worst of these priors for a
+ * column moves mass from one end of its weights to the other.
  * @param {Iterable<Column>} columns @param {bigint} total of the prior @param {number} [radius] over 10^9
  * @returns {Worst}
  */
@@ -157,13 +161,13 @@ export function worstLift(columns, total, radius = 0) {
       }
       return found;
     };
-    worst.look(whole * high, moved(-1, low)).look(moved(1, high), whole * low); // 0 / 0 is worse than nothing
+    worst.look(whole * high, moved(-1, low)).look(moved(1, high), whole * low); // 0 / 0 changes nothing
   }
   return worst;
 }
 
 /**
- * Outputs cell by cell.
+ * The columns of these outputs, cell by cell.
  * @param {Channel} channel @param {number[]} prior @param {Iterable<number | bigint>} outputs
  * @returns {Generator<Column>}
  */
@@ -172,11 +176,11 @@ export function* cells(channel, prior, outputs) {
 }
 
 /**
- * Where every output has one weight for some inputs and a smaller one for the others, the two outputs that are worst
- * under any prior near: those of least and of most mass.
+ * The two worst columns under any near prior, if every output has one weight for some inputs and a smaller one for the
+ * others: the columns of least and of most mass.
  * @param {bigint} inside @param {bigint} outside
  * @param {number} total of the prior
- * @param {Iterable<number>} masses for each output, of the inputs with the larger weight
+ * @param {Iterable<number>} masses for each output, the mass of the inputs with the larger weight
  * @returns {Column[]}
  */
 export function extremes(inside, outside, total, masses) {
@@ -196,19 +200,19 @@ export function extremes(inside, outside, total, masses) {
 }
 
 /**
- * The sum of numbers, exactly; Infinity where it is above 2^53.
+ * The exact sum of numbers; Infinity if it is above 2^53.
  * @param {number[]} numbers not negative @returns {number}
  */
 export const sum = (numbers) =>
   numbers.reduce((total, number) => (number > 2 ** 53 - total ? Infinity : total + number), 0);
 
-/** The sums of the first 1, 2, ... numbers. @param {bigint[]} numbers @returns {bigint[]} */
+/** The cumulative sums. @param {bigint[]} numbers @returns {bigint[]} */
 export function cumulative(numbers) {
   let total = 0n;
   return numbers.map((number) => (total += number));
 }
 
-/** The first place whose end is above a number. @param {bigint[]} ends not falling @param {bigint} number */
+/** The index of the first end above a number. @param {bigint[]} ends in increasing order @param {bigint} number */
 export function firstAbove(ends, number) {
   let [low, high] = [0, ends.length];
   while (low < high) {
@@ -220,7 +224,7 @@ export function firstAbove(ends, number) {
 }
 
 /**
- * The two inputs of the least keys, the first where they are equal; or the one there is.
+ * The two inputs with the least keys, the earlier ones of equal keys; one input if there is only one.
  * @param {number[]} inputs @param {(x: number) => number | bigint} key
  * @returns {number[]}
  */
@@ -236,38 +240,39 @@ export function bestTwo(inputs, key) {
 }
 
 /**
- * Whether some input of one list is another than some input of the other.
+ * True if the two lists have a pair of different inputs.
  * @param {number[]} one @param {number[]} other
  */
 export const differ = (one, other) => one.some((x) => other.some((y) => x !== y));
 
 export const ONE = 1n << 128n;
 
-/** A weight of 16 bytes. @param {any} value @param {string} what @returns {bigint} */
+/** Require a weight of 16 bytes. @param {any} value @param {string} what @returns {bigint} */
 export const weightFrom = (value, what) => toBig(octets(value, what, ChannelError, 16));
 
 /**
- * What outside weights leave for each output that an input prefers, and over all.
- * @param {bigint} outside @param {bigint} having how many outputs an input prefers @param {bigint} lacking how many not
- * @param {boolean} even whether nothing may be left over
+ * The largest inside weight that the outside weights allow, and the remainder of the row.
+ * @param {bigint} outside @param {bigint} having number of outputs that an input prefers
+ * @param {bigint} lacking number of outputs that it does not prefer
+ * @param {boolean} even whether the remainder must be 0
  */
 export function insideOf(outside, having, lacking, even) {
   const rest = ONE - lacking * outside;
   const inside = rest / having;
   const remainder = rest - having * inside;
   if (!(outside > 0n && outside < inside))
-    throw new ChannelError("the outside weight is positive and below the inside one");
+    throw new ChannelError("the outside weight is positive and below the inside weight");
   if (even ? remainder : remainder > inside - outside)
     throw new ChannelError("the outside weights leave a remainder that is too large");
   return { inside, remainder };
 }
 
-/** Channels whose inputs each prefer a set of outputs: two weights over 2^128. */
+/** A channel whose inputs each prefer a set of outputs; two weights over 2^128. */
 export class Support extends Channel {
   /**
    * @param {any[]} wire @param {number} inputs @param {number} outputs
-   * @param {bigint} having how many outputs an input prefers @param {bigint} lacking how many not
-   * @param {boolean} even whether nothing may be left over
+   * @param {bigint} having number of outputs that an input prefers
+   * @param {bigint} lacking number of outputs that it does not prefer @param {boolean} even whether the remainder is 0
    */
   constructor(wire, inputs, outputs, having, lacking, even) {
     super(wire, inputs, outputs, 128, 16);
@@ -279,7 +284,7 @@ export class Support extends Channel {
   }
 
   /**
-   * Where a draw lies: [place, true] among the preferred outputs, or [weight beyond them, false].
+   * The position of a draw in a row: [index, true] among the preferred outputs, or [weight beyond them, false].
    * @param {Uint8Array} rand
    */
   placed(rand) {

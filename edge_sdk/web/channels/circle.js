@@ -1,4 +1,4 @@
-/** Arcs on a circle of cells, in public orders, and what windows of cells cover of them (SPEC 5.9). */
+/** Arcs on a circle of cells, in public orders, and their coverage by windows of cells (SPEC 5.9). */
 
 import { bigEndian, concat } from "../codec.js";
 import { ceilDiv } from "../exact.js";
@@ -9,21 +9,24 @@ export const POINTS = 2n ** 64n;
 /**
  * The arcs in one order.
  * @typedef {object} Layout
- * @property {number[]} sequence the inputs with an arc as they follow each other
- * @property {number[]} ends where their arcs end
- * @property {Float64Array} starts where the arc of each input begins
+ * @property {number[]} sequence the inputs with an arc, in this order
+ * @property {number[]} ends the ends of their arcs
+ * @property {Float64Array} starts the start of the arc of each input
  */
 
 /**
- * Where the borders between cells cut the arcs of a layout.
+ * The cuts of a layout's arcs by the borders between cells.
  * @typedef {object} Cuts
- * @property {Int32Array} cut for border j, the place in the sequence of the arc that it lies in
+ * @property {Int32Array} cut for border j, the position in the sequence of the arc that contains it
  * @property {bigint[]} before 2^64 times the part of that arc before the border, rounded up
  */
 
-/** Arcs of integer lengths around cells, in one sequence for each order. */
+/** Arcs of integer lengths around a circle of cells, in one sequence for each public order. */
 export class Circle {
-  /** @param {number[]} arcs 0 for an input without one @param {number} cells @param {number} length their sum */
+  /**
+   * @param {number[]} arcs the lengths; 0 for an input without one @param {number} cells
+   * @param {number} length their sum
+   */
   constructor(arcs, cells, length) {
     this.arcs = arcs;
     this.cells = cells;
@@ -37,7 +40,7 @@ export class Circle {
     this.cuts = new Map();
   }
 
-  /** @param {number} order @returns {Layout} */
+  /** The arcs in an order: sorted by 64-bit keys from SHAKE-128. @param {number} order @returns {Layout} */
   layout(order) {
     let found = this.layouts.get(order);
     if (!found) {
@@ -45,7 +48,7 @@ export class Circle {
       const keys = new DataView(
         shake128(concat("halftruth windows order", bigEndian(order, 4)), 8 * rare.length).slice().buffer,
       );
-      // The upper half of a key and its place sort as one number; neighbours of one upper half are then put right.
+      // Sort by the upper half of each key, combined with its index into one number; then repair equal upper halves.
       const places = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i) * 2 ** 20 + i)
         .sort()
         .map((one) => one % 2 ** 20);
@@ -62,13 +65,13 @@ export class Circle {
     return found;
   }
 
-  /** The whole part of where each border lies. @returns {number[]} */
+  /** The positions of the borders, rounded down. @returns {number[]} */
   get borders() {
     const [length, cells] = [BigInt(this.length), BigInt(this.cells)];
     return (this.known ??= Array.from({ length: this.cells }, (_, j) => Number((BigInt(j) * length) / cells)));
   }
 
-  /** @param {number} order @returns {Cuts} */
+  /** The cuts of the arcs in an order. @param {number} order @returns {Cuts} */
   cutsOf(order) {
     let found = this.cuts.get(order);
     if (!found) {
@@ -89,7 +92,7 @@ export class Circle {
   }
 
   /**
-   * The cell of a point of the arc of x; 0 without an arc.
+   * The cell of a point of the arc of x; 0 for an input without an arc.
    * @param {number} order @param {number} x @param {bigint} point
    */
   cell(order, x, point) {
@@ -99,7 +102,7 @@ export class Circle {
   }
 
   /**
-   * How many points of the arc of x lie before a border.
+   * The number of the 2^64 points of the arc of x before a border.
    * @param {number} order @param {number} x @param {number} border
    */
   pointsBefore(order, x, border) {
@@ -111,7 +114,7 @@ export class Circle {
   }
 
   /**
-   * How many lie in the span of cells from a window.
+   * The number of the 2^64 points of the arc of x in the `span` cells from a window.
    * @param {number} order @param {number} x @param {number} window @param {number} span
    */
   covered(order, x, window, span) {
@@ -120,7 +123,10 @@ export class Circle {
     return until + (end > this.cells ? this.pointsBefore(order, x, end - this.cells) : 0n);
   }
 
-  /** 2^64 times the prior's weight before each border, twice round. @param {number} order @param {number[]} prior */
+  /**
+   * 2^64 times the prior's weight before each border, twice round the circle.
+   * @param {number} order @param {number[]} prior
+   */
   masses(order, prior) {
     const { sequence } = this.layout(order);
     const { cut, before } = this.cutsOf(order);
@@ -132,7 +138,7 @@ export class Circle {
   }
 }
 
-/** What windows from each border cover of the arcs of a set of inputs. */
+/** The coverage of the arcs of a set of inputs by the windows from each border. */
 export class Reach {
   /** @param {Circle} circle @param {number} order @param {Set<number> | null} members null for all */
   constructor(circle, order, members) {
@@ -148,7 +154,7 @@ export class Reach {
     for (let place = 0; place < ends.length; place++) if (holds(place)) chosen.push(place);
     this.size = chosen.length;
     this.widest = 0;
-    // The first border at or after the end of each arc of the set; beyond the last arc, the first one once more.
+    // The first border at or after the end of each arc of the set; after the last arc, that of the first one again.
     let border = 0;
     const reached = chosen.map((place) => {
       while (border < cells && borders[border] < ends[place]) border++;
@@ -156,7 +162,7 @@ export class Reach {
     });
     reached.push(reached[0] + cells);
     let at = 0;
-    /** The least span with which a window from each border covers a whole arc of the set. */
+    /** For each border, the least span of a window that covers a whole arc of the set. */
     this.needs = new Int32Array(cells);
     for (let j = 0; j < cells && this.size; j++) {
       const from = cut[j] + Number(before[j] > 0n);
@@ -167,14 +173,17 @@ export class Reach {
   }
 
   /**
-   * The largest part that a window covers of an arc, over 2^64.
+   * The largest part of an arc that a window covers, over 2^64.
    * @param {number} window @param {number} span @returns {bigint}
    */
   most(window, span) {
     return this.needs[window] <= span ? POINTS : this.ofTheCut(window, window + span);
   }
 
-  /** The same where no whole arc is covered. @param {number} window @param {number} end */
+  /**
+   * The same for a window that covers no whole arc: only the arcs at its two ends count.
+   * @param {number} window @param {number} end
+   */
   ofTheCut(window, end) {
     const last = end % this.cells;
     const [here, there] = [this.cut[window], this.cut[last]];

@@ -1,4 +1,4 @@
-/** The points of a projective geometry over a field of q elements, and which of them are orthogonal (SPEC 5.4). */
+/** The points of a projective geometry over a field of q elements, and their orthogonality (SPEC 5.4). */
 
 import { integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
@@ -12,7 +12,7 @@ import { sum } from "./channel.js";
  */
 function fieldOf(q) {
   const known = /** @type {Record<number, [number, number]>} */ ({ 4: [2, 3], 8: [2, 3], 9: [3, 2] });
-  const [p, reduced] = known[q] ?? [q, 0]; // what z^e is, with q = p^e
+  const [p, reduced] = known[q] ?? [q, 0]; // q = p^e, and the element z^e
   if (p === q) return { add: (a, b) => (a + b) % q, times: (a, b) => (a * b) % q, minusOne: q - 1 };
   const add = (/** @type {number} */ a, /** @type {number} */ b) => {
     let total = 0;
@@ -35,13 +35,14 @@ function fieldOf(q) {
   return { add: (a, b) => sums[a * q + b], times: (a, b) => products[a * q + b], minusOne: p - 1 };
 }
 
+/** The points of PG(t-1, q), numbered in the order of SPEC 5.4; the first k are the inputs. */
 export class Geometry {
   /** @param {number} k inputs @param {any} order @param {any} dimension */
   constructor(k, order, dimension) {
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel has 2 to ${MAX_VALUES} inputs, not ${k}`);
     const q = integer(order, "the order of a field", ChannelError, 2, MAX_VALUES - 1);
     for (let divisor = 2; divisor * divisor <= q && ![4, 8, 9].includes(q); divisor++)
-      if (q % divisor === 0) throw new ChannelError("the order of a field is a prime, or 4, 8 or 9");
+      if (q % divisor === 0) throw new ChannelError("the order of a projective channel's field is a prime, or 4, 8 or 9");
     const t = integer(dimension, "the number of coordinates", ChannelError, 2, 24);
     const [powers, firsts] = [[1], [0]];
     for (let f = 0; f < t; f++) {
@@ -49,12 +50,12 @@ export class Geometry {
       powers.push(powers[f] * q);
     }
     const [support, points] = firsts.slice(-2);
-    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, at most 2^24`);
+    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, and at most 2^24, not ${points}`);
     this.inputs = k;
     this.q = q;
     this.t = t;
     this.powers = powers;
-    /** [f]: the number of the first point with f coordinates after its first that is not 0. */
+    /** [f]: the number of the first point with f coordinates after its leading 1. */
     this.firsts = firsts;
     this.field = fieldOf(q);
     this.points = points;
@@ -65,7 +66,7 @@ export class Geometry {
     this.massSteps = Math.floor((3 * entries) / 4) + 4 * points * this.used().length;
   }
 
-  /** [f, how many inputs have f coordinates after their first that is not 0]. @returns {[number, number][]} */
+  /** Pairs of f and the number of inputs with f coordinates after their leading 1. @returns {[number, number][]} */
   used() {
     const used = this.powers.slice(0, this.t).map((power, f) => [f, Math.min(power, this.inputs - this.firsts[f])]);
     return /** @type {[number, number][]} */ (used.filter(([, count]) => count > 0));
@@ -81,7 +82,11 @@ export class Geometry {
     return found;
   }
 
-  /** A canonical vector by its number. @param {number} point @param {number} length @returns {number[]} */
+  /**
+   * The canonical vector of a point, whose first coordinate that is not 0 is 1.
+   * @param {number} point @param {number} length
+   * @returns {number[]}
+   */
   canonical(point, length) {
     let free = length - 1;
     while (this.firsts[free] > point) free--;
@@ -93,7 +98,7 @@ export class Geometry {
     const { times } = this.field;
     let [factor, power] = [1, vector.find((coordinate) => coordinate) ?? 1];
     for (let exponent = this.q - 2; exponent > 0; exponent >>= 1) {
-      if (exponent & 1) factor = times(factor, power); // the inverse of the first that is not 0: its power q - 2
+      if (exponent & 1) factor = times(factor, power); // the inverse of the leading coordinate is its power q - 2
       power = times(power, power);
     }
     const number = vector.reduce((before, one) => before * this.q + times(one, factor), 0);
@@ -101,19 +106,19 @@ export class Geometry {
     return number - this.powers[free] + this.firsts[free];
   }
 
-  /** @param {number[]} one @param {number[]} other @returns {number} */
+  /** The dot product. @param {number[]} one @param {number[]} other @returns {number} */
   product(one, other) {
     const { add, times } = this.field;
     return one.reduce((total, coordinate, place) => add(total, times(coordinate, other[place])), 0);
   }
 
-  /** @param {number} x @param {number} y @returns {boolean} */
+  /** True if two points are orthogonal. @param {number} x @param {number} y @returns {boolean} */
   orthogonal(x, y) {
     return !this.product(this.canonical(x, this.t), this.canonical(y, this.t));
   }
 
   /**
-   * An output that is, or is not, orthogonal to x, by its place among these.
+   * The output at a position among those that are, or are not, orthogonal to x.
    * @param {number} x @param {number} place @param {boolean} near
    */
   output(x, place, near) {
@@ -125,14 +130,15 @@ export class Geometry {
     return this.point(y);
   }
 
-  /** @param {number} element */
+  /** The additive inverse. @param {number} element */
   negative(element) {
     return this.field.times(this.field.minusOne, element);
   }
 
   /**
-   * For each output the mass of the inputs orthogonal to it. An input with f coordinates after its leading 1 looks at
-   * the last f + 1 of an output: d + <rest, low> = 0. So a table over (d, low) serves all outputs.
+   * For each output, the mass of the inputs orthogonal to it. For an input (1, rest) with f coordinates after its
+   * leading 1, only the last f + 1 coordinates (d, low) of an output matter: they are orthogonal if d + <rest, low> is 0.
+   * So a table over (d, low) serves all outputs.
    * @param {number[]} prior
    * @returns {Float64Array}
    */
@@ -142,7 +148,7 @@ export class Geometry {
       const table = this.massTable(free, prior.slice(this.firsts[free], this.firsts[free] + used));
       for (let length = 0; length < this.t; length++) {
         const [start, count] = [this.firsts[length], this.powers[length]];
-        // Outputs with as many coordinates after their first, or fewer, are numbers of the table; longer repeat it.
+        // An output with at most f coordinates after its leading 1 has an entry; for longer ones the table repeats.
         const shift = length <= free ? count : 0;
         for (let i = 0; i < count; i++) found[start + i] += table[(i + shift) % table.length];
       }
@@ -159,7 +165,7 @@ export class Geometry {
     const { add, times } = this.field;
     const size = this.powers[free];
     const table = new Float64Array(size * q);
-    table[0] = sum(law); // low = 0 and d = 0; with d alone, no input
+    table[0] = sum(law); // if low = 0, all inputs at d = 0 and none at any other d
     for (let place = 0; place < this.firsts[free]; place++) {
       const low = this.canonical(place, free);
       let products = [0];
@@ -174,7 +180,7 @@ export class Geometry {
       const sums = new Float64Array(q);
       for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
       for (let factor = 1; factor < q; factor++) {
-        // (d, low) times any factor that is not 0 is orthogonal to the same inputs.
+        // A nonzero multiple of (d, low) is orthogonal to the same inputs.
         const number = low.reduce((before, one) => before * q + times(factor, one), 0);
         for (let product = 0; product < q; product++)
           table[this.negative(times(factor, product)) * size + number] = sums[product];

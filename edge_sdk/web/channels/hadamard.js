@@ -1,4 +1,4 @@
-/** Hadamard response: one bit about the input (SPEC 5.3). */
+/** Hadamard response: an output reveals one bit about the input (SPEC 5.3). */
 
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
@@ -7,14 +7,14 @@ import { Channel, Worst, differ, extremes, sum } from "./channel.js";
 
 const WHOLE = 2n ** 64n;
 
-/** @param {number} row @param {number} y @returns {boolean} whether they agree */
+/** True if the entry of the Hadamard matrix is 1. @param {number} row @param {number} y @returns {boolean} */
 function agree(row, y) {
   let bits = row & y;
   for (const shift of [16, 8, 4, 2, 1]) bits ^= bits >> shift;
   return (bits & 1) === 0;
 }
 
-/** The Walsh-Hadamard transform, in place. @param {number[]} values 2^n of them @returns {number[]} */
+/** Apply the Walsh-Hadamard transform, in place. @param {number[]} values 2^n of them @returns {number[]} */
 function walsh(values) {
   for (let step = 1; step < values.length; step *= 2)
     for (let start = 0; start < values.length; start += 2 * step)
@@ -26,6 +26,7 @@ function walsh(values) {
   return values;
 }
 
+/** Inputs are rows of a Hadamard matrix, from row 1; an output is a column, more likely if the row's entry is 1. */
 export class Hadamard extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -59,7 +60,7 @@ export class Hadamard extends Channel {
     return differ(first, second) ? new Worst().look(this.truth, WHOLE - this.truth) : new Worst();
   }
 
-  /** For each output the mass of the inputs whose row agrees with it. @param {number[]} prior @returns {number[]} */
+  /** For each output, the mass of the inputs whose row agrees with it. @param {number[]} prior @returns {number[]} */
   masses(prior) {
     const total = sum(prior);
     const rows = [0, ...prior, ...Array(this.outputs - prior.length - 1).fill(0)];

@@ -1,4 +1,4 @@
-/** All families of channels, by their names on the wire (SPEC 5). */
+/** The families of channels by their names on the wire (SPEC 5). */
 
 import { array } from "../codec.js";
 import { ChannelError } from "../errors.js";

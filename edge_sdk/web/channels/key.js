@@ -1,9 +1,10 @@
-/** A text for each decoded value: two wire forms are equal exactly where their texts are. */
+/** Keys of decoded values: two wire forms are equal if and only if their keys are. */
 
 import { hex } from "../codec.js";
 
 /**
- * @param {any} value of the codec; a number and the bigint that equals it are alike
+ * The key of a decoded value.
+ * @param {any} value of the codec; a number and an equal bigint have the same key
  * @returns {string}
  */
 export const keyOf = (value) =>

@@ -4,10 +4,11 @@ import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
 
-/** 1 the first point of an axis, 2 the last, 0 inside; an axis of one point has no ends. */
+/** 1 at the first point of an axis, 2 at its last, 0 inside; an axis of one point has kind 0. */
 const kindOf = (/** @type {number} */ point, /** @type {number} */ size) =>
   size === 1 ? 0 : Number(point === 0) + 2 * Number(point === size - 1);
 
+/** y = x plus a random step, each coordinate clamped to the border; x and y are row * columns + column. */
 export class Noise extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -26,7 +27,7 @@ export class Noise extends Channel {
     );
     this.mirrored = law.length === points;
     const all = this.high * this.wide;
-    if (!this.mirrored && law.length !== all) throw new ChannelError(`a law of steps has ${points} or ${all} weights`);
+    if (!this.mirrored && law.length !== all) throw new ChannelError(`a law of steps has ${points} weights if it is symmetric, else ${all}, not ${law.length}`);
     const folded = (/** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
@@ -40,8 +41,8 @@ export class Noise extends Channel {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
-    if (!this.mirrored && steps.every(alike)) throw new ChannelError("a law of steps is not in its one form");
-    /** [kind of row][kind of column]: `steps`, summed over the steps that end alike. */
+    if (!this.mirrored && steps.every(alike)) throw new ChannelError("a law that is symmetric in both axes is written by its distinct weights");
+    /** [kind of row][kind of column]: the sums of `steps` over the steps that end at the same point. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */
     this.known = undefined;
@@ -49,7 +50,7 @@ export class Noise extends Channel {
     this.shiftSteps = (this.mirrored ? points : all) * (3 * points + 96 * rows);
   }
 
-  /** @param {number} row @param {number} column kinds @returns {bigint[]} */
+  /** The table of a kind of row and of column. @param {number} row @param {number} column @returns {bigint[]} */
   foldedAt(row, column) {
     const found = this.steps.slice();
     const add = (
@@ -67,12 +68,12 @@ export class Noise extends Channel {
     return found;
   }
 
-  /** @param {number} x @returns {[number, number]} */
+  /** The row and the column of a point. @param {number} x @returns {[number, number]} */
   point(x) {
     return [Math.floor(x / this.columns), x % this.columns];
   }
 
-  /** Where the steps from input 0 to an output stand: the table, and the place in it. @param {number} y */
+  /** The table with the weights of an output, and the index of input 0 in it. @param {number} y */
   ending(y) {
     const [row, column] = this.point(y);
     const table = this.tables[kindOf(row, this.rows)][kindOf(column, this.columns)];
@@ -85,7 +86,7 @@ export class Noise extends Channel {
     return table[at - this.back(x)];
   }
 
-  /** How far before that place the steps from input x stand. @param {number} x */
+  /** The distance of input x before that index. @param {number} x */
   back(x) {
     const [row, column] = this.point(x);
     return row * this.wide + column;
@@ -105,7 +106,7 @@ export class Noise extends Channel {
     return 64 + Math.floor((this.outputs * (64 + this.inputs + first.length + second.length)) / 8);
   }
 
-  /** Weights in the tables by their rank: numbers are compared many times faster than bigints. */
+  /** The tables with ranks in place of weights: numbers are compared many times faster than bigints. */
   ranks() {
     const weights = [...new Set(this.tables.flat(2))].sort((one, other) => (one < other ? -1 : Number(one > other)));
     const places = new Map(weights.map((weight, rank) => [weight, rank]));
@@ -130,8 +131,8 @@ export class Noise extends Channel {
   }
 
   /**
-   * For each shift (r, c) the worst ratio over y and all x' that lie r rows and c columns after x; of a mirrored law
-   * only for r, c >= 0, since the others' are the same.
+   * For each shift (r, c), the worst ratio over y and all pairs with x' = x + (r, c); for a symmetric law only shifts
+   * with r, c >= 0, because the others have the same ratios.
    * @returns {Generator<[number, number, Worst]>}
    */
   *shiftLosses() {
@@ -141,12 +142,15 @@ export class Noise extends Channel {
         if (down || across) yield [down, across, this.shiftLoss(down, across, known)];
   }
 
-  /** @param {number} down @param {number} across @param {Float64Array[][]} near the tables as floats */
+  /**
+   * The worst ratio of a shift.
+   * @param {number} down @param {number} across @param {Float64Array[][]} near the tables as floats
+   */
   shiftLoss(down, across, near) {
     const worst = new Worst();
-    let best = 0; // a float passes over what cannot be worst; the bigints decide
+    let best = 0; // floats skip ratios that cannot be the worst; the bigints decide
     const back = down * this.wide + across;
-    // Steps of one table that end at a kind of point, from some x for which x + shift is on the axis as well.
+    // The first and the last step that end at a kind of point, from an x for which x + shift is also on the axis.
     const range = (/** @type {number} */ kind, /** @type {number} */ size, /** @type {number} */ shift) => {
       const [first, last] =
         size === 1

@@ -1,4 +1,4 @@
-/** Projective geometry response (SPEC 5.4), and the same with weights by class of input (SPEC 5.12). */
+/** Projective response (SPEC 5.4), and graded projective response, with weights by class of input (SPEC 5.12). */
 
 import { array, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
@@ -6,6 +6,7 @@ import { MAX_VALUES, blocksOf, runsFrom } from "../runs.js";
 import { Channel, Support, Worst, bestTwo, extremes, insideOf, sum, weightFrom } from "./channel.js";
 import { Geometry } from "./geometry.js";
 
+/** Inputs and outputs are points of a projective geometry; an input prefers the points orthogonal to it. */
 export class Projective extends Support {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -43,6 +44,7 @@ export class Projective extends Support {
   }
 }
 
+/** The same with an inside and an outside weight for each class of inputs. */
 export class Graded extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -79,7 +81,7 @@ export class Graded extends Channel {
     return this.geometry.output(x, Number(beyond < 0n ? u / inside : beyond / outside), beyond < 0n);
   }
 
-  /** The two of least outside weight, which have the largest inside weight too. @param {number[]} inputs */
+  /** The two inputs with the least outside weight and so the largest inside weight. @param {number[]} inputs */
   firstTwo(inputs) {
     return bestTwo(inputs, (x) => this.outside[this.classOf[x]]);
   }

@@ -1,10 +1,11 @@
-/** Randomised response (SPEC 5.2): Q(y|x) = cover[y] + truth [y = x]. */
+/** Randomised response: tell the truth, or draw from one fixed cover distribution (SPEC 5.2). */
 
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, bestTwo, cumulative, firstAbove, sum, worstLift } from "./channel.js";
 
+/** Q(y|x) = cover[y] + truth [y = x], in integers over 2^64. */
 export class Response extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -12,7 +13,7 @@ export class Response extends Channel {
     const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
     super(wire, k, k, 64, 8);
     const cover = array(parts[2], "the cover", ChannelError).map((c) => big(c, "a cover weight", ChannelError));
-    if (cover.length !== 1 && cover.length !== k) throw new ChannelError(`a cover has one weight or ${k}`);
+    if (cover.length !== 1 && cover.length !== k) throw new ChannelError(`a cover has one weight or ${k}, not ${cover.length}`);
     if (cover.length > 1 && cover.every((c) => c === cover[0]))
       throw new ChannelError("a cover of equal weights is written as a single one");
     this.even = cover.length === 1;
@@ -24,7 +25,7 @@ export class Response extends Channel {
     this.priorSteps = 16 * k;
   }
 
-  /** @param {number} y @returns {bigint} */
+  /** The cover weight of an output. @param {number} y @returns {bigint} */
   coverOf(y) {
     return this.cover[this.even ? 0 : y];
   }
@@ -49,7 +50,7 @@ export class Response extends Channel {
 
   /** @param {number[]} first @param {number[]} second */
   loss(first, second) {
-    // Only y = x, given by another x', has a ratio above 1; the least cover is worst.
+    // Only y = x against another x' has a ratio above 1; the least cover gives the largest one.
     const worst = new Worst();
     const lone = second.every((x) => x === second[0]) ? second[0] : -1;
     for (const x of first) if (x !== lone) worst.look(this.coverOf(x) + this.truth, this.coverOf(x));
@@ -65,7 +66,7 @@ export class Response extends Channel {
     return this.lossUnder(prior.map(BigInt));
   }
 
-  /** The worst ratio to a prior with weights of any size. @param {bigint[]} prior */
+  /** `priorLoss` for a prior with weights of any size. @param {bigint[]} prior */
   lossUnder(prior) {
     const total = prior.reduce((one, other) => one + other);
     return worstLift(this.partsUnder(prior, total), total);
@@ -76,7 +77,7 @@ export class Response extends Channel {
     return this.partsUnder(prior.map(BigInt), BigInt(sum(prior)));
   }
 
-  /** @param {bigint[]} prior @param {bigint} total @returns {Generator<import("./channel.js").Column>} */
+  /** All columns. @param {bigint[]} prior @param {bigint} total @returns {Generator<import("./channel.js").Column>} */
   *partsUnder(prior, total) {
     for (let y = 0; y < prior.length; y++)
       yield [

@@ -1,16 +1,17 @@
-/** Sets of inputs as answers: subset selection (SPEC 5.5) and triples (SPEC 5.10). */
+/** Sets of inputs as outputs: subset selection (SPEC 5.5) and triples (SPEC 5.10). */
 
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { Support, cells, sum } from "./channel.js";
 
-/** Binomial coefficients. @param {number} n @param {number} r @returns {bigint} */
+/** The binomial coefficient. @param {number} n @param {number} r @returns {bigint} */
 function choose(n, r) {
   let found = r > n ? 0n : 1n;
   for (let i = 0; i < r && found; i++) found = (found * BigInt(n - i)) / BigInt(i + 1);
   return found;
 }
 
+/** The output is a set of d inputs, as a word; an input prefers the sets that contain it. */
 export class Subset extends Support {
   unary = true;
 
@@ -26,7 +27,7 @@ export class Subset extends Support {
     this.priorSteps = 16 * k ** 2;
   }
 
-  /** The word of some inputs. @param {number[]} members @returns {bigint} */
+  /** The word with the bits of these inputs. @param {number[]} members @returns {bigint} */
   word(members) {
     return members.reduce((word, x) => word | (1n << BigInt(this.inputs - 1 - x)), 0n);
   }
@@ -68,8 +69,8 @@ export class Subset extends Support {
   }
 
   /**
-   * The outputs that can be worst: those with a remainder, which are among the first d + 1 inputs; of the others the
-   * one of least mass and the one of most.
+   * The outputs that can be the worst: those with a remainder, which lie within the first d + 1 inputs, and the sets of
+   * least and of most mass among the others.
    * @param {number[]} prior
    */
   telling(prior) {
@@ -85,6 +86,7 @@ export class Subset extends Support {
   }
 }
 
+/** The output is a triple of a Steiner triple system; an input prefers the triples that contain it. */
 export class Triples extends Support {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -143,8 +145,8 @@ export class Triples extends Support {
   }
 
   /**
-   * The outputs that can be worst: the first two, which alone take remainders; of the others that of least mass and
-   * that of most. A triple of no input lifts none, and one of all neither.
+   * The outputs that can be the worst: the first two, which have all remainders, and the triples of least and of most
+   * mass among the others. A triple without any input, or with all of them, changes no posterior and is skipped.
    * @param {number[]} prior
    */
   telling(prior) {

@@ -1,7 +1,7 @@
-/** SHAKE-128 (FIPS 202), which WebCrypto lacks; on 32-bit halves of its 64-bit lanes. */
+/** SHAKE-128 (FIPS 202), which WebCrypto lacks, on 32-bit halves of its 64-bit lanes. */
 
 const RATE = 168;
-// For each step of rho and pi, where the lane that is written stands, and by how much it is turned.
+// For each step of rho and pi: the position of the written lane, and its rotation.
 const LANES = new Int32Array(24);
 const TURNS = new Int32Array(24);
 for (let x = 1, y = 0, t = 0; t < 24; t++) {
@@ -9,7 +9,7 @@ for (let x = 1, y = 0, t = 0; t < 24; t++) {
   LANES[t] = 2 * (x + 5 * y);
   TURNS[t] = (((t + 1) * (t + 2)) / 2) % 64;
 }
-// The constants of iota, low and high halves.
+// The round constants of iota, low and high halves.
 const ROUNDS = new Int32Array(48);
 for (let round = 0, bits = 1; round < 24; round++)
   for (let j = 0; j < 7; j++) {
@@ -17,7 +17,10 @@ for (let round = 0, bits = 1; round < 24; round++)
     if (bits & 2) ROUNDS[2 * round + Number(j === 6)] ^= 1 << ((1 << j) - 1);
   }
 
-/** @param {Int32Array} s 25 lanes, each its low and its high half */
+/**
+ * Apply the 24 rounds of Keccak-f[1600], in place.
+ * @param {Int32Array} s 25 lanes, each as its low and its high half
+ */
 function permute(s) {
   const c = new Int32Array(14);
   for (let round = 0; round < 24; round++) {
@@ -41,7 +44,7 @@ function permute(s) {
       const b = turn & 32 ? low : high;
       low = s[lane];
       high = s[lane + 1];
-      s[lane] = turn & 31 ? (a << turn) | (b >>> -turn) : a; // shifts are modulo 32
+      s[lane] = turn & 31 ? (a << turn) | (b >>> -turn) : a; // shift counts are modulo 32
       s[lane + 1] = turn & 31 ? (b << turn) | (a >>> -turn) : b;
     }
     for (let y = 0; y < 50; y += 10) {
@@ -55,8 +58,9 @@ function permute(s) {
 }
 
 /**
- * @param {Uint8Array} message of less than 168 bytes
- * @param {number} length bytes that are wanted
+ * The SHAKE-128 output of a message.
+ * @param {Uint8Array} message shorter than 168 bytes
+ * @param {number} length number of output bytes
  * @returns {Uint8Array<ArrayBuffer>}
  */
 export function shake128(message, length) {

@@ -1,9 +1,10 @@
-/** An explicit channel, cell by cell (SPEC 5.1). */
+/** Tables: any explicit matrix, for small domains (SPEC 5.1). */
 
 import { array, big, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
 
+/** An explicit channel; each row sums to 2^62. */
 export class Table extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -12,12 +13,12 @@ export class Table extends Channel {
     );
     const outputs = rows[0]?.length ?? 0;
     if (rows.length < 2 || outputs < 2 || rows.length * outputs > 2 ** 20)
-      throw new ChannelError("a table has 2 inputs and 2 outputs at least, and 2^20 cells at most");
+      throw new ChannelError("a table has at least two inputs and two outputs, and at most 2^20 cells");
     super(wire, rows.length, outputs, 62, 8);
     this.rows = rows;
     for (const row of rows)
       if (row.length !== outputs || cumulative(row).at(-1) !== 2n ** 62n)
-        throw new ChannelError("the rows of a table are of one length and sum to 2^62");
+        throw new ChannelError("the rows of a table have the same length and sum to 2^62 each");
     this.priorSteps = this.inputs * outputs;
   }
 

@@ -1,10 +1,11 @@
-/** The wave channel: an output near the own number is likelier than any other (SPEC 5.11). */
+/** Waves: an output near the true number is more likely than any other (SPEC 5.11). */
 
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Support, extremes, sum } from "./channel.js";
 
+/** Inputs are ordered numbers; each has a window of 2 b + 1 preferred outputs around it. */
 export class Wave extends Support {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -29,7 +30,7 @@ export class Wave extends Support {
     return j < x ? j : j + this.span;
   }
 
-  /** For each output the mass of the inputs near it. @param {number[]} prior @returns {number[]} */
+  /** For each output, the mass of the inputs whose window contains it. @param {number[]} prior @returns {number[]} */
   masses(prior) {
     let mass = 0;
     return Array.from({ length: this.outputs }, (_, y) => (mass += (prior[y] ?? 0) - (prior[y - this.span] ?? 0)));

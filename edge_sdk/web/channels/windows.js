@@ -1,4 +1,4 @@
-/** Windows: local information privacy for a domain of any size (SPEC 5.9). */
+/** Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9). */
 
 import { array, big, integer, integers, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
@@ -9,9 +9,11 @@ import { Circle, POINTS, Reach } from "./circle.js";
 /** @typedef {{x: number, own: bigint, other: bigint}} Single */
 /** @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type */
 
-const LOW = -2;
-const RARE = -1;
+// The kinds of inputs that are not heavy; the kind of a heavy input is its index.
+const LOW = -2; // singles
+const RARE = -1; // inputs with an arc
 
+/** Types of windows over a circle of rare inputs. */
 export class Windows extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -30,7 +32,7 @@ export class Windows extends Channel {
     /** @type {Type[]} */
     const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
       const [span, inside, outside, low, ...heavy] = weights(one);
-      if (low === undefined) throw new ChannelError("a type has a span and three weights at least");
+      if (low === undefined) throw new ChannelError("a type of windows has a span and at least three weights");
       return { span: Number(span), inside, outside, low, heavy };
     });
     const k = arcs.length;
@@ -45,7 +47,7 @@ export class Windows extends Channel {
     const named = singles.map(({ x }) => x);
     for (const listed of [heavies, named])
       if (listed.some((x, i) => i > 0 && x <= listed[i - 1]))
-        throw new ChannelError("inputs are listed in the domain's order");
+        throw new ChannelError("heavy inputs and singles are listed once each, in the domain's order");
     const bare = [...heavies, ...named].sort((one, other) => one - other);
     const without = [...arcs.keys()].filter((x) => !arcs[x]);
     if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
@@ -55,7 +57,7 @@ export class Windows extends Channel {
     if (types.length ? !length : cells !== 1 || orders !== 1)
       throw new ChannelError("types, arcs, cells and orders do not fit together");
     for (const { span, inside, outside, heavy } of types) {
-      if (heavy.length !== heavies.length) throw new ChannelError("a type has a weight for each heavy input");
+      if (heavy.length !== heavies.length) throw new ChannelError(`a type of windows has a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
       if (span > cells || inside < outside || (span % cells === 0 && inside !== outside))
         throw new ChannelError("a type's span or weights are not in their one form");
     }
@@ -71,7 +73,7 @@ export class Windows extends Channel {
     this.placeOf = new Map(heavies.map((x, place) => [x, place]));
     this.singleOf = new Map(singles.map(({ x }, y) => [x, y]));
     this.others = cumulative(singles.map(({ other }) => other));
-    /** Where the types end, by kind of input. @type {Map<number, bigint[]>} */
+    /** The cumulative weights of the types, for each kind of input. @type {Map<number, bigint[]>} */
     this.ends = new Map();
     for (const kind of [RARE, LOW, ...heavies.keys()]) {
       const taken = types.map((type) => {
@@ -94,7 +96,7 @@ export class Windows extends Channel {
   }
 
   /**
-   * The weights of a window that covers an input of a kind, and of one that does not.
+   * For a kind of input, the weight of a window that covers it and of one that does not.
    * @param {Type} type @param {number} kind
    */
   pairOf(type, kind) {
@@ -103,28 +105,28 @@ export class Windows extends Channel {
     return [flat, flat];
   }
 
-  /** @param {number} x */
+  /** The kind of an input. @param {number} x */
   kindOf(x) {
     return this.arcs[x] ? RARE : (this.placeOf.get(x) ?? LOW);
   }
 
-  /** @param {number} kind @returns {bigint[]} */
+  /** The cumulative weights of the types for a kind. @param {number} kind @returns {bigint[]} */
   endsOf(kind) {
     return this.ends.get(kind) ?? [];
   }
 
-  /** The weight over 2^64 of the rest; of singles before their bonus. @param {number} kind */
+  /** The weight over 2^64 of the output `rest`; for singles, before their bonus is subtracted. @param {number} kind */
   restOf(kind) {
     return POINTS - (this.endsOf(kind).at(-1) ?? 0n) - (this.others.at(-1) ?? 0n);
   }
 
-  /** What a single has more on its own output than others. @param {number} x @returns {bigint} */
+  /** The additional weight of a single on its own output; 0 for other inputs. @param {number} x @returns {bigint} */
   bonus(x) {
     const { own, other } = this.singles[this.singleOf.get(x) ?? -1] ?? { own: 0n, other: 0n };
     return own - other;
   }
 
-  /** @param {number} x */
+  /** The weight over 2^64 of the output that takes the remaining probability. @param {number} x */
   rest(x) {
     return this.restOf(this.kindOf(x)) - this.bonus(x);
   }
@@ -169,7 +171,7 @@ export class Windows extends Channel {
     return 64 + first.length + second.length + this.priorSteps;
   }
 
-  /** A set of inputs by what decides their weights. @param {number[]} inputs */
+  /** A set of inputs, grouped by the kinds that determine their weights. @param {number[]} inputs */
   kinds(inputs) {
     const members = new Set(inputs);
     const heavies = this.heavies.filter((x) => members.has(x));
@@ -181,7 +183,7 @@ export class Windows extends Channel {
       rare: rare === this.circle.rare.length ? null : new Set(inputs.filter((x) => this.arcs[x])),
       rests: [...heavies, ...named, ...(one === undefined ? [] : [one])].map((x) => this.rest(x)),
       only: members.size === 1 ? named[0] : undefined,
-      /** Weights over 2^128 of a window for those without an arc. @param {Type} type */
+      /** The weights over 2^128 of a window for the inputs without an arc. @param {Type} type */
       flat: (type) =>
         [...heavies.map((x) => type.heavy[this.placeOf.get(x) ?? 0]), ...(named.length ? [type.low] : [])].map(
           (w) => w << 64n,
@@ -203,7 +205,7 @@ export class Windows extends Channel {
         const { span, inside, outside } = type;
         const [slope, beside] = [inside - outside, this.cells - span];
         const [tops, bottoms] = [some.flat(type), others.flat(type)];
-        const alike = covers.widest <= span && misses.widest <= beside; // then every window is as every other
+        const alike = covers.widest <= span && misses.widest <= beside; // then all windows have the same worst ratio
         for (let j = 0; j < (alike ? 1 : this.cells); j++) {
           const top = covers.size ? [(outside << 64n) + slope * covers.most(j, span), ...tops] : tops;
           const bottom = misses.size
@@ -234,7 +236,7 @@ export class Windows extends Channel {
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const masses = this.circle.masses(order, prior);
       const reach = new Reach(this.circle, order, null);
-      // A float passes over what can be neither least nor most, and the bigints decide.
+      // Floats skip masses that can be neither the least nor the most; the bigints decide.
       const rough = Float64Array.from(masses, Number);
       const near = rough[2 * this.cells] * 2 ** -50;
       for (const type of this.types) {
@@ -243,7 +245,7 @@ export class Windows extends Channel {
         const heavy = this.heavies.reduce((before, x, place) => before + BigInt(prior[x]) * type.heavy[place], 0n);
         const base = (heavy + type.low * lows + outside * rareMass) << 64n;
         const flat = everything.flat(type);
-        // Of the windows whose most covered input is covered alike, the least probable one is the worst.
+        // Of the windows with the same largest coverage of an arc, the least probable one is the worst.
         const [rarest, likeliest] = [new Map(), new Map()];
         const [whole, bare] = [reach.widest <= span, reach.widest <= this.cells - span];
         let [least, most] = [masses[span] - masses[0], 0n];
@@ -274,7 +276,10 @@ export class Windows extends Channel {
     return this.outputs * (96 + 32 * (this.heavies.length + this.singles.length));
   }
 
-  /** All outputs, each by what it covers whole, what its ends cut, and the rest. @param {number[]} prior */
+  /**
+   * All columns: the arcs inside the window, the arcs cut by its ends, and all other inputs.
+   * @param {number[]} prior
+   */
   *outputsUnder(prior) {
     const lift = BigInt(this.scale - 64);
     const total = sum(prior);
@@ -303,7 +308,7 @@ export class Windows extends Channel {
           const masses = [here, there].map((place) => prior[sequence[place]]);
           if (here === there) {
             const points = before[last] - before[j] + (round ? POINTS : 0n);
-            // From one arc back into it, all others are covered, or, where the window does not go round, none.
+            // A window with both ends in one arc covers all other arcs if it goes round the circle, else none of them.
             const others = mass - masses[0];
             yield seen([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
             continue;
@@ -324,14 +329,14 @@ export class Windows extends Channel {
   }
 }
 
-/** @param {bigint} weight @param {number} mass @returns {[bigint, number]} */
+/** A part of a column. @param {bigint} weight @param {number} mass @returns {[bigint, number]} */
 const weighed = (weight, mass) => [weight, mass];
 
-/** The parts that have a mass. @param {[bigint, number][]} parts @returns {[bigint, number][]} */
+/** The parts with a mass above zero. @param {[bigint, number][]} parts @returns {[bigint, number][]} */
 const seen = (parts) => parts.filter((part) => part[1]);
 
-/** @template {number | bigint} N @param {N[]} numbers @returns {N} */
+/** The largest number. @template {number | bigint} N @param {N[]} numbers @returns {N} */
 const largest = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));
 
-/** @param {bigint[]} numbers @returns {bigint} */
+/** The smallest number. @param {bigint[]} numbers @returns {bigint} */
 const smallest = (numbers) => numbers.reduce((one, other) => (one < other ? one : other));

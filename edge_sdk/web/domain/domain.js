@@ -1,4 +1,4 @@
-/** What a domain is, and the domains of a label or a place (SPEC 4). */
+/** The interface of domains, and the domains of labels and of places (SPEC 4). */
 
 import { array, integers, readable, text, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
@@ -6,8 +6,8 @@ import { floorDiv, rational } from "../exact.js";
 import { MAX_VALUES } from "../runs.js";
 
 /**
- * What an app hands over: a label, a number, a position, a set of labels, or the answers to the questions of a form by
- * their names, of which null is skipped; or any of these as text.
+ * An answer: a label, a number, a position, a set of labels, or the answers to a form's questions by their names, with
+ * null for a skipped one; or any of these as text.
  * @typedef {string | number | bigint | (string | number | bigint)[] | {[name: string]: any}} Answer
  */
 
@@ -15,15 +15,16 @@ import { MAX_VALUES } from "../runs.js";
  * A finite set of inputs 0 .. size - 1 with names.
  * @typedef {object} Domain
  * @property {string} kind
- * @property {number} size of a form Infinity: nobody lists its inputs
+ * @property {number} size Infinity for a form: its inputs are never enumerated
  * @property {string[]} named the names that the author chose, in order: labels, or a unit; only these are translated
  * @property {(x: number) => string} label
  * @property {(answer: any, dither: Uint8Array) => Promise<any>} indexOf the input for an answer, given the 8 bytes of
- *   the consent's dither; of a form the inputs of its questions
- * @property {() => any} describe what a page needs to ask the question
+ *   the consent's dither; for a form, the inputs of its questions
+ * @property {() => any} describe the properties that a page needs to ask the question
  */
 
 /**
+ * Refuse a number of values that is too small or too large.
  * @param {number | bigint} size
  * @returns {number}
  */
@@ -47,7 +48,7 @@ export function labelsFrom(value) {
 }
 
 /**
- * The number that an answer is, exactly.
+ * The exact number of an answer.
  * @param {any} answer
  * @returns {import("../exact.js").Fraction}
  */
@@ -58,7 +59,7 @@ export function numberOf(answer) {
 }
 
 /**
- * A decimal written out exactly, without trailing zeros.
+ * A decimal as text, exactly and without trailing zeros.
  * @param {bigint} scaled the number times 10^places @param {number} places
  * @returns {string}
  */
@@ -69,7 +70,7 @@ export function decimal(scaled, places) {
   return (scaled < 0n ? "-" : "") + whole + (rest && "." + rest);
 }
 
-/** A list of labels; of kind "ordered", in an order that means something. */
+/** A list of labels; in the kind "ordered", their order has a meaning. */
 export class Values {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -114,11 +115,11 @@ export class Grid {
       2 ** 31,
     );
     if (!(-9e7 <= south && south < north && north <= 9e7))
-      throw new DomainError("a grid needs -90 <= south < north <= 90");
+      throw new DomainError("a grid needs -90 <= south < north <= 90 degrees");
     if (!(-18e7 <= west && west < east && east <= 18e7))
-      throw new DomainError("a grid needs -180 <= west < east <= 180");
+      throw new DomainError("a grid needs -180 <= west < east <= 180 degrees");
     if (step <= 0 || (north - south) % step || (east - west) % step)
-      throw new DomainError("a grid's step is above 0 and divides its height and its width");
+      throw new DomainError("a grid's step is above zero and divides its height and its width without remainder");
     this.box = { south, north, west, east, step };
     this.rows = (north - south) / step;
     this.columns = (east - west) / step;
@@ -137,12 +138,12 @@ export class Grid {
   async indexOf(answer) {
     const parts = typeof answer === "string" ? answer.split(",") : answer;
     if (!Array.isArray(parts) || parts.length !== 2)
-      throw new NotInDomain("a grid is answered with latitude and longitude in degrees");
+      throw new NotInDomain("a grid is answered with latitude and longitude in degrees: two numbers, or both as text with a comma");
     const { south, north, west, east } = this.box;
     return this.steps(parts[0], south, north) * this.columns + this.steps(parts[1], west, east);
   }
 
-  /** @param {any} degrees @param {number} low @param {number} high */
+  /** The number of whole steps above `low`. @param {any} degrees @param {number} low @param {number} high */
   steps(degrees, low, high) {
     const { n, d } = numberOf(degrees);
     const above = n * 1_000_000n - BigInt(low) * d;

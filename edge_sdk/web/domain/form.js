@@ -1,4 +1,4 @@
-/** Forms: several named questions, each with a domain of its own (SPEC 4). An input is one of each question. */
+/** Forms: several named questions, each with its own domain (SPEC 4). An input has one input of each question. */
 
 import { array, concat, integer, readable, text, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
@@ -9,11 +9,11 @@ const SKIPPED = "skipped";
 
 /**
  * @typedef {object} Question
- * @property {string} name by which it is answered
- * @property {string} text what the person is asked
+ * @property {string} name the key of its answer
+ * @property {string} text shown to the person
  * @property {import("./domain.js").Domain} domain
  * @property {boolean} skippable
- * @property {number} size number of inputs, "skipped" counted
+ * @property {number} size number of inputs, including "skipped" if it can be skipped
  */
 
 /** Two to 32 questions, answered by a mapping from their names. */
@@ -24,14 +24,14 @@ export class Form {
   /** @param {any[]} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom of one question */
   constructor(wire, domainFrom) {
     const questions = array(array(wire, "a form", DomainError, 2)[1], "the questions", DomainError);
-    if (questions.length < 2 || questions.length > 32) throw new DomainError("a form has 2 to 32 questions");
+    if (questions.length < 2 || questions.length > 32) throw new DomainError(`a form has 2 to 32 questions, not ${questions.length}`);
     this.questions = questions.map((one) => question(one, domainFrom));
     if (new Set(this.questions.map(({ name }) => name)).size < questions.length)
       throw new DomainError("no two questions of a form have one name");
     this.named = this.questions.flatMap(({ domain }) => domain.named);
   }
 
-  /** @param {number} place @param {number} x @returns {string} the label of an input of a question */
+  /** The label of an input of a question. @param {number} place @param {number} x @returns {string} */
   labelOf(place, x) {
     const { domain } = this.questions[place];
     return x === domain.size ? SKIPPED : domain.label(x);
@@ -39,13 +39,13 @@ export class Form {
 
   /** @returns {string} */
   label() {
-    throw new RangeError("the inputs of a form are not listed: see labelOf");
+    throw new RangeError("the inputs of a form are not enumerated: use labelOf");
   }
 
   /**
-   * The input of each question, 0 of those that are not asked.
-   * @param {any} answer an object from names to answers, of which null is skipped; or text
-   * @param {Uint8Array} dither @param {number[]} [asked] places of the questions; all where not given
+   * The input of each question; 0 for a question that is not asked.
+   * @param {any} answer an object from names to answers, with null for a skipped one; or text
+   * @param {Uint8Array} dither @param {number[]} [asked] indices of the asked questions; by default all
    * @returns {Promise<number[]>}
    */
   async indexOf(answer, dither, asked = [...this.questions.keys()]) {
@@ -54,7 +54,7 @@ export class Form {
     const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
     const names = asked.map((place) => this.questions[place].name);
     for (const name of given.keys())
-      if (!names.includes(name)) throw new NotInDomain("a question is answered that this device is not asked");
+      if (!names.includes(name)) throw new NotInDomain("the answer has a question that this device is not asked: leave it out");
     const found = this.questions.map(() => 0);
     for (const place of asked) {
       const { name, domain, skippable } = this.questions[place];
@@ -71,14 +71,14 @@ export class Form {
     return found;
   }
 
-  /** @param {string} written @returns {Map<string, string | null>} */
+  /** The answers by name, from text. @param {string} written name=answer; ... @returns {Map<string, string | null>} */
   parse(written) {
     const found = new Map();
     for (const part of written.split(";")) {
       const [head, ...rest] = part.split("=");
       const asked = this.questions.find(({ name }) => name === trimmed(head));
       if (!asked || !rest.length || found.has(asked.name))
-        throw new NotInDomain("a form is answered as name=answer, each name of a question, and once");
+        throw new NotInDomain("a form is answered as name=answer; name=answer, with the names of its questions, each at most once");
       const value = trimmed(rest.join("="));
       found.set(asked.name, asked.skippable && value === SKIPPED ? null : value);
     }
@@ -91,7 +91,11 @@ export class Form {
   }
 }
 
-/** @param {any} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom @returns {Question} */
+/**
+ * The question of a wire form.
+ * @param {any} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom
+ * @returns {Question}
+ */
 function question(wire, domainFrom) {
   const parts = array(wire, "a question", DomainError, 4);
   const name = text(parts[0], "a question's name", DomainError);
@@ -103,6 +107,6 @@ function question(wire, domainFrom) {
   const domain = domainFrom(parts[2]);
   const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
   if (domain.kind !== "number" && domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))
-    throw new DomainError(`a value of question "${name}" holds a ";", or is "${SKIPPED}" where that can be answered`);
+    throw new DomainError(`a value of question "${name}" holds a ";", or is "${SKIPPED}" although the question can be skipped`);
   return { name, text: asked, domain, skippable, size: requireSize(domain.size + Number(skippable)) };
 }

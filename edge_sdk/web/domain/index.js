@@ -1,4 +1,4 @@
-/** All domains, by their kinds on the wire (SPEC 4). */
+/** The domains by their kinds on the wire (SPEC 4). */
 
 import { array } from "../codec.js";
 import { DomainError } from "../errors.js";
@@ -25,7 +25,11 @@ const KINDS = {
   form: (wire) => new Form(wire, (part) => from(part, SINGLE)),
 };
 
-/** @param {any} wire @param {Record<string, (wire: any[]) => Domain>} kinds @returns {Domain} */
+/**
+ * The domain of a wire form, of one of these kinds.
+ * @param {any} wire @param {Record<string, (wire: any[]) => Domain>} kinds
+ * @returns {Domain}
+ */
 function from(wire, kinds) {
   const [kind] = array(wire, "a domain", DomainError);
   if (!Object.hasOwn(kinds, String(kind))) throw new DomainError(`a domain's kind is one of ${Object.keys(kinds)}`);
@@ -33,8 +37,8 @@ function from(wire, kinds) {
 }
 
 /**
- * The wire form of a domain with other names and, of a form, other texts of its questions.
- * @param {any[]} wire of a domain @param {string[]} names as many as it has, of which those that it takes are removed
+ * The wire form of a domain under other names and, for a form, with other texts of its questions.
+ * @param {any[]} wire of a domain @param {string[]} names the new names; those that the domain uses are removed from it
  * @param {string[]} [texts] of a form's questions
  * @returns {any[]}
  */

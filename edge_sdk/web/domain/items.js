@@ -5,7 +5,7 @@ import { DomainError, NotInDomain } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { labelsFrom, requireSize } from "./domain.js";
 
-/** Sets of m items, of which one among l is reported; the inputs are the items and, after them, l dummies. */
+/** Sets of items, padded with dummies to l members, of which one is reported; inputs are the items, then l dummies. */
 export class Items {
   kind = "items";
 
@@ -17,7 +17,7 @@ export class Items {
     this.count = Array.isArray(items)
       ? items.length
       : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
-    if (!this.count) throw new DomainError("there is an item at least");
+    if (!this.count) throw new DomainError("a domain of items has at least one item");
     if (this.named.some((label) => label.includes(";") || label.startsWith("(none ")))
       throw new DomainError('an item holds no ";" and does not begin with "(none "');
     this.size = requireSize(this.count + this.padding);
@@ -29,7 +29,7 @@ export class Items {
     return x < this.count ? (this.named[x] ?? String(x + 1)) : `(none ${x - this.count + 1})`;
   }
 
-  /** @param {any} label @returns {number} its input */
+  /** The input of a label. @param {any} label @returns {number} */
   place(label) {
     const written = String(label);
     const number = /^(\(none )?([1-9]\d{0,6})(\)?)$/.exec(written);
@@ -40,7 +40,11 @@ export class Items {
     return x;
   }
 
-  /** @param {any} answer labels in an array, or as text @param {Uint8Array} dither @returns {Promise<number>} */
+  /**
+   * The input of one member of the padded set, which the dither chooses.
+   * @param {any} answer labels in an array, or as text with semicolons @param {Uint8Array} dither
+   * @returns {Promise<number>}
+   */
   async indexOf(answer, dither) {
     const labels = typeof answer === "string" ? answer.split(";").map(trimmed).filter(Boolean) : [answer].flat();
     const members = [...new Set(labels.map((label) => this.place(label)))].sort((one, other) => one - other);

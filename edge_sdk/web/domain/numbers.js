@@ -1,4 +1,4 @@
-/** Domains of a number: edges of any distance, evenly spaced numbers, days (SPEC 4). */
+/** Domains of numbers: bucket edges, evenly spaced numbers, days (SPEC 4). */
 
 import { array, big, integer, readable, text, toBig, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
@@ -7,12 +7,12 @@ import { decimal, numberOf, requireSize } from "./domain.js";
 const MOST = 2n ** 62n;
 const DAY = 86_400_000;
 
-/** Inputs that are numbers in increasing order; `at(x)` is the number of input x times 10^places. */
+/** A domain of increasing numbers; `at(x)` is the number of input x times 10^places. */
 class Line {
   /**
    * @param {string} kind @param {number} size @param {(x: number) => bigint} at @param {number} places
-   * @param {boolean} random whether a number between two inputs becomes one of them at random
-   * @param {boolean} clamp whether what lies outside becomes the nearer end
+   * @param {boolean} random whether a number between two inputs is rounded to one of them at random
+   * @param {boolean} clamp whether a number outside the range becomes the nearer end
    * @param {string} unit
    */
   constructor(kind, size, at, places, random, clamp, unit) {
@@ -39,10 +39,10 @@ class Line {
     const [first, last] = [this.at(0) * d, this.at(this.size - 1) * d];
     if (n < first || n > last) {
       if (!this.clamp)
-        throw new NotInDomain(`the number lies outside the range, ${this.label(0)} to ${this.label(this.size - 1)}`);
+        throw new NotInDomain(`the number lies outside the campaign's range, ${this.label(0)} to ${this.label(this.size - 1)}`);
       n = n < first ? first : last;
     }
-    let [low, high] = [0, this.size - 1]; // the last input at or below, that is not the last of all
+    let [low, high] = [0, this.size - 1]; // the last input at or below the number, except the last of all
     while (high - low > 1) {
       const middle = (low + high) >> 1;
       if (this.at(middle) * d <= n) low = middle;
@@ -58,42 +58,50 @@ class Line {
     return { kind, size, low: this.label(0), high: this.label(size - 1), step: this.step, random, clamp, unit };
   }
 
-  /** The distance of neighbours as text; "" where it is not everywhere the same. @returns {string} */
+  /** The distance between consecutive numbers as text; "" for bucket edges. @returns {string} */
   get step() {
     return this.kind === "number" ? decimal(this.at(1) - this.at(0), this.places) : "";
   }
 }
 
-/** @param {any} value @param {bigint[]} numbers @returns {number} */
+/**
+ * Require the smallest number of decimal places that these numbers need.
+ * @param {any} value @param {bigint[]} numbers
+ * @returns {number}
+ */
 function placesFrom(value, numbers) {
   const places = integer(value, "decimal places", DomainError, 0, 18);
-  if (places && numbers.every((one) => one % 10n === 0n)) throw new DomainError("decimal places are as few as can be");
+  if (places && numbers.every((one) => one % 10n === 0n)) throw new DomainError("the decimal places are the fewest that the numbers need");
   return places;
 }
 
-/** @param {any} value @returns {bigint} */
+/** Require a scaled number. @param {any} value @returns {bigint} */
 const scaled = (value) => big(value, "a number", DomainError, 1n - MOST, MOST - 1n);
 
-/** @param {any} value @param {string} what @returns {boolean} */
+/** Require 0 or 1. @param {any} value @param {string} what @returns {boolean} */
 const flag = (value, what) => integer(value, what, DomainError, 0, 1) === 1;
 
-/** @param {bigint} low @param {bigint} high @param {bigint} step @returns {number} */
+/**
+ * The number of steps from `low` to `high`, both included.
+ * @param {bigint} low @param {bigint} high @param {bigint} step
+ * @returns {number}
+ */
 function countOf(low, high, step) {
   if (low >= high) throw new DomainError("the lowest number is below the highest");
-  if (step <= 0n || (high - low) % step) throw new DomainError("the step is above zero and divides the range");
+  if (step <= 0n || (high - low) % step) throw new DomainError("the step is above zero and divides the range without remainder");
   return requireSize((high - low) / step + 1n);
 }
 
-/** @param {any[]} wire @returns {Line} */
+/** Numbers rounded at random to one of the listed edges. @param {any[]} wire @returns {Line} */
 export function buckets(wire) {
   const [, places, listed] = array(wire, "a domain of buckets", DomainError, 3);
   const edges = array(listed, "the edges", DomainError).map(scaled);
   requireSize(edges.length);
-  if (edges.some((edge, x) => x > 0 && edge <= edges[x - 1])) throw new DomainError("bucket edges increase");
+  if (edges.some((edge, x) => x > 0 && edge <= edges[x - 1])) throw new DomainError("bucket edges increase from one to the next");
   return new Line("buckets", edges.length, (x) => edges[x], placesFrom(places, edges), true, false, "");
 }
 
-/** @param {any[]} wire @returns {Line} */
+/** Evenly spaced numbers. @param {any[]} wire @returns {Line} */
 export function numberRange(wire) {
   const [, places, first, last, by, random, clamp, named] = array(wire, "a domain of a number", DomainError, 8);
   const [low, high, step] = [first, last, by].map(scaled);
@@ -106,18 +114,22 @@ export function numberRange(wire) {
   return new Line("number", size, at, few, flag(random, "rounding"), flag(clamp, "clamp"), unit);
 }
 
-/** @param {number} day since 1970-01-01 @returns {string} YYYY-MM-DD */
+/** A day as text. @param {number} day since 1970-01-01 @returns {string} YYYY-MM-DD */
 function dayText(day) {
   return new Date(day * DAY).toISOString().slice(0, 10);
 }
 
-/** @param {string} written @returns {number} days since 1970-01-01, or NaN where it is no day of the calendar */
+/**
+ * A day from text.
+ * @param {string} written
+ * @returns {number} days since 1970-01-01; NaN if it is not a day of the calendar
+ */
 function dayOf(written) {
   const day = /^\d{4}-\d\d-\d\d$/.test(written) ? Date.parse(written + "T00:00:00Z") / DAY : NaN;
   return !Number.isNaN(day) && dayText(day) === written && written >= "0001" ? day : NaN;
 }
 
-/** Days from the first to the last, each or every step-th of them; a day between two becomes the earlier one. */
+/** Days from the first to the last, `step` days apart; a day between two of them becomes the earlier one. */
 export class Dates {
   kind = "date";
   /** @type {string[]} */
@@ -145,7 +157,7 @@ export class Dates {
     if (Number.isNaN(day)) throw new NotInDomain("a day is expected, as YYYY-MM-DD");
     const near = Math.min(Math.max(day, this.low), this.high);
     if (near !== day && !this.clamp)
-      throw new NotInDomain(`the day lies outside ${this.label(0)} to ${this.label(this.size - 1)}`);
+      throw new NotInDomain(`the day lies outside the campaign's range, ${this.label(0)} to ${this.label(this.size - 1)}`);
     return Math.floor((near - this.low) / this.step);
   }
 

@@ -9,7 +9,7 @@ import { Notion, certify, levelFrom } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 
-/** A notion for each class. @param {any} wire @param {(wire: any) => Notion} notionFrom @returns {Classes} */
+/** The notion of a wire form. @param {any} wire @param {(wire: any) => Notion} notionFrom @returns {Classes} */
 export function classesFrom(wire, notionFrom) {
   const parts = array(wire, "classes", NotionError, 3);
   const level = levelFrom(parts[1]);
@@ -22,9 +22,10 @@ export function classesFrom(wire, notionFrom) {
   return new Classes(wire, notions);
 }
 
-/** @param {Notion[]} notions @returns {bigint} the largest level */
+/** The largest declared level. @param {Notion[]} notions @returns {bigint} */
 const levelOf = (notions) => notions.reduce((most, { level }) => (level > most ? level : most), 0n);
 
+/** A notion for each class of people. */
 export class Classes extends Notion {
   /** @param {any[]} wire @param {Notion[]} notions of the classes, in their order */
   constructor(wire, notions) {

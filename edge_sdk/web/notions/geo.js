@@ -1,4 +1,4 @@
-/** Geo-indistinguishability: the closer two inputs, the less they may differ (SPEC 6.4). */
+/** Geo-indistinguishability: the bound of two inputs is proportional to their distance (SPEC 6.4). */
 
 import { Noise } from "../channels/noise.js";
 import { array, big } from "../codec.js";
@@ -13,7 +13,7 @@ const MOST_POINTS = 2 ** 12;
 const FARTHEST = 2n ** 62n;
 const CERTAIN = 128n * 10n ** 9n;
 
-/** The coordinates of an axis. @param {any} value gaps, each with how often it comes @returns {bigint[]} */
+/** The coordinates of an axis. @param {any} value pairs of a gap and its number of repetitions @returns {bigint[]} */
 function axisFrom(value) {
   const flat = array(value, "an axis", NotionError).map((one) =>
     big(one, "a gap or its count", NotionError, 1, FARTHEST),
@@ -22,7 +22,7 @@ function axisFrom(value) {
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
     const count = Number(flat[i + 1] ?? MOST_POINTS);
-    if (flat[i] === flat[i - 2]) throw new NotionError("gaps are not in their one form");
+    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring equal gaps are written as one entry with its count");
     if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis has at most ${MOST_POINTS} points`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
@@ -30,7 +30,7 @@ function axisFrom(value) {
   return found;
 }
 
-/** [s]: how near two coordinates come that are s places apart. @param {bigint[]} axis @returns {bigint[]} */
+/** [s]: the least distance of two coordinates that are s places apart. @param {bigint[]} axis @returns {bigint[]} */
 const nearestOf = (axis) =>
   axis.map((_, shift) => {
     let least = FARTHEST;
@@ -38,6 +38,7 @@ const nearestOf = (axis) =>
     return least;
   });
 
+/** The notion over the points of two axes. */
 export class Geo extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -52,14 +53,14 @@ export class Geo extends Notion {
       (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
       unit,
     );
-    if (shared !== 1n) throw new NotionError("gaps are not in their one form");
+    if (shared !== 1n) throw new NotionError("the unit of distance and the gaps are given in lowest terms");
     super(wire, level, points);
     this.unit = unit;
     this.down = down;
     this.across = across;
   }
 
-  /** @param {Channel} channel @returns {channel is Noise} */
+  /** True for noise over the same points. @param {Channel} channel @returns {channel is Noise} */
   onLattice(channel) {
     return channel instanceof Noise && channel.rows === this.down.length && channel.columns === this.across.length;
   }
@@ -92,7 +93,7 @@ export class Geo extends Notion {
   }
 
   /**
-   * Ratios, each with the least squared distance of the pairs that it speaks of.
+   * The worst ratios of groups of pairs, each with the least squared distance in its group.
    * @param {Channel} channel @param {Worst} worst
    * @returns {Generator<[{n: bigint, d: bigint}, bigint]>}
    */
@@ -113,7 +114,7 @@ export class Geo extends Notion {
     for (let x = 0; x < rows.length; x++)
       for (let other = 0; other < rows.length; other++) {
         if (x === other) continue;
-        let [n, d, best] = [0n, 1n, 0]; // a float passes over what cannot be worst; the bigints decide
+        let [n, d, best] = [0n, 1n, 0]; // floats skip ratios that cannot be the worst; the bigints decide
         for (let y = 0; y < channel.outputs; y++) {
           const ratio = rough[x][y] / rough[other][y];
           if (!(ratio >= best) || rows[x][y] * d <= n * rows[other][y]) continue;

@@ -1,4 +1,4 @@
-/** All notions, by their names on the wire (SPEC 6). */
+/** The privacy notions by their names on the wire (SPEC 6). */
 
 import { array } from "../codec.js";
 import { NotionError } from "../errors.js";

@@ -1,4 +1,4 @@
-/** Notions under a prior (SPEC 6.2, 6.3, 6.7, 6.9, 6.10), and the rule that makes a channel for one. */
+/** Notions under a prior (SPEC 6.2, 6.3, 6.7, 6.9, 6.10), and the rule that derives a channel from a prior. */
 
 import { Response } from "../channels/response.js";
 import { sum, worstLift } from "../channels/channel.js";
@@ -12,21 +12,21 @@ import { ldp } from "./pairwise.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {import("./notion.js").Certificate} Certificate */
-/** @typedef {{prior: number[], level: bigint}} Declared a prior, and a personal level, 0n for the campaign's */
+/** @typedef {{prior: number[], level: bigint}} Declared a prior, and a personal level or 0n for the campaign's */
 
 const ONE = 1n << 96n;
 const MOST_OWN = 256;
 
-/** A prior's weights. @param {any} value @returns {number[]} */
+/** Require the weights of a prior. @param {any} value @returns {number[]} */
 function priorFrom(value) {
   const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
   if (prior.length < 2 || sum(prior) === Infinity)
-    throw new NotionError("a prior is two or more whole numbers above zero, at most 2^53 together");
+    throw new NotionError("a prior is at least two whole numbers above zero, which sum to at most 2^53");
   return prior;
 }
 
 /**
- * The rule of SPEC 6.7: the response channel for a prior.
+ * The response channel that the rule of SPEC 6.7 gives a prior.
  * @param {bigint[]} prior weights of any size @param {bigint} level
  * @returns {Response}
  */
@@ -41,7 +41,7 @@ function ruleFor(prior, level) {
   return new Response(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
 }
 
-/** Local information privacy under a prior, perhaps with a radius. */
+/** Local information privacy under a prior, or under every prior within a radius of it. */
 export class Information extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -73,7 +73,10 @@ export class Information extends Notion {
     return !affordable(whole, 0) && this.followsFromLdp(channel) ? ldpSteps(channel) : whole;
   }
 
-  /** Whether the channel keeps LDP at the level, which bounds a lift under every prior. @param {Channel} channel */
+  /**
+   * True if an affordable audit shows LDP at the level, which bounds a lift under every prior.
+   * @param {Channel} channel
+   */
   followsFromLdp(channel) {
     if (!affordable(ldpSteps(channel), channel.held)) return false;
     const { n, d } = worstPair(channel);
@@ -83,7 +86,7 @@ export class Information extends Notion {
   /** @param {Channel} channel */
   certificate(channel) {
     if (affordable(super.steps(channel), 0)) return super.certificate(channel);
-    // Too large to walk over, and certified all the same: LDP at the level implies it (SPEC 6.3).
+    // The lifts are too many to audit, but LDP at the level bounds all of them (SPEC 6.3).
     const level = requireKept(worstPair(channel), this.level);
     return { declared: this.level, audited: level, ldp: level, cost: level, ball: this.radius ? level : null, classes: [] };
   }
@@ -100,13 +103,13 @@ export class Information extends Notion {
 }
 
 /**
- * Refuse what is no declared prior (SPEC 6.7); the text does not repeat it.
+ * Refuse weights that are not a declared prior (SPEC 6.7); the text does not repeat them.
  * @param {number[]} prior
  * @throws {ReportError}
  */
 export function requireDeclared(prior) {
   if (prior.length < 2 || prior.length > MOST_OWN)
-    throw new ReportError(`a declared prior has 2 to ${MOST_OWN} weights`);
+    throw new ReportError(`a declared prior has 2 to ${MOST_OWN} weights, not ${prior.length}`);
   if (prior.some((weight) => !(weight >= 1)) || !(sum(prior) <= 2 ** 20))
     throw new ReportError("the weights of a declared prior are above zero and sum to at most 2^20");
   if (prior.map(BigInt).reduce(gcd) !== 1n)
@@ -114,7 +117,7 @@ export function requireDeclared(prior) {
 }
 
 /**
- * A declared prior, and the level declared with it, as an enrolment writes them (SPEC 8.3).
+ * The wire form of a declared prior and its level in an enrolment (SPEC 8.3).
  * @param {Declared} declared
  */
 export const declaredWire = ({ prior, level }) => (level ? [prior, level] : prior);
@@ -122,7 +125,7 @@ export const declaredWire = ({ prior, level }) => (level ? [prior, level] : prio
 /**
  * The inverse of `declaredWire`.
  * @param {any} wire @returns {Declared}
- * @throws {ReportError} not a declared prior, or a level that is none
+ * @throws {ReportError} not a declared prior, or not a level
  */
 export function declaredFrom(wire) {
   let [weights, level] = [wire, 0n];
@@ -137,7 +140,7 @@ export function declaredFrom(wire) {
 }
 
 /**
- * What an output tells of a person's histogram, over 2^64.
+ * The information of an output about a histogram, over 2^64: the sum of P(x, y)^2 / P(y) over all x and y.
  * @param {number[]} prior @param {Channel} channel @returns {bigint}
  */
 function gained(prior, channel) {
@@ -152,7 +155,7 @@ function gained(prior, channel) {
   return total;
 }
 
-/** lip for every person under the prior that their device declares. */
+/** Local information privacy for each person, under the prior that their device declares. */
 export class OwnPrior extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -162,19 +165,23 @@ export class OwnPrior extends Notion {
     this.uniform = Array(this.size).fill(1);
   }
 
-  /** Whether the campaign's channel is the rule's, and not one that is offered. @param {Channel} channel */
+  /** True if the campaign's channel is the one that the rule gives the uniform prior. @param {Channel} channel */
   isRule(channel) {
     return keyOf(channel.wire) === keyOf(ruleFor(this.uniform.map(BigInt), this.level).wire);
   }
 
-  /** Refuse what nobody declares in this campaign. @param {Declared} declared @throws {ReportError} */
+  /** Refuse a declared prior that does not fit this campaign. @param {Declared} declared @throws {ReportError} */
   requireFit({ prior, level }) {
     requireDeclared(prior);
-    if (prior.length !== this.size) throw new ReportError(`this campaign's priors have ${this.size} values`);
+    if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign has ${this.size} weights, not ${prior.length}`);
     if (level >= this.level) throw new ReportError("a personal level is below the campaign's");
   }
 
-  /** The channel of whoever declares this. @param {Declared} declared @param {Channel} campaigns @returns {Channel} */
+  /**
+   * The channel of a person who declares this prior.
+   * @param {Declared} declared @param {Channel} campaigns
+   * @returns {Channel}
+   */
   channelOf(declared, campaigns) {
     this.requireFit(declared);
     const { prior, level } = declared;
@@ -183,7 +190,11 @@ export class OwnPrior extends Notion {
     return gained(prior, campaigns) > gained(prior, rule) ? campaigns : rule;
   }
 
-  /** Its certificate, under that prior. @param {Declared} declared @param {Channel} campaigns @returns {Certificate} */
+  /**
+   * The certificate of that channel under that prior.
+   * @param {Declared} declared @param {Channel} campaigns
+   * @returns {Certificate}
+   */
   certificateOf(declared, campaigns) {
     const { prior, level } = declared;
     return certify(this.channelOf(declared, campaigns), new Information(["lip", level || this.level, prior, 0]));
@@ -198,14 +209,14 @@ export class OwnPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return requireKept(channel.priorLoss(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
-      throw new Uncertified("neither the rule's channel, nor an LDP one of k to 4k outputs");
+      throw new Uncertified("the channel is neither the rule's for the uniform prior, nor an LDP channel of k to 4k outputs");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }
 
 /**
- * What one fresh answer costs whoever declares one of some priors, at most. The rule treats all values alike, so priors that
- * differ in the order of their weights cost the same.
+ * The maximum cost of one fresh answer over some declared priors. The rule treats all values alike, so priors that
+ * differ only in the order of their weights cost the same.
  * @param {OwnPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
  */
 export function mostCost(notion, priors, campaigns) {
@@ -217,13 +228,13 @@ export function mostCost(notion, priors, campaigns) {
   return [notion.certificate(campaigns).cost, ...costs].reduce((one, other) => (one > other ? one : other));
 }
 
-/** lip for every report, under what an observer expects who saw the device's earlier ones. */
+/** Local information privacy for each report, under the posterior of an observer who saw the device's earlier ones. */
 export class Transcript extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "transcript-lip", NotionError, 4);
     const prior = priorFrom(parts[2]);
-    if (prior.length > MOST_OWN) throw new NotionError(`a transcript is of 2 to ${MOST_OWN} values`);
+    if (prior.length > MOST_OWN) throw new NotionError(`a transcript is of 2 to ${MOST_OWN} values, not ${prior.length}`);
     super(wire, levelFrom(parts[1]), prior.length);
     this.prior = prior;
     this.drift = BigInt(integer(parts[3], "a drift", NotionError, 0, 2 ** 16 - 1));
@@ -234,8 +245,8 @@ export class Transcript extends Notion {
   }
 
   /**
-   * What an observer expects of a device in a period.
-   * @param {[number, number][]} earlier period and output of its reports, by increasing period, all before
+   * The prior of an observer before a report, given the device's earlier reports.
+   * @param {[number, number][]} earlier period and output of the earlier reports, by increasing period
    * @param {number} period
    * @returns {bigint[]} weights, of any size
    */
@@ -262,7 +273,7 @@ export class Transcript extends Notion {
   }
 
   /**
-   * The channel of a report before which an observer expects a prior, audited.
+   * The channel that the rule gives a prior of any weights, audited.
    * @param {bigint[]} prior @returns {Response}
    */
   channelFor(prior) {
@@ -279,12 +290,12 @@ export class Transcript extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
-      throw new Uncertified("not the channel that the rule gives the start prior");
+      throw new Uncertified("a campaign with transcripts holds the channel that the rule gives its start prior");
     return requireKept(channel.priorLoss(this.prior), this.level);
   }
 }
 
-/** The mean of the logarithms of lifts. */
+/** Mutual information between answer and report: the mean of the logarithms of all lifts. */
 export class MutualInformation extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -305,7 +316,7 @@ export class MutualInformation extends Notion {
     let total = 0n;
     for (const y of upTo(channel.outputs)) {
       /** @type {Map<bigint, bigint>} */
-      const alike = new Map(); // inputs with one weight have one logarithm
+      const alike = new Map(); // inputs of equal weight have the same logarithm
       this.prior.forEach((p, x) => {
         const weight = channel.weight(x, y);
         if (weight) alike.set(weight, (alike.get(weight) ?? 0n) + BigInt(p));

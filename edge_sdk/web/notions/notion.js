@@ -1,4 +1,4 @@
-/** What a privacy notion is, and the certificate that a channel keeps one (SPEC 6.2, 6.3). */
+/** The base class of privacy notions, and the certificate that a channel keeps one (SPEC 6.2, 6.3). */
 
 import { requireAffordable } from "../effort.js";
 import { NotionError, Uncertified } from "../errors.js";
@@ -9,30 +9,32 @@ import { big } from "../codec.js";
 /** @typedef {import("../channels/channel.js").Worst} Worst */
 
 /**
- * What a channel's integers prove; levels in nanonats, rounded up.
+ * The levels that a channel's integers prove, in nanonats, rounded up.
  * @typedef {object} Certificate
- * @property {bigint} declared the level that the notion claims
- * @property {bigint} audited the smallest level that the channel keeps under its notion
- * @property {bigint | null} ldp its LDP level; null where it is infinite
- * @property {bigint} cost what one fresh answer is charged
- * @property {bigint | null} ball the level for any prior within a declared radius; null where none is declared
- * @property {Certificate[]} classes of each class, where the notion is one of classes
+ * @property {bigint} declared the declared level of the notion
+ * @property {bigint} audited the smallest level that the channel provably keeps under its notion
+ * @property {bigint | null} ldp its LDP level; null if it is infinite
+ * @property {bigint} cost charged for one fresh answer
+ * @property {bigint | null} ball the level for any prior within a declared radius; null if none is declared
+ * @property {Certificate[]} classes the certificate of each class, if the notion is one of classes
  */
 
-/** @param {number} length @returns {number[]} 0 .. length - 1 */
+/** The numbers 0 .. length - 1. @param {number} length @returns {number[]} */
 export const upTo = (length) => Array.from({ length }, (_, x) => x);
 
-/** A declared level. @param {any} value @returns {bigint} */
+/** Require a level in the allowed range. @param {any} value @returns {bigint} @throws {NotionError} */
 export const levelFrom = (value) => big(value, "a level, in nanonats,", NotionError, MIN_LEVEL, MAX_LEVEL);
 
 /** A predicate on a channel's integers, at a declared level. */
 export class Notion {
-  /** Whether it can be said of the inputs of a view (SPEC 6.12). */
+  /** True if the notion can be applied to the inputs of a view (SPEC 6.12). */
   carriesViews = false;
-  /** Steps of saying it so. */
+  /** Number of steps of `coarsened`. */
   coarseningSteps = 0;
 
-  /** @param {any[]} wire @param {bigint} level @param {number | null} inputs how many it speaks of; null for any */
+  /**
+   * @param {any[]} wire @param {bigint} level @param {number | null} inputs their number; null if it fits any number
+   */
   constructor(wire, level, inputs) {
     this.wire = wire;
     this.level = level;
@@ -45,49 +47,55 @@ export class Notion {
   }
 
   /**
-   * The worst ratio, refused where it is above the level; and the audited level.
+   * The audited level; refuses a channel above the declared level.
    * @param {Channel} _channel @returns {bigint}
+   * @throws {Uncertified}
    */
   audit(_channel) {
     throw new TypeError(this.name);
   }
 
-  /** @param {Channel} _channel @returns {number} */
+  /** Number of steps of `audit`. @param {Channel} _channel @returns {number} */
   auditSteps(_channel) {
     throw new TypeError(this.name);
   }
 
-  /** @param {Channel} _channel @returns {number} */
+  /** Number of steps of `ball`. @param {Channel} _channel @returns {number} */
   ballSteps(_channel) {
     return 0;
   }
 
-  /** @param {Channel} _channel @returns {bigint | null} */
+  /**
+   * The level over a declared ball of priors; null if none is declared.
+   * @param {Channel} _channel
+   * @returns {bigint | null}
+   */
   ball(_channel) {
     return null;
   }
 
-  /** What a fresh answer costs. @param {bigint} audited @param {bigint | null} ldp @returns {bigint} */
+  /** The cost of one fresh answer, nanonats. @param {bigint} audited @param {bigint | null} ldp @returns {bigint} */
   cost(audited, ldp) {
     return ldp ?? audited;
   }
 
-  /** Steps of everything that its certificate states. @param {Channel} channel @returns {number} */
+  /** Number of steps of the whole certificate. @param {Channel} channel @returns {number} */
   steps(channel) {
     const ldp = this.name === "ldp" ? 0 : ldpSteps(channel);
     return this.auditSteps(channel) + ldp + this.ballSteps(channel);
   }
 
   /**
-   * The same notion of the inputs of a view.
-   * @param {(x: number) => number} _inputOf @param {number} _size
+   * The notion for the inputs of a view: the bound of two of them is the least bound of their values.
+   * @param {(x: number) => number} _inputOf the view's input for an input
+   * @param {number} _size number of the view's inputs
    * @returns {Notion}
    */
   coarsened(_inputOf, _size) {
     throw new TypeError(this.name);
   }
 
-  /** What the channel proves, once that is known to be affordable. @param {Channel} channel @returns {Certificate} */
+  /** The certificate of a channel whose audit is affordable. @param {Channel} channel @returns {Certificate} */
   certificate(channel) {
     const audited = this.audit(channel);
     const ldp = this.name === "ldp" ? audited : ldpOf(channel);
@@ -96,7 +104,7 @@ export class Notion {
   }
 }
 
-/** The largest ratio of two inputs. @param {Channel} channel @returns {Worst} */
+/** The largest ratio of two inputs' probabilities of one output. @param {Channel} channel @returns {Worst} */
 export function worstPair(channel) {
   const all = channel.apart(upTo(channel.inputs));
   return channel.loss(all, all);
@@ -114,7 +122,11 @@ function ldpOf(channel) {
   return levelOf(n, d);
 }
 
-/** The level of a ratio that must keep a bound. @param {Worst} worst @param {bigint} bound @returns {bigint} */
+/**
+ * The level of a ratio; refuses one above the bound.
+ * @param {Worst} worst @param {bigint} bound
+ * @returns {bigint} @throws {Uncertified}
+ */
 export function requireKept({ n, d }, bound) {
   const level = levelOf(n, d);
   if (level === null) throw new Uncertified("an output rules an input out, which no level allows");
@@ -127,7 +139,7 @@ export function requireKept({ n, d }, bound) {
  * The certificate of a channel under a notion.
  * @param {Channel} channel @param {Notion} notion
  * @returns {Certificate}
- * @throws {Uncertified} it does not keep the declared level, or to find out would take too much
+ * @throws {Uncertified} it does not keep the declared level, or its audit is too large
  */
 export function certify(channel, notion) {
   requireInputs(notion, channel);
@@ -135,8 +147,8 @@ export function certify(channel, notion) {
   return notion.certificate(channel);
 }
 
-/** Refuse a notion that speaks of other inputs than the channel's. @param {Notion} notion @param {Channel} channel */
+/** Refuse a notion with another number of inputs than the channel. @param {Notion} notion @param {Channel} channel */
 export function requireInputs(notion, channel) {
   if (notion.inputs !== null && notion.inputs !== channel.inputs)
-    throw new NotionError(`the notion speaks of ${notion.inputs} values, the channel of ${channel.inputs}`);
+    throw new NotionError(`the notion has ${notion.inputs} values, the channel ${channel.inputs} inputs`);
 }

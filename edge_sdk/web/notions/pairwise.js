@@ -1,5 +1,5 @@
 /**
- * Notions that bound what two inputs may differ by (SPEC 6.2, 6.6): classes of inputs, and a bound for pairs of them.
+ * Notions that bound the ratio of two inputs' probabilities (SPEC 6.2, 6.6): classes of inputs, and bounds of pairs.
  */
 
 import { array, big, integer, integers } from "../codec.js";
@@ -11,10 +11,10 @@ import { Notion, levelFrom, requireKept, upTo } from "./notion.js";
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {[number, number, bigint]} Bound class of x, class of x', level */
 
-/** A bound for each ordered pair of classes that is bounded. */
+/** A bound for some ordered pairs of classes. */
 class Pairwise extends Notion {
   /**
-   * @param {any[]} wire @param {bigint} level @param {number[][] | null} classes null where all inputs are one
+   * @param {any[]} wire @param {bigint} level @param {number[][] | null} classes null if all inputs are in one class
    * @param {Bound[]} bounds @param {number} [inputs]
    */
   constructor(wire, level, classes, bounds, inputs) {
@@ -23,7 +23,7 @@ class Pairwise extends Notion {
     this.bounds = bounds;
   }
 
-  /** @param {Channel} channel */
+  /** The inputs of each class that decide its worst ratios. @param {Channel} channel */
   apart(channel) {
     return (this.classes ?? [upTo(channel.inputs)]).map((members) => channel.apart(members));
   }
@@ -48,7 +48,7 @@ class Pairwise extends Notion {
   }
 }
 
-/** @param {any[]} wire @returns {Notion} */
+/** Local differential privacy: one bound for all pairs. @param {any[]} wire @returns {Notion} */
 export function ldp(wire) {
   const level = levelFrom(array(wire, "ldp", NotionError, 2)[1]);
   const notion = new Pairwise(wire, level, null, [[0, 0, level]]);
@@ -57,13 +57,13 @@ export function ldp(wire) {
   return notion;
 }
 
-/** @param {any[]} wire @returns {Notion} */
+/** High-low LDP: outputs of a sensitive value are bounded against every value. @param {any[]} wire @returns {Notion} */
 export function highLow(wire) {
   const parts = array(wire, "high-low", NotionError, 4);
   const [level, size] = [levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_VALUES)];
   const sensitive = integers(parts[3], "a sensitive value", NotionError, 0, size - 1);
   if (!sensitive.length || sensitive.length === size || sensitive.some((x, i) => i > 0 && x <= sensitive[i - 1]))
-    throw new NotionError("sensitive values are some and not all, increasing");
+    throw new NotionError("the sensitive values are some and not all, listed once each, in the domain's order");
   const marked = new Set(sensitive);
   const others = upTo(size).filter((x) => !marked.has(x));
   return new Pairwise(
@@ -77,12 +77,12 @@ export function highLow(wire) {
   );
 }
 
-/** @param {any[]} wire @returns {Notion} */
+/** Block-structured LDP: pairs within a block are bounded. @param {any[]} wire @returns {Notion} */
 export function block(wire) {
   const parts = array(wire, "block", NotionError, 3);
   const level = levelFrom(parts[1]);
   const classes = membersOf(blocksOf(runsFrom(parts[2], 0, NotionError)));
-  if (classes.every(({ length }) => length < 2)) throw new NotionError("there is a block of at least two values");
+  if (classes.every(({ length }) => length < 2)) throw new NotionError("block-structured LDP needs a block of at least two values");
   return new Pairwise(
     wire,
     level,
@@ -91,7 +91,7 @@ export function block(wire) {
   );
 }
 
-/** @param {any[]} wire @returns {Notion} */
+/** A matrix of levels: a bound for each ordered pair of values. @param {any[]} wire @returns {Notion} */
 export function pairwise(wire) {
   const parts = array(wire, "pairwise", NotionError, 3);
   const level = levelFrom(parts[1]);
@@ -101,12 +101,16 @@ export function pairwise(wire) {
   const size = rows.length;
   if (size < 2 || size > 256) throw new NotionError(`a matrix of levels has 2 to 256 rows, not ${size}`);
   if (rows.some((row, x) => row.length !== size || row[x] !== 0n))
-    throw new NotionError("a matrix of levels is square, and its diagonal 0");
-  if (largest(rows.flat()) !== level) throw new NotionError("the declared level is the largest entry of the matrix");
+    throw new NotionError("a matrix of levels is square, and 0 on its diagonal");
+  if (largest(rows.flat()) !== level) throw new NotionError("the declared level is the largest finite entry of the matrix");
   return matrix(wire, level, rows);
 }
 
-/** @param {any[]} wire @param {bigint} level @param {bigint[][]} rows @returns {Notion} */
+/**
+ * The notion of a matrix; -1 is no bound.
+ * @param {any[]} wire @param {bigint} level @param {bigint[][]} rows
+ * @returns {Notion}
+ */
 function matrix(wire, level, rows) {
   /** @type {Bound[]} */
   const bounds = [];
@@ -134,7 +138,11 @@ function matrix(wire, level, rows) {
   return notion;
 }
 
-/** @param {any[]} wire @returns {Notion} */
+/**
+ * MinID and AvgID LDP: a budget for each class of values, and pairs of classes without a bound.
+ * @param {any[]} wire
+ * @returns {Notion}
+ */
 export function graded(wire) {
   const parts = array(wire, "a graded notion", NotionError, 5);
   const level = levelFrom(parts[1]);
@@ -142,23 +150,25 @@ export function graded(wire) {
   const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
   const flat = integers(parts[4], "a class", NotionError, 0, 63);
   if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
-    throw new NotionError("a graded notion has 1 to 64 classes, with one budget each");
-  if (flat.length % 2) throw new NotionError("pairs without a bound are not in their one form");
+    throw new NotionError("a graded notion has 1 to 64 classes of inputs, with one budget each");
+  if (flat.length % 2) throw new NotionError("pairs without a bound are pairs of classes");
   if (!flat.length && new Set(budgets).size < budgets.length)
     throw new NotionError("classes of equal budgets are one class");
   const open = new Set();
   for (let [i, before] = [0, -1]; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length || (c === d && classes[c].length < 2) || 64 * c + d <= before)
-      throw new NotionError("pairs without a bound are not in their one form");
+      throw new NotionError("pairs without a bound are listed once each, in increasing order");
     open.add((before = 64 * c + d)).add(64 * d + c);
   }
   return gradedOf(wire, level, budgets, classes, open);
 }
 
 /**
- * @param {any[]} wire @param {bigint | null} level null for the largest @param {bigint[]} budgets
- * @param {number[][]} classes @param {Set<number>} open
+ * The notion of budgets: the bound of a pair is the smaller budget or, for AvgID, their mean.
+ * @param {any[]} wire @param {bigint | null} level the declared one; null for the largest bound
+ * @param {bigint[]} budgets
+ * @param {number[][]} classes @param {Set<number>} open 64 c + d for each pair (c, d) of classes without a bound
  */
 function gradedOf(wire, level, budgets, classes, open) {
   /** @type {Bound[]} */
@@ -187,5 +197,5 @@ function gradedOf(wire, level, budgets, classes, open) {
   return notion;
 }
 
-/** @param {bigint[]} levels @returns {bigint} */
+/** The largest level. @param {bigint[]} levels @returns {bigint} */
 const largest = (levels) => levels.reduce((one, other) => (one > other ? one : other));
