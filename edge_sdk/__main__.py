@@ -34,11 +34,13 @@ COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse repeats the arguments it does not understand, and one of them may be the person's answer."""
+    """A parser whose errors never repeat an argument, because it may be the person's answer."""
 
     def error(self, message: str) -> NoReturn:
         if self.prog.endswith((" answer", " preview", " exposure")) or "unrecognized arguments" in message:
-            message = "the arguments do not fit; write -- before a value that begins with a dash, and quote blanks"
+            message = (
+                "invalid arguments: see --help; put -- before a value that begins with a dash, and quotes around blanks"
+            )
         super().error(message)
 
 
@@ -148,7 +150,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="where a file key store keeps a second checkpoint, outside DIR and its backups, "
-        "so that a restored DIR is noticed",
+        "so that a restored DIR is detected",
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
     parents = [_json_anywhere()]
@@ -182,7 +184,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "key",
         metavar="FILE|ID|FINGERPRINT",
         nargs="?",
-        help="to add: the file of a public key, or the id of a joined campaign, for its author; to remove: the "
+        help="add: the file of a public key, or the id of a joined campaign, to trust its author; remove: the "
         "beginning of a fingerprint",
     )
     trusted.add_argument("--name", help="name of the author, for display only")
@@ -192,33 +194,38 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
             "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
         )
     closed = command("close", joining.close, "close a campaign early, by its author's signed notice")
-    closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, as the study hands it out")
+    closed.add_argument("file", metavar="FILE", type=Path, help="the signed notice, from the study")
     consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve its worst-case cost"))
     named = consent.add_mutually_exclusive_group()
     named.add_argument(
         "--class", dest="as_class", metavar="NAME", help="the class of people you belong to; it is public"
     )
     named.add_argument(
-        "--choose-class", type=float, metavar="NATS", help="choose a class that fits you, at random, for this many nats"
+        "--choose-class",
+        type=float,
+        metavar="NATS",
+        help="let the device choose your class at random, most likely the nearest to your answers; costs NATS",
     )
     named.add_argument(
         "--choose-prior",
         type=float,
         metavar="NATS",
-        help="declare a prior chosen from a public list by your answers, at random, for this many nats",
+        help="let the device choose the prior to declare at random from a public list, most likely the nearest to "
+        "your answers; costs NATS",
     )
     consent.add_argument(
         "--prior",
         type=Path,
         metavar="CSV",
-        help="value,count for each value: declared publicly and permanently, if the campaign asks for it "
-        "(preview --prior shows its effect and cost); with --choose-class or --choose-prior, used to choose, not sent",
+        help="a file with value,count for each value: your prior, declared publicly and permanently, if the campaign "
+        "asks for one (preview --prior shows its effect and cost); with --choose-class or --choose-prior, your answers "
+        "to choose by, which are not sent",
     )
     consent.add_argument(
         "--level",
         type=float,
         metavar="NATS",
-        help="with --prior: a personal level below the campaign's; public too",
+        help="with --prior: declare a personal level below the campaign's too",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
@@ -234,7 +241,9 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         help="number of the answer in its period, from 0. Repeating it with the same value gives the same report "
         "again; without it, every call is a new answer",
     )
-    answer.add_argument("--collect", action="store_true", help="draw and charge now, and sign later: outbox bundle")
+    answer.add_argument(
+        "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"
+    )
     outbox = command("outbox", commands.outbox, "show, export, send or bundle the waiting envelopes and readings")
     outbox.add_argument(
         "verb",
@@ -247,8 +256,8 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "to",
         metavar="FILE|URL|ID",
         nargs="?",
-        help="the new file; the only address to send to, or else each campaign's own; the campaign to bundle, or else "
-        "all",
+        help="export: the new file; send: the only address to send to [default: each campaign's own]; bundle: the "
+        "campaign to bundle [default: all]",
     )
     outbox.add_argument("--campaign", metavar="ID", help="export or send this campaign only")
     campaign(
@@ -262,10 +271,10 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         command(
             "address",
             joining.address,
-            "show where a campaign's reports are sent, or set it if its author named no address",
+            "show the address for a campaign's reports, or set it if the campaign names none",
         )
     )
-    addressed.add_argument("url", metavar="URL", nargs="?", help="where the study takes reports: https://HOST")
+    addressed.add_argument("url", metavar="URL", nargs="?", help="the study's address for reports: https://HOST")
     command("ledger", commands.ledger, "show the amounts reserved, spent and remaining, and all entries")
     preview = campaign(
         command(
@@ -279,7 +288,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="instead of an answer, value,count for each value: the promise and the cost of declaring it",
+        help="a file with value,count for each value: show the promise and the cost of declaring it as your prior",
     )
     preview.add_argument("--level", type=float, metavar="NATS", help="with --prior: a personal level")
     exposed = campaign(
@@ -296,11 +305,11 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     forget = command(
         "forget", commands.forget, "delete a campaign, or all: answers, queue and consent; spending stays counted"
     )
-    forget.add_argument("id", metavar="ID", nargs="?")
+    forget.add_argument("id", metavar="ID", nargs="?", help="the campaign's id, or the beginning of it [default: all]")
     enrolment = campaign(
         command("enrolment", commands.enrolment, "write the file that enrols this device for a campaign")
     )
-    enrolment.add_argument("file", metavar="FILE", type=Path)
+    enrolment.add_argument("file", metavar="FILE", type=Path, help="the new file; give it to the organisation")
     budget = command("budget", upkeep.budget, "show the caps, or tighten them; a cap is never raised")
     budget.add_argument("--lifetime", type=float, metavar="NATS", help="cap for all answers of this device")
     budget.add_argument("--per-campaign", type=float, metavar="NATS", help="cap for one campaign")

@@ -105,7 +105,7 @@ class Report:
         return outputs
 
     def require_fit(self, terms: Campaign, view: int | None = None) -> None:
-        """Return if the report lies within a campaign's periods and quota, and its outputs are of the channel.
+        """Refuse a report outside a campaign's periods or quota, or with outputs that the channel does not have.
 
         Args:
             view: of the device that sent it; None in a plain campaign.
@@ -193,12 +193,12 @@ class Enrolment:
 
 
 def packed_bytes(count: int, bits: int) -> int:
-    """Bytes that ``count`` outputs of ``bits`` bits take."""
+    """Return the length in bytes of ``count`` packed outputs of ``bits`` bits."""
     return (count * bits + 7) // 8
 
 
 def pack(outputs: Sequence[int], bits: int) -> bytes:
-    """Outputs of ``bits`` bits each, most significant bit first, zero-padded at the end.
+    """Pack outputs of ``bits`` bits each, most significant bit first, zero-padded at the end.
 
     Raises:
         ReportError: an output that does not fit.

@@ -14,7 +14,7 @@ from pathlib import Path
 from demo_app.system.android import activity, java
 
 MINUTES = 15
-"""Duration of the entry in seconds."""
+"""Duration of the entry in minutes."""
 
 
 def remind(title: str, when: int, folder: Path) -> Path | None:

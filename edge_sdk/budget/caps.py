@@ -36,7 +36,7 @@ class Caps:
         self._consents = consents
 
     def tighten(self, policy: BudgetPolicy) -> None:
-        """Add caps; where there is one already, the lower one holds.
+        """Add caps; of two caps of the same kind, the lower one holds.
 
         Raises:
             ValueError: more caps than a device keeps.
@@ -62,8 +62,13 @@ class Caps:
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
     def require_room(self, campaign: int, asked: Iterable[Commitment], now: int, choice: int = 0) -> None:
-        """Return if one of a campaign's worst cases fits under the caps, with the cost of choosing a class added.
+        """Refuse a campaign if one of its worst cases does not fit under the caps beside all existing commitments.
 
+        Args:
+            campaign: of which the worst cases are asked.
+            asked: the worst cases, one for each view; all of them must fit.
+            now: UTC seconds.
+            choice: nanonats charged for the random choice of a class or prior; 0 without a choice.
         Raises:
             BudgetRefused
         """
@@ -75,7 +80,7 @@ class Caps:
             require_room(self.in_force(), standing, self._ledger.carried(), one, now)
 
     def require_windows(self, now: int, ahead: int) -> None:
-        """Return if every window's cap holds from ``now`` on, for the worst case of all consents, the spending of
+        """Refuse if a window cap may be exceeded from ``now`` on by the worst case of all consents, the spending of
         forgotten campaigns, and ``ahead``.
 
         Args:
@@ -89,7 +94,7 @@ class Caps:
         require_room(windows, standing, self._ledger.carried(), Commitment.once(ahead), now)
 
     def require_kept(self, campaign: int) -> None:
-        """Return if no cap was lowered below the amount reserved.
+        """Refuse an answer if a cap was lowered below the amount reserved.
 
         Raises:
             BudgetRefused

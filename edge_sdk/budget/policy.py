@@ -1,4 +1,4 @@
-"""Decides whether a campaign fits under the owner's caps.
+"""Decide whether a campaign fits under the owner's caps.
 
 The decision depends on a campaign's worst case, never on its actual cost. The whole worst case is committed
 when the person consents, so whether a device answers later cannot depend on its earlier answers.
@@ -56,7 +56,7 @@ class BudgetPolicy:
         if self.window is not None:
             seconds, nats = self.window
             if not isinstance(seconds, int) or not 1 <= seconds <= 2**40:
-                raise ValueError("a window is a whole number of seconds, at least 1, and a level in nats")
+                raise ValueError("a window cap must be (whole seconds, at least 1; nats)")
             named.append(Cap(WINDOW, seconds, _nanonats(nats)))
         return tuple(named)
 
@@ -74,7 +74,7 @@ def factor(nanonats: int, point: str = ".", group: str = ",") -> str:
 def _nanonats(nats: float) -> int:
     level = exact.level_from(nats)
     if not 0 <= level <= MOST_NATS * exact.NANONATS:
-        raise ValueError(f"a cap lies in 0 .. {MOST_NATS} nats")
+        raise ValueError(f"a cap must be between 0 and {MOST_NATS} nats")
     return level
 
 
@@ -150,7 +150,7 @@ class Commitments:
 def require_room(
     caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
 ) -> None:
-    """Return if ``asked`` fits under every cap together with all existing commitments; else raise.
+    """Refuse a campaign whose commitment ``asked`` does not fit under every cap beside the existing commitments.
 
     The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
     towards privacy. A draw is never made before its consent (see ``Device.answer``), so spending a whole window before
@@ -178,7 +178,7 @@ def require_room(
 
 
 def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
-    """Return if the existing commitments keep the caps; else raise. This fails only if the owner lowered a cap later.
+    """Refuse an answer if a cap is below the existing commitments, because the owner lowered it later.
 
     The check uses consents and never answers, so it stops a device at the same moment for all answers.
 

@@ -130,7 +130,7 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
     from protocol import link  # loads hashlib, whose digests a unit selects first
 
     if not link.is_code(code):
-        raise CampaignError(f"a code is 1 to {link.MAX_CODE} letters, digits, - and _: copy it whole")
+        raise CampaignError(f"a code has 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code")
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
         if records.outbox.code(campaign) == code:

@@ -1,4 +1,4 @@
-"""Following: a unit continues with the study's next campaign, if its owner permitted that.
+"""Continue with the study's next campaign, if the unit's owner permitted that.
 
 The owner agreed to one campaign. The permission to follow covers a later one by the same author that differs only in
 title, dates, languages and schedule, makes the same promise, and costs no more, for one answer and in the worst case.
@@ -54,12 +54,15 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
     """Ask a campaign's own study for the next one, join it and agree to it.
 
     Args:
-        device: which trusts the campaign's author.
+        device: a device that trusts the campaign's author.
+        campaign_id: of the campaign that the unit answers now, 16 bytes.
+        now: UTC seconds.
+        opener: makes the connection; by default ``upload.connect``.
     Returns:
-        its id; None where the study has none that the permission covers.
+        The id of the next campaign; None if the study has none that the permission covers.
     Raises:
-        NoAnswer: at no address.
-        BudgetRefused, ConsentMissing, OutboxFull: it cannot be agreed to.
+        NoAnswer: none of the study's addresses answered.
+        BudgetRefused, ConsentMissing, OutboxFull: the device cannot agree to the next campaign.
     """
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.transport import download

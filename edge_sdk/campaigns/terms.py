@@ -20,8 +20,8 @@ MOST_LISTED = 512
 
 WITHDRAWAL = (
     "Forgetting the campaign deletes your answers and the reports that wait on this device. A report that was sent "
-    "cannot be withdrawn: the device cannot take it back, and what the study has counted stays counted, unless the "
-    "organisation counts anew without this device."
+    "cannot be withdrawn, and what the study has counted stays counted, unless the organisation counts again without "
+    "this device."
 )
 """The effect of forgetting on answers and sent reports."""
 

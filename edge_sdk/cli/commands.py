@@ -42,7 +42,7 @@ def consent(options: argparse.Namespace) -> Printed:
             else:
                 device.consent(campaign_id, as_class=options.as_class, prior=counts, level=options.level)
         except ValueError as error:
-            raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
+            raise error if isinstance(error, HalftruthError) else Usage(f"invalid level: {error}") from None
         terms, budget = device.terms(campaign_id), device.budget
         printed: Printed = {
             "campaign": campaign_id.hex(),
@@ -139,7 +139,7 @@ def _waiting(device: Device) -> list[dict[str, object]]:
             "title": device.terms(one.campaign_id).title,
             "envelopes": one.envelopes,
             "bytes": one.size,
-            "to": " or ".join(one.addresses) or "nowhere: name an address",
+            "to": " or ".join(one.addresses) or "no address: set one with the command address",
             "state": one.state,
         }
         if one.failures and not one.refused:
@@ -271,7 +271,7 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
     try:
         declared = device.declaration(campaign_id, _counts(options.prior), options.level)
     except ValueError as error:
-        raise error if isinstance(error, HalftruthError) else Usage(f"no such level: {error}") from None
+        raise error if isinstance(error, HalftruthError) else Usage(f"invalid level: {error}") from None
     return {
         "campaign": campaign_id.hex(),
         "public": "the shares below, permanently, to everybody who can read the study's keys",
@@ -295,7 +295,7 @@ def exposure(options: argparse.Namespace) -> Printed:
         found = exposure.worst if value is None else exposure.about(value)
         return {
             "campaign": campaign_id.hex(),
-            "about": "the value where it is worst" if value is None else "the value given, against any other",
+            "about": "the value with the highest bound" if value is None else "the given value, against any other",
             "together": found.nats,
             "odds": None
             if found.nanonats is None

@@ -67,7 +67,9 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
     whose = f"{names[0] or 'an author without a name'}, whom you trust" if names else "not an author you trust"
     print(f"host: {link.host}\nauthor: {fingerprint} ({whose})", file=sys.stderr)
     if not sys.stdin.isatty():
-        raise Usage("the link was not followed: standard input is no terminal to confirm it on, so add --yes")
+        raise Usage(
+            "the link was not followed: standard input is not a terminal, so nobody can confirm; add --yes to confirm"
+        )
     print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Undone("the study was not contacted, and nothing is kept", {}, FAILED)

@@ -29,7 +29,7 @@ def budget(options: argparse.Namespace) -> Printed:
     try:
         policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
     except ValueError as error:
-        raise Usage(f"no such cap: {error}") from None
+        raise Usage(f"invalid cap: {error}") from None
     with Device.open(options.store, budget=policy) as device:
         return {
             "caps": [

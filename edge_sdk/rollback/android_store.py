@@ -126,7 +126,7 @@ class AndroidKeyStore(FileKeyStore):
     def _restored(self, why: str) -> StoreRestored:
         return StoreRestored(
             f"{self._path} cannot be opened, {why}: the folder comes from another phone or from a backup; adopt it, "
-            "to go on with new keys and the spending that it records"
+            "to continue with new keys and the recorded spending"
         )
 
 

@@ -141,20 +141,20 @@ class CheckpointWriter:
             "key store": key_store.name,
             "device secret": key_store.say(),
             "checkpoint": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
-            "machine": "known: a store copied to another one is refused"
+            "machine": "identified: a store copied to another machine is refused"
             if instance.knows_machine
-            else "cannot be known here: a store copied to another one is refused only if its files tell",
-            "copies of the files": "known: a folder copied, or restored as new files, is refused"
+            else "not identified: a store copied to another machine is refused only if its files show the copy",
+            "copies of the files": "detected: a folder copied, or restored as new files, is refused"
             if instance.knows_copy
-            else "cannot be known in this file system: a folder and its checkpoint copied together cannot be noticed",
+            else "not detected in this file system: a folder copied together with its checkpoint is accepted",
             "rollback": "a database older than its checkpoint, or without it, is refused; "
             + (
                 f"a folder restored as a whole too, by {key_store.elsewhere}"
                 if key_store.elsewhere
-                else "a folder restored byte by byte into the same files cannot be noticed: keep a second checkpoint "
+                else "a folder restored byte by byte into the same files cannot be detected: keep a second checkpoint "
                 "elsewhere (--checkpoint), or leave the folder out of backups"
             ),
-            "image": "a whole disk or system restored from an image cannot be noticed",
+            "image": "a whole disk or system restored from an image cannot be detected",
         }
 
 

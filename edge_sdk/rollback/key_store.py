@@ -82,7 +82,7 @@ class KeyStore(ABC):
 
 
 def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:
-    """Return if ``checkpoint`` may replace ``kept``, which is in ``where``.
+    """Refuse to replace ``kept``, which is in ``where``, by a ``checkpoint`` that does not follow it.
 
     Raises:
         StoreRestored
@@ -91,7 +91,7 @@ def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, a
         return
     if kept.store == checkpoint.store and not checkpoint.follows(kept):
         raise StoreRestored(
-            f"this store is an older state of itself than the checkpoint in {where}: put the latest back; or adopt it, "
+            f"this store is older than its checkpoint in {where}: put the latest state back; or adopt the store, "
             "and the amount reserved counts as spent"
         )
     if kept.store != checkpoint.store and kept.sequence and not alone:

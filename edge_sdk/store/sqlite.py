@@ -214,7 +214,7 @@ class Store:
         found["sqlite"] = sqlite3.sqlite_version
         if self.hooks is not None:
             self.require_whole("integrity_check")
-            found |= {"integrity": "checked, and whole"} | self.hooks.say()
+            found |= {"integrity": "checked, no damage found"} | self.hooks.say()
         if aside := sorted(path.name for path in self._moved_aside()):
             found["quarantine"] = f"{', '.join(aside)}: a damaged database, with answers in it; forgetting deletes it"
         return found
@@ -298,10 +298,10 @@ class Store:
         return not version
 
     def require_whole(self, check: str) -> None:
-        """Check the consistency of the database's pages; return if it holds.
+        """Refuse a database whose pages are not consistent.
 
         Args:
-            check: one of SQLite's, "quick_check(1)" or "integrity_check".
+            check: a pragma of SQLite: "quick_check(1)" or "integrity_check".
         Raises:
             StoreDamaged
         """

@@ -68,14 +68,14 @@ def is_code(error: sqlite3.Error, name: str) -> bool:
 def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
     """Return the error for a database whose pages or rows are damaged."""
     return StoreDamaged(
-        f"the store in {folder} is damaged, and nothing is answered from it: adopt it, to go on with the same keys "
-        "and the spending that its checkpoint records" + (f" ({how})" if how else "")
+        f"the store in {folder} is damaged and cannot be used: adopt it, to continue with the same keys and the "
+        "spending that its checkpoint records" + (f" ({how})" if how else "")
     )
 
 
 def not_written(folder: Path | None) -> StoreDamaged:
     """Return the error for a ledger that does not match its checkpoint."""
-    return damaged(folder, "its ledger is not the one that was written")
+    return damaged(folder, "its ledger does not match its checkpoint")
 
 
 def not_the_secret(folder: Path | None) -> StoreError:
@@ -88,4 +88,6 @@ def not_the_secret(folder: Path | None) -> StoreError:
 
 def not_cleared(why: str) -> StoreError:
     """Return the error for data that is deleted but not yet overwritten."""
-    return StoreError(f"forgotten, but old bytes may still be in the store's files; forget again: {why}")
+    return StoreError(
+        f"the campaign is forgotten, but its old bytes may still be in the store's files ({why}): forget again later"
+    )

@@ -276,4 +276,4 @@ def _offer(to: Address, one: object) -> Offer:
 
 
 def _strange(to: Address) -> NoAnswer:
-    return NoAnswer(f"{to.host} gave an answer that is not a study's: check that the address is that of a study")
+    return NoAnswer(f"{to.host} did not respond as a study does: check that the address is a study's")

@@ -202,7 +202,7 @@ def _same(one: Address, other: Address) -> bool:
 def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
     """Return the reason why a campaign's envelopes are not sent."""
     if not addresses:
-        return "the campaign has no address, and none was given: give it one, or export its envelopes to a file"
+        return "the campaign has no address: set one, or export its envelopes to a file"
     where = " or ".join(one.text for one in addresses)
     return f"its reports go to {where}" + (f", not to {only.text}" if only else "")
 
@@ -214,12 +214,14 @@ def _due(upload: Upload, now: float) -> bool:
 
 def _put_off(upload: Upload) -> Attempt:
     if upload.trouble is Trouble.HOPELESS:
-        reason = "the study refused these bytes, and would again: export them to look at them, or forget the campaign"
+        reason = (
+            "the study refused these bytes and would refuse them again: export them to a file, or forget the campaign"
+        )
         if upload.code:
             reason = f"the study {_NOT_LET_IN}: give another code, or forget the campaign"
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
     why = "its study does not have this campaign" if upload.trouble is Trouble.FOREIGN else "it was not acknowledged"
-    reason = f"attempt {upload.failures} failed ({why}), and it is not time for the next one"
+    reason = f"attempt {upload.failures} failed ({why}), and the next one is not due yet"
     return Attempt(upload.campaign_id, upload.envelopes, Outcome.WAITING, reason, upload.not_before)
 
 
@@ -264,7 +266,9 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
             raise _Failed(f"{to.host} gave no receipt for this upload")
         return refused
     if status == http.client.BAD_REQUEST and stated.get("stage") in HOPELESS:
-        raise _Hopeless(f"{to.host} says that these are not reports and enrolments; they are kept, and not sent again")
+        raise _Hopeless(
+            f"{to.host} answered that these bytes are not reports or enrolments; they are kept and not sent again"
+        )
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
         raise _Hopeless(f"{to.host} {_NOT_LET_IN}; everything is kept until another code is given")
     raise _Failed(f"{to.host} answered {status}", retry_after(answer.getheader("Retry-After"), now))

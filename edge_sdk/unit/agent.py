@@ -156,7 +156,7 @@ class Unit:
                 before = "the clock shows a time before the latest reading"
                 self._warn("clock", f"{before}: waiting until {moment(until)}, or until it is set")
                 return CLOCK_SECONDS
-            self._well("clock", "the clock is set")
+            self._solved("clock", "the clock is set")
             if self._now < terms.opens:
                 self._warn("opening", f"{terms.title!r} has not opened yet", NOTICE)
                 return min(terms.opens - self._now, OPENING_SECONDS)
@@ -271,7 +271,7 @@ class Unit:
         if answer is None:  # an answer instead of a reading is not logged: the log would reveal it
             self._warn("source", f"{reason}: the reading is skipped")
             return
-        self._well("source", "the source gives readings again")
+        self._solved("source", "the source gives readings again")
         give = self._device.answer if terms.transcript else self._device.collect
         try:
             give(self.campaign_id, answer, place[1])
@@ -282,7 +282,7 @@ class Unit:
         except HalftruthError as error:
             self._warn("store", str(error))
         else:
-            self._well("store", "the store takes readings again")
+            self._solved("store", "the store takes readings again")
 
     def _bundle(self, terms: Campaign) -> None:
         """Seal the collected readings, once their period is over or full."""
@@ -299,7 +299,7 @@ class Unit:
         except HalftruthError as error:
             self._warn("bundle", str(error))
         else:
-            self._well("bundle", "the collected readings are sealed")
+            self._solved("bundle", "the collected readings are sealed")
 
     # Leaving
 
@@ -322,7 +322,7 @@ class Unit:
                 to.export.mkdir(parents=True, exist_ok=True)
                 name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now)) + f"-{named[:8]}.htr"
                 count = self._device.outbox.export(to.export / name, self.campaign_id)
-                self._well("leaving", "")
+                self._solved("leaving", "")
                 self._say(NOTICE, f"{count} envelopes written to {to.export / name}")
         except HalftruthError as error:
             self._warn("leaving", str(error))
@@ -348,7 +348,7 @@ class Unit:
         elif code:
             self._warn("leaving", f"not everything was sent: {said}")
         else:
-            self._well("leaving", "")
+            self._solved("leaving", "")
             self._say(NOTICE, said)
 
     # Moments
@@ -396,7 +396,7 @@ class Unit:
             self._said[about] = text
             self._say(level, text)
 
-    def _well(self, about: str, text: str) -> None:
+    def _solved(self, about: str, text: str) -> None:
         """Log that a problem is solved, if one was logged before."""
         if self._said.pop(about, None) is not None and text:
             self._say(NOTICE, text)

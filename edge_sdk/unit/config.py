@@ -203,7 +203,7 @@ class _Table:
 
     def close(self, known: str) -> None:
         for key in self._keys:
-            raise ConfigurationRefused(f"there is no key {self._of(key)}; known here: {known}")
+            raise ConfigurationRefused(f"unknown key {self._of(key)}; the keys here are: {known}")
 
 
 def _configuration(file: Path, top: _Table) -> Configuration:
@@ -227,7 +227,7 @@ def _configuration(file: Path, top: _Table) -> Configuration:
     if not consent:
         raise top.wrong(
             "consent",
-            "must be true: its owner reads the terms (--check) and agrees here, since a unit cannot ask anybody",
+            "must be true: the owner reads the terms (--check) and agrees here, because a unit has nobody to ask",
         )
     every = schedule.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two readings, at least 1")
     schedule.close("every")
@@ -287,8 +287,8 @@ def _sources(table: _Table, folder: Path) -> dict[str, Source]:
         return {"": _source(table, folder)}
     if not table.is_empty:
         raise ConfigurationRefused(
-            f"[source] has keys of its own beside [{parts[0][1].name}]: a form has one table for each question and no "
-            "other keys, any other campaign has no such tables"
+            f"[source] has both keys and the table [{parts[0][1].name}]: for a form give one table for each question "
+            "and no keys, for any other campaign give keys and no tables"
         )
     sources = {name: _source(part, folder) for name, part in parts}
     if len(lines := [name for name, source in sources.items() if source.stdin]) > 1:

@@ -37,13 +37,13 @@ MOST_SHOWN = 200
 
 
 _ASKED = (
-    "A unit is asked for one of {views} views of its reading, which its key decides and no reading does: once it runs, "
-    "the command terms says for which."
+    "The unit reports one of {views} views of its reading. Its key selects the view; no reading influences the choice. "
+    "Once the unit runs, the command terms shows the view."
 )
 
 _ASKED_OF_FORM = (
-    "A unit is asked one or two of these questions, which its key decides and no reading does, and reads the sources "
-    "of these only: once it runs, the command terms says which."
+    "The unit is asked one or two of these questions and reads only their sources. Its key selects the questions; no "
+    "reading influences the choice. Once the unit runs, the command terms shows them."
 )
 
 
@@ -113,9 +113,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
         **({"asked": about} if about else {}),
         "store": str(configuration.store),
         "readings": f"one every {every} seconds, {readings} in a period of {terms.period_seconds} seconds",
-        "leaves": f"{to}, every {configuration.send_every} seconds"
-        if to
-        else "when somebody fetches it: outbox export",
+        "leaves": f"{to}, every {configuration.send_every} seconds" if to else "only by the command outbox export",
     }
 
 

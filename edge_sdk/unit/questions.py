@@ -98,7 +98,7 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
     if every > terms.period_seconds:
         raise ConfigurationRefused(
-            f"[schedule] every is at most a period, which has {terms.period_seconds} seconds in this campaign"
+            f"[schedule] every must be at most the campaign's period of {terms.period_seconds} seconds"
         )
     together = [_names(view.map, terms.domain) for view in terms.views]
     share = min(DEFAULT_TIMEOUT, every / 2) / max(map(len, together))
@@ -111,8 +111,8 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     timeout = sum(seconds[name] for name in longest)
     if timeout + SETTLE_SECONDS >= every:
         keys = " and ".join(f"{_table(name)} timeout" for name in longest)
-        are = "is" if len(longest) == 1 else "are together"
-        raise ConfigurationRefused(f"{keys} {are} below the {every} seconds between two readings")
+        must = "must be" if len(longest) == 1 else "must together be"
+        raise ConfigurationRefused(f"{keys} {must} below the {every} seconds between two readings")
     return UnitSchedule(every, timeout, questions)
 
 
@@ -200,6 +200,6 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
         instead = SourcedQuestion(name, domain, skippable, Source(outside="skip"), 0).answer(source.instead)
         if instead is None:
             owner = "the question" if name else "the campaign's question"
-            raise ConfigurationRefused(f"{_table(name)} instead is an answer that {owner} allows")
+            raise ConfigurationRefused(f"{_table(name)} instead must be an answer that {owner} allows")
     timeout = share if source.timeout is None else source.timeout
     return SourcedQuestion(name, domain, skippable, source, 0 if source.file else timeout, instead)

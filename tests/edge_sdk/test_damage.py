@@ -88,7 +88,7 @@ def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> 
         assert device._store.secret == secret
         found = device.doctor()
         assert found["quarantine"].startswith("quarantine-1:")
-        assert found["integrity"] == "checked, and whole"
+        assert found["integrity"] == "checked, no damage found"
     aside = place / "quarantine-1"
     assert aside.stat().st_mode & 0o777 == 0o700
     assert (aside / DATABASE_FILE).exists()

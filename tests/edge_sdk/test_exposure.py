@@ -326,7 +326,7 @@ def test_exposure_on_the_command_line(tmp_path, capsys):
     campaigns = [{"campaign": ident, "title": "Highest education", "draws": 1, "level": 1.0}]
     found = json.loads(run("exposure", ident, "--json").out)
     assert found == {
-        "campaign": ident, "about": "the value where it is worst", "together": 1.0, "odds": 2.8, "changing": 1.0,
+        "campaign": ident, "about": "the value with the highest bound", "together": 1.0, "odds": 2.8, "changing": 1.0,
         "forgotten": 0.0, "campaigns": campaigns,
     }  # fmt: skip
     assert "together: 1 nat\nodds: 2.8\n" in run("exposure", ident, "master").out

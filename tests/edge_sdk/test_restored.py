@@ -113,7 +113,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(a
     held = files(place)
     answered()
     with Device.open(place) as device:
-        assert "cannot be noticed" in device.doctor()["rollback"]
+        assert "cannot be detected" in device.doctor()["rollback"]
     put_back(place, held)
     assert spent(place) == 1
     answered(key_store=FileKeyStore(place, outside))

@@ -38,7 +38,7 @@ def test_the_settings_are_the_ones_promised(answering):
     found = answering[0].doctor()
     assert (found["journal_mode"], found["synchronous"], found["secure_delete"]) == ("wal", 2, 1)
     assert found["mode of device.secret"] == "0600"
-    assert found["integrity"] == "checked, and whole"
+    assert found["integrity"] == "checked, no damage found"
 
 
 def test_the_secret_is_made_once(open_device, place):

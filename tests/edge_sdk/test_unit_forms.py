@@ -89,9 +89,9 @@ def world(tmp_path):
     [
         (
             HEAD + '[source]\nfile = "a"\n[source.age]\nfile = "b"\n',
-            r"\[source\] has keys of its own beside \[source.age",
+            r"\[source\] has both keys and the table \[source.age",
         ),
-        (tables(vote='file = "a"\nfeild = 0'), r"no key \[source.vote\] feild; known here: command"),
+        (tables(vote='file = "a"\nfeild = 0'), r"unknown key \[source.vote\] feild; the keys here are: command"),
         (tables(vote="timeout = 1"), r"\[source.vote\] names exactly one of command, file and stdin"),
         (tables(vote='file = "a"', age='file = "b"\noutside = "drop"'), r'\[source.age\] outside is "clamp" or "skip"'),
         (tables(vote="stdin = true", age="stdin = true"), r"\[source.age\] stdin is true in \[source.vote\] already"),
@@ -123,12 +123,20 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
             "[source.vote] is for a question of a form, and this campaign is not a form",
         ),
         (tables(**FILES | {"vote": 'file = "a"\nscale = 2'}), form(), "[source.vote] scale is for numbers"),
-        (tables(**FILES | {"age": 'file = "a"\ninstead = "x"'}), form(), "[source.age] instead is an answer that the"),
-        (tables(**FILES | {"vote": 'file = "a"\ninstead = "skipped"'}), form(), "[source.vote] instead is an answer"),
+        (
+            tables(**FILES | {"age": 'file = "a"\ninstead = "x"'}),
+            form(),
+            "[source.age] instead must be an answer that the",
+        ),
+        (
+            tables(**FILES | {"vote": 'file = "a"\ninstead = "skipped"'}),
+            form(),
+            "[source.vote] instead must be an answer",
+        ),
         (
             tables(**FILES | dict.fromkeys(("vote", "age"), f'command = ["a"]\ntimeout = {EVERY // 2}')),
             form(),
-            f"[source.vote] timeout and [source.age] timeout are together below the {EVERY} seconds",
+            f"[source.vote] timeout and [source.age] timeout must together be below the {EVERY} seconds",
         ),
     ],
 )
