@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.budget import BudgetContent as Standing
+from demo_app.content.budget import BudgetContent
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import number, say, times
 from demo_app.widgets.dialogs import ask, tell
@@ -28,7 +28,7 @@ class BudgetView(PageView):
     def come(self) -> None:
         self.app.do(lambda model: model.gauge(), self.show)
 
-    def show(self, gauge: Standing) -> None:
+    def show(self, gauge: BudgetContent) -> None:
         """Fill the page."""
         self._lifetime = Field(name="lifetime", label=say("budget.lifetime", cap=gauge.cap), number=True)
         campaign = say("budget.none") if gauge.per_campaign is None else number(gauge.per_campaign)
@@ -37,7 +37,7 @@ class BudgetView(PageView):
         self._window = Field(name="window", label=say("budget.window", cap=self._windowed(gauge)), number=True)
         self.fill(self._parts(gauge))
 
-    def _parts(self, gauge: Standing) -> Iterator[Widget]:
+    def _parts(self, gauge: BudgetContent) -> Iterator[Widget]:
         yield card(Gauge(spent=gauge.spent, reserved=gauge.reserved, cap=gauge.cap))
         yield card(
             words(say("budget.what"), "title"),
@@ -53,7 +53,7 @@ class BudgetView(PageView):
             action("lower", say("budget.lower_do"), self._lower, "outlined"),
         )
 
-    def _windowed(self, gauge: Standing) -> str:
+    def _windowed(self, gauge: BudgetContent) -> str:
         if gauge.window is None:
             return say("budget.none")
         seconds, nats = gauge.window
@@ -77,7 +77,7 @@ class BudgetView(PageView):
             lambda: self.app.do(lambda model: model.lower(lifetime, campaign, window), self._lowered),
         )
 
-    def _lowered(self, gauge: Standing) -> None:
+    def _lowered(self, gauge: BudgetContent) -> None:
         self.show(gauge)
         tell(say("budget.lowered"), "good")
 

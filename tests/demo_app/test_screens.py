@@ -435,7 +435,7 @@ def test_caps_are_lowered_by_touch(number, folder):
         screen.fill("lifetime", "23,5")
         tap(screen, "lower")
         tap(screen, "agree")
-        assert screen.read("lifetime", "label") == "For everything, ever; now 23.5"
+        assert screen.read("lifetime", "label") == "For all studies together; now 23.5"
 
 
 def test_language_and_look_change_at_once_and_are_kept(number, folder):

@@ -304,8 +304,10 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
         "Units reserved for studies you agreed to: 2.25",
         "Units left: 4.25 of 8",
     } <= set(texts)
-    assert "63 of 100 reports of people with this answer fit it." in texts  # 62.1, rounded up
-    assert "At least 28 of 100 reports of people with any other answer also fit it." in texts  # 28.9, rounded down
+    assert "Of 100 people with this answer, 63 send a report that fits it." in texts  # 62.1, rounded up
+    assert (
+        "Of 100 people with any other answer, at least 28 also send a report that fits it." in texts
+    )  # 28.9, rounded down
     assert gallery.read("belief:before", "caption") == "25 %"
     assert gallery.read("belief:after", "caption") == "48 %"
 
