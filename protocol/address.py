@@ -32,18 +32,22 @@ def require_address(text: str) -> None:
     """
     _require_written(text, "an address", MAX_ADDRESS)
     if not text.startswith((_HTTPS, _HTTP)):
-        raise CampaignError(f"an address begins with {_HTTPS}, or with {_HTTP} on this machine only; not {text[:40]!r}")
+        raise CampaignError(
+            f"an address must begin with {_HTTPS}, or with {_HTTP} on this machine only; not {text[:40]!r}"
+        )
     authority, rest = _split(text)
     for sign, what in (("?", "query"), ("#", "fragment")):
         if sign in rest:
-            raise CampaignError(f"an address has no {what}: end it before the {sign!r}")
+            raise CampaignError(f"an address must have no {what}: end it before the {sign!r}")
     host = _require_authority(authority, "an address")
     if text.startswith(_HTTP) and not _is_loopback(host):
-        raise CampaignError(f"{_HTTP}{host} can be read on the way: use https; plain http is for this machine only")
+        raise CampaignError(
+            f"{_HTTP}{host} can be read on the way: use https; plain http is allowed to this machine only"
+        )
     if not _PATH.fullmatch(rest) or {".", ".."} & set(rest.split("/")):
         raise CampaignError(
-            "the path of an address is /NAME/NAME..., of letters, digits and -._~, without / at its end and without "
-            f"the names . and ..; not {rest[:40]!r}"
+            "the path of an address must be /NAME/NAME..., of letters, digits and -._~, without / at its end and "
+            f"without the names . and ..; not {rest[:40]!r}"
         )
 
 
@@ -54,11 +58,11 @@ def require_addresses(addresses: Sequence[str]) -> None:
         CampaignError
     """
     if len(addresses) > MAX_ADDRESSES:
-        raise CampaignError(f"a campaign has at most {MAX_ADDRESSES} addresses, not {len(addresses)}")
+        raise CampaignError(f"a campaign must have at most {MAX_ADDRESSES} addresses, not {len(addresses)}")
     for one in addresses:
         require_address(one)
     if len(set(addresses)) != len(addresses):
-        raise CampaignError("no address is listed twice")
+        raise CampaignError("an address is listed twice: leave one out")
 
 
 def require_link(text: str) -> None:
@@ -69,11 +73,13 @@ def require_link(text: str) -> None:
     """
     _require_written(text, "a link", MAX_LINK)
     if not text.startswith(_HTTPS):
-        raise CampaignError(f"a link begins with {_HTTPS}, not {text[:40]!r}")
+        raise CampaignError(f"a link must begin with {_HTTPS}, not {text[:40]!r}")
     authority, rest = _split(text)
     _require_authority(authority, "a link")
     if not _REST.fullmatch(rest):
-        raise CampaignError("a link has a character that no web address has: write it as % and two hexadecimal digits")
+        raise CampaignError(
+            "a link has a character that is not allowed in it: write it as % and two hexadecimal digits"
+        )
 
 
 def host_of(text: str) -> str:
@@ -90,24 +96,26 @@ def _split(text: str) -> tuple[str, str]:
 
 def _require_written(text: str, what: str, most: int) -> None:
     if len(text) > most:
-        raise CampaignError(f"{what} has at most {most} characters, not {len(text)}")
+        raise CampaignError(f"{what} must have at most {most} characters, not {len(text)}")
     if not all("!" <= sign <= "~" for sign in text):
-        raise CampaignError(f"{what} is written in ASCII without blanks; a name beyond ASCII has an xn-- form")
+        raise CampaignError(
+            f"{what} must be written in ASCII without blanks; write a name beyond ASCII in its xn-- form"
+        )
 
 
 def _require_authority(authority: str, what: str) -> str:
     """Return the host of ``authority``; refuse credentials, an invalid port and an invalid host."""
     if "@" in authority:
-        raise CampaignError(f"{what} has no credentials: leave out what stands before the '@'")
+        raise CampaignError(f"{what} must have no credentials: leave out the part before the '@'")
     host, port = authority, ""
     if ":" in authority and not authority.endswith("]"):
         host, _, port = authority.rpartition(":")
         if not _PORT.fullmatch(port) or int(port) > 65535:
-            raise CampaignError(f"the port in {what} is 1 to 65535, not {port[:40]!r}")
+            raise CampaignError(f"the port in {what} must be 1 to 65535, not {port[:40]!r}")
     if not _is_host(host):
         raise CampaignError(
-            f"{what} names a host: a name in lower case such as study.example, or an IP address in its shortest form; "
-            f"not {host[:40]!r}"
+            f"the host of {what} must be a name in lower case such as study.example, or an IP address in its shortest "
+            f"form; not {host[:40]!r}"
         )
     return host
 

@@ -28,9 +28,9 @@ class Closing:
 
     def __post_init__(self) -> None:
         if len(self.campaign_id) != CAMPAIGN_ID_BYTES:
-            raise CampaignError(f"a campaign id is {CAMPAIGN_ID_BYTES} bytes")
+            raise CampaignError(f"a campaign id must be {CAMPAIGN_ID_BYTES} bytes")
         if not 0 <= self.closes <= MAX_TIME:
-            raise CampaignError("a campaign is closed from a time in UTC seconds on, 0 or later")
+            raise CampaignError("the time of a closing must be in UTC seconds, 0 or later")
 
     def encode(self) -> bytes:
         """Return the payload of the notice's envelope."""
@@ -57,9 +57,7 @@ class Closing:
             CampaignError
         """
         if self.closes >= terms.closes:
-            raise CampaignError(
-                f"{terms.title!r} closes before that anyway: a notice can only close a campaign earlier, never later"
-            )
+            raise CampaignError(f"{terms.title!r} closes before that time: a notice must close a campaign earlier")
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:
@@ -77,7 +75,7 @@ def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> b
     closing = Closing(signed.id, closes)
     closing.require_fit(signed.terms)
     if key.public != signed.author:
-        raise CampaignError("the campaign was signed with another key: only its author closes it")
+        raise CampaignError("the campaign was signed with another key: sign the notice with the author's key")
     return envelope.seal(Kind.CLOSING, key, closing.encode())
 
 
@@ -118,11 +116,11 @@ def require_open(terms: Campaign, closes: int, now: int) -> None:
         ClosedEarly
     """
     if closes <= now < terms.closes:
-        raise ClosedEarly(f"{terms.title!r} was closed early by its author: nothing more is asked or answered")
+        raise ClosedEarly(f"{terms.title!r} was closed early by its author: no more answers are taken")
 
 
 def _sealed(data: bytes) -> envelope.Envelope:
     sealed = envelope.decode(data)
     if sealed.kind is not Kind.CLOSING:
-        raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a closing notice")
+        raise CampaignError(f"the envelope has kind {sealed.kind.name.lower()}, not closing")
     return sealed

@@ -48,13 +48,13 @@ def _require_encodable(value: Value, depth: int) -> None:
     kind = type(value)
     if kind is list:
         if depth == 0:
-            raise ValueError(f"arrays nest at most {MAX_DEPTH} deep")
+            raise ValueError(f"arrays must nest at most {MAX_DEPTH} deep")
         for item in value:  # type: ignore[union-attr]  # kind is exactly list here
             if type(item) is not bytes:
                 _require_encodable(item, depth - 1)
     elif kind is int:
         if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # kind is exactly int here
-            raise ValueError("an integer on the wire lies in -2^63 .. 2^64 - 1")
+            raise ValueError("an integer on the wire must lie in -2^63 .. 2^64 - 1")
     elif kind is not bytes and kind is not str:
         raise TypeError(f"the wire carries int, str, bytes and list, not {kind.__name__}")
 
@@ -93,10 +93,10 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
     _require(data, start, 1)
     form = _BYTES.get(data[start])
     if form is None:
-        raise error(f"{what} is a byte string")
+        raise error(f"{what} must be a byte string")
     length, begin = _number(data, start + 1, form)
     if length > most:
-        raise error(f"{what} has at most {most} bytes, not {length}")
+        raise error(f"{what} must have at most {most} bytes, not {length}")
     _require(data, begin, length)
     return begin, begin + length
 
@@ -245,37 +245,37 @@ def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[
     """Return ``value`` as an array of exactly ``count`` elements; refuse unknown or missing fields."""
     if not isinstance(value, list) or len(value) != count:
         got = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
-        raise error(f"{what} is an array of {count} fields, not {got}")
+        raise error(f"{what} must be an array of {count} fields, not {got}")
     return value
 
 
 def integer(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> int:
     """Return ``value`` as an integer in ``low .. high``."""
     if not isinstance(value, int):
-        raise error(f"{what} is an integer, not {type(value).__name__}")
+        raise error(f"{what} must be an integer, not {type(value).__name__}")
     if not low <= value <= high:
-        raise error(f"{what} lies in {low} .. {high}, not {value}")
+        raise error(f"{what} must lie in {low} .. {high}, not {value}")
     return value
 
 
 def text(value: Value, what: str, error: type[Exception]) -> str:
     """Return ``value`` as text."""
     if not isinstance(value, str):
-        raise error(f"{what} is text, not {type(value).__name__}")
+        raise error(f"{what} must be text, not {type(value).__name__}")
     return value
 
 
 def octets(value: Value, what: str, error: type[Exception], length: int | None = None) -> bytes:
     """Return ``value`` as a byte string, of exactly ``length`` bytes if a length is given."""
     if not isinstance(value, bytes):
-        raise error(f"{what} is a byte string, not {type(value).__name__}")
+        raise error(f"{what} must be a byte string, not {type(value).__name__}")
     if length is not None and len(value) != length:
-        raise error(f"{what} is {length} bytes, not {len(value)}")
+        raise error(f"{what} must be {length} bytes, not {len(value)}")
     return value
 
 
 def integers(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
     """Return ``value`` as an array of integers in ``low .. high``."""
     if not isinstance(value, list):
-        raise error(f"{what} is an array of integers, not {type(value).__name__}")
+        raise error(f"{what} must be an array of integers, not {type(value).__name__}")
     return tuple(integer(item, what, error, low, high) for item in value)

@@ -88,7 +88,7 @@ def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
 def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
     """Return the bytes of an envelope of ``payload`` signed with ``key``."""
     if len(payload) > MAX_PAYLOAD[kind]:
-        raise ValueError(f"a payload of kind {kind.name.lower()} has at most {MAX_PAYLOAD[kind]} bytes")
+        raise ValueError(f"a payload of kind {kind.name.lower()} must have at most {MAX_PAYLOAD[kind]} bytes")
     return Envelope(kind, key.id, payload, key.sign(signed_message(kind, key.id, payload))).encode()
 
 

@@ -40,7 +40,7 @@ def exp_lower(level: int) -> int:
         level: nanonats, not negative.
     """
     if level < 0:
-        raise ValueError("a level is not negative")
+        raise ValueError("a level must not be negative")
     term = total = 1 << (EXP_BITS + _GUARD_BITS)
     index = 0
     while term:

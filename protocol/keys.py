@@ -59,7 +59,7 @@ def require_public(public: bytes) -> None:
         KeyRefused
     """
     if len(public) != PUBLIC_BYTES:
-        raise KeyRefused(f"a public key is {PUBLIC_BYTES} bytes, not {len(public)}")
+        raise KeyRefused(f"a public key must be {PUBLIC_BYTES} bytes, not {len(public)}")
     require_point(public, "the public key", KeyRefused)
 
 
@@ -85,7 +85,7 @@ def fingerprint_from_text(text: str) -> bytes:
         KeyRefused: not the canonical text of 16 bytes.
     """
     if not _FINGERPRINT.fullmatch(text):
-        raise KeyRefused("a fingerprint is 22 letters, digits, - and _, as a link or key list shows it")
+        raise KeyRefused("a fingerprint must be 22 letters, digits, - and _, as a link or key list shows it")
     return base64.urlsafe_b64decode(text + "==")
 
 
@@ -101,7 +101,7 @@ def verify(public: bytes, signature: bytes, message: bytes) -> None:
 
     require_public(public)
     if len(signature) != SIGNATURE_BYTES:
-        raise SignatureRefused(f"a signature is {SIGNATURE_BYTES} bytes, not {len(signature)}")
+        raise SignatureRefused(f"a signature must be {SIGNATURE_BYTES} bytes, not {len(signature)}")
     if int.from_bytes(signature[32:], "little") >= ORDER:
         raise SignatureRefused("the signature's S is not below the group order")
     require_point(signature[:32], "the signature's R", SignatureRefused)
@@ -119,7 +119,7 @@ class SigningKey:
 
     def __post_init__(self) -> None:
         if len(self.secret) != SECRET_BYTES:
-            raise ValueError(f"a secret key is {SECRET_BYTES} bytes")
+            raise ValueError(f"a secret key must be {SECRET_BYTES} bytes")
 
     def __repr__(self) -> str:
         return f"SigningKey(id={self.id.hex()})"
@@ -138,7 +138,7 @@ class SigningKey:
             The key; the same for the same arguments.
         """
         if len(device_secret) != SECRET_BYTES:
-            raise ValueError(f"a device secret is {SECRET_BYTES} bytes")
+            raise ValueError(f"a device secret must be {SECRET_BYTES} bytes")
         message = b"halftruth/1/device-key" + campaign_id
         return cls(hmac.new(device_secret, message, hashlib.sha256).digest())
 
@@ -210,7 +210,7 @@ class AuthorKey:
     def __post_init__(self) -> None:
         require_public(self.public)
         if self.name != self.name.strip() or len(self.name) > MAX_AUTHOR or not codec.readable(self.name):
-            raise KeyRefused(f"a key's name is at most {MAX_AUTHOR} readable characters, no blank at either end")
+            raise KeyRefused(f"a key's name must be at most {MAX_AUTHOR} readable characters, no blank at either end")
 
     @property
     def fingerprint(self) -> str:

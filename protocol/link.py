@@ -53,9 +53,9 @@ class Link:
         if len(self.campaign_id) != 16 or len(self.fingerprint) != keys.FINGERPRINT_BYTES:
             raise LinkRefused("a link names a campaign by 16 bytes and its author's key by 16 bytes")
         if self.code and not is_code(self.code):
-            raise LinkRefused(f"the code in a link is 1 to {MAX_CODE} letters, digits, - and _")
+            raise LinkRefused(f"the code in a link must be 1 to {MAX_CODE} letters, digits, - and _")
         if self.for_app and not self.address.startswith(_SECURE):
-            raise LinkRefused(f"a link that begins with {_APP} leads to an address with https")
+            raise LinkRefused(f"the address of a link that begins with {_APP} must be https")
 
     @property
     def fingerprint_text(self) -> str:
@@ -80,7 +80,7 @@ class Link:
         """
         text = text.strip()
         if len(text) > MAX_LINK:
-            raise LinkRefused(f"a link has at most {MAX_LINK} characters, not {len(text)}")
+            raise LinkRefused(f"a link must have at most {MAX_LINK} characters, not {len(text)}")
         for_app = text.startswith(_APP)
         page, hash_sign, fragment = text.partition("#")
         address, slash, campaign = page.rpartition("/s/")

@@ -42,11 +42,11 @@ class Report:
 
     def __post_init__(self) -> None:
         if len(self.campaign_id) != CAMPAIGN_ID_BYTES:
-            raise ReportError(f"a campaign id is {CAMPAIGN_ID_BYTES} bytes, not {len(self.campaign_id)}")
+            raise ReportError(f"a campaign id must be {CAMPAIGN_ID_BYTES} bytes, not {len(self.campaign_id)}")
         if not (0 <= self.period <= MAX_PERIOD and 0 <= self.slot <= MAX_SLOT):
-            raise ReportError(f"a period lies in 0 .. {MAX_PERIOD}, a slot in 0 .. {MAX_SLOT}")
+            raise ReportError(f"a period must lie in 0 .. {MAX_PERIOD}, a slot in 0 .. {MAX_SLOT}")
         if not 1 <= self.count <= MAX_ANSWERS_PER_PERIOD:
-            raise ReportError(f"a report carries 1 to {MAX_ANSWERS_PER_PERIOD} outputs, not {self.count}")
+            raise ReportError(f"a report must carry 1 to {MAX_ANSWERS_PER_PERIOD} outputs, not {self.count}")
 
     @classmethod
     def of(
@@ -101,7 +101,7 @@ class Report:
         channel = terms.channel if view is None else terms.views[view].channel
         outputs = unpack(self.packed, self.count, terms.output_bits)
         if not all(map(channel.emits, outputs)):
-            raise ReportError("a report's outputs are those of the channel of the device's view")
+            raise ReportError("an output of the report is not one of the channel of the device's view")
         return outputs
 
     def require_fit(self, terms: Campaign, view: int | None = None) -> None:
@@ -114,7 +114,7 @@ class Report:
         """
         self.outputs(terms, view)
         if self.period >= terms.periods or not terms.takes(self.period, self.slot, self.count):
-            raise ReportError("a report lies within the campaign's periods and quota")
+            raise ReportError("the report is outside the campaign's periods or quota")
 
     def seal(self, key: keys.SigningKey) -> bytes:
         """Return the signed envelope."""
@@ -160,7 +160,7 @@ class Enrolment:
             BadData: at the stage that fails: codec, report, key, envelope or signature.
         """
         if sealed.kind is not Kind.ENROLMENT:
-            raise ReportError(f"the envelope carries a {sealed.kind.name.lower()}, not an enrolment")
+            raise ReportError(f"the envelope has kind {sealed.kind.name.lower()}, not enrolment")
         unverified = cls.decode(sealed.unverified)
         sealed.open(unverified.public)
         return unverified
@@ -187,9 +187,9 @@ class Enrolment:
         """
         asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
         if len(self.prior or ()) != asked:
-            raise ReportError(f"an enrolment in this campaign declares a prior of {asked} values")
+            raise ReportError(f"an enrolment in this campaign must declare a prior of {asked} values")
         if self.level >= terms.notion.level:
-            raise ReportError("a personal level is below the campaign's")
+            raise ReportError("a personal level must be below the campaign's")
 
 
 def packed_bytes(count: int, bits: int) -> int:
@@ -206,7 +206,7 @@ def pack(outputs: Sequence[int], bits: int) -> bytes:
     number = 0
     for output in outputs:
         if not 0 <= output < 1 << bits:
-            raise ReportError(f"an output of this campaign has {bits} bits")
+            raise ReportError(f"an output of this campaign must have {bits} bits")
         number = number << bits | output
     length = packed_bytes(len(outputs), bits)
     return (number << (8 * length - bits * len(outputs))).to_bytes(length, "big")

@@ -57,9 +57,9 @@ class Texts:
             require_language(self.language)
         for name in ("title", "question"):
             if not getattr(self, name).strip():
-                raise CampaignError(f"a campaign has a {name}: the person sees it before consenting")
+                raise CampaignError(f"the campaign has no {name}: the person must see it before consent")
         if self.organisation and not self.organisation.strip():
-            raise CampaignError("an organisation is not only blanks: a translation may leave it empty")
+            raise CampaignError("an organisation must not be only blanks: a translation may leave it empty")
         for name in ("title", "organisation", "contact"):
             require_text(getattr(self, name), name, MAX_TITLE)
         for name in ("question", "purpose", "retention"):
@@ -69,7 +69,7 @@ class Texts:
         _require_names(self.labels, "label, unit or district")
         _require_names(self.classes, "class name")
         if len(set(self.classes)) != len(self.classes):
-            raise CampaignError("no two class names are equal")
+            raise CampaignError("two class names are equal")
 
     def over(self, own: Texts) -> Texts:
         """Return these texts, with the campaign's ``own`` in place of missing ones."""
@@ -133,13 +133,13 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
         CampaignError
     """
     if len(translations) > MAX_TRANSLATIONS:
-        raise CampaignError(f"a campaign has at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
+        raise CampaignError(f"a campaign must have at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
     tags = [one.language for one in translations]
     if tags and not own.language:
-        raise CampaignError("a campaign with translations names the language of its own texts")
+        raise CampaignError("a campaign with translations must name the language of its own texts")
     if "" in tags or own.language in tags or tags != sorted(set(tags)):
         raise CampaignError(
-            "translations are in order of their language tags, one for each language and none in the campaign's own"
+            "translations must be in order of their language tags, one for each language and none in the campaign's own"
         )
     for one in translations:
         for name, there, needed in (
@@ -161,7 +161,7 @@ def require_language(tag: str) -> None:
         CampaignError
     """
     if not _TAG.fullmatch(tag):
-        raise CampaignError(f"a language is a tag in lower case, such as de, pt-br or zh-hant; not {tag[:40]!r}")
+        raise CampaignError(f"a language must be a tag in lower case, such as de, pt-br or zh-hant; not {tag[:40]!r}")
 
 
 def best(language: str, there: Sequence[str]) -> str | None:
@@ -190,11 +190,11 @@ def require_text(value: str, name: str, limit: int) -> None:
         CampaignError
     """
     if len(value) > limit:
-        raise CampaignError(f"the {name} has at most {limit} characters, not {len(value)}")
+        raise CampaignError(f"the {name} must have at most {limit} characters, not {len(value)}")
     if not codec.readable(value):
         raise CampaignError(
-            f"the {name} has characters that are control codes, invisible or change the direction, or line breaks "
-            "where it is one line: leave them out"
+            f"the {name} has control codes, invisible characters, characters that change the direction, or line breaks "
+            "that are not allowed in it: leave them out"
         )
 
 
@@ -206,7 +206,7 @@ def _require_names(names: Sequence[str], what: str) -> None:
     """
     for name in names:
         if not 1 <= len(name) <= MAX_NAME or name != name.strip() or not codec.readable(name):
-            raise CampaignError(f"a {what} is 1 to {MAX_NAME} readable characters, no blank at either end")
+            raise CampaignError(f"a {what} must be 1 to {MAX_NAME} readable characters, no blank at either end")
 
 
 def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
@@ -216,5 +216,5 @@ def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
         CampaignError
     """
     if not isinstance(value, list):
-        raise CampaignError(f"the {what} are an array of names")
+        raise CampaignError(f"the {what} must be an array of names")
     return tuple(codec.text(name, "a name", CampaignError) for name in value)

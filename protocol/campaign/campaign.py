@@ -92,7 +92,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         if not self.organisation.strip():
-            raise CampaignError("a campaign has an organisation: the person sees it before consenting")
+            raise CampaignError("the campaign names no organisation: the person must see it before consent")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
         texts.require_translations(self.own_texts, self.translations, self.domain, self._maps)
         address.require_addresses(self.addresses)
@@ -101,22 +101,21 @@ class Campaign:
         views.require_inputs(self.views, self.domain, len(self.classes))
         views.require_every_question(self.views, self.domain)
         if not 0 <= self.opens < self.closes <= MAX_TIME:
-            raise CampaignError("a campaign opens before it closes")
+            raise CampaignError("a campaign must open before it closes")
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
-            raise CampaignError(f"a campaign has 1 to {MAX_PERIODS} periods of at least a second")
+            raise CampaignError(f"a campaign must have 1 to {MAX_PERIODS} periods of at least a second")
         if not 1 <= self.answers_per_period <= MAX_ANSWERS_PER_PERIOD:
-            raise CampaignError(f"a device answers 1 to {MAX_ANSWERS_PER_PERIOD} times a period")
+            raise CampaignError(f"answers per period must be 1 to {MAX_ANSWERS_PER_PERIOD}")
         if self.transcript and (self.answers_per_period != 1 or self.periods > MAX_TRANSCRIPT):
             raise CampaignError(
-                f"a campaign with transcripts has one answer a period, in at most {MAX_TRANSCRIPT} periods: its "
-                "reports have an order"
+                f"a campaign with transcripts must have one answer per period, in at most {MAX_TRANSCRIPT} periods"
             )
         if not 1 <= self.minimum_reports <= 2**40:
-            raise CampaignError("the minimum number of reports is at least 1")
+            raise CampaignError("the minimum number of reports must be at least 1")
         if self.enrolment not in ENROLMENTS:
-            raise CampaignError(f"enrolment is {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
+            raise CampaignError(f"enrolment must be {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
         if self.goal and self.goal not in GOALS:
-            raise CampaignError(f"a goal is one of {', '.join(GOALS)}, or empty, not {self.goal[:40]!r}")
+            raise CampaignError(f"a goal must be one of {', '.join(GOALS)}, or empty, not {self.goal[:40]!r}")
         found = views.certificates_of(self.views, self.notion, self.domain)
         object.__setattr__(self, "view_certificates", found)
         object.__setattr__(self, "certificate", views.worst_of(found, self.notion))
@@ -181,7 +180,7 @@ class Campaign:
             CampaignError: the campaign has several views, or a coarse one.
         """
         if not views.is_plain(self.views):
-            raise CampaignError(f"{self.title!r} asks devices for views of the answer: it has no one channel")
+            raise CampaignError(f"{self.title!r} has views of the answer: it has no one channel for all devices")
         return self.views[0].channel
 
     @cached_property
@@ -362,7 +361,7 @@ class Campaign:
 
 
 def _span(seconds: int) -> str:
-    """Return a length of time as text in its largest sensible unit."""
+    """Return a length of time as text, rounded down to its largest whole unit."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"

@@ -121,5 +121,5 @@ def _sealed(data: bytes) -> envelope.Envelope:
     except (CodecError, EnvelopeError) as error:
         raise type(error)(f"not a campaign file: {error}") from None
     if sealed.kind is not Kind.CAMPAIGN:
-        raise CampaignError(f"the envelope carries a {sealed.kind.name.lower()}, not a campaign")
+        raise CampaignError(f"the envelope has kind {sealed.kind.name.lower()}, not campaign")
     return sealed

@@ -9,7 +9,7 @@ from protocol.notions import Information
 from protocol.notions.classes import MAX_CLASSES, Classes
 
 MAX_CAMPAIGN = 2**16
-"""Most bytes of a signed campaign; a lip campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
+"""Maximum bytes of a signed campaign; a lip campaign may have ``PRIOR_BYTES`` more for each value of its prior."""
 PRIOR_BYTES = 32
 _NOTION = 5
 """Position of the notion among the fields of a campaign."""
@@ -36,7 +36,7 @@ def require_size(payload: bytes, size: int) -> None:
     limit = min(MAX_CAMPAIGN + PRIOR_BYTES * weights, envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
     if size > limit:
         raise CampaignError(
-            f"a signed campaign like this has at most {limit} bytes, not {size}: shorten its texts, or ask about fewer "
+            f"this signed campaign must have at most {limit} bytes, not {size}: shorten its texts, or ask about fewer "
             "values"
         )
 

@@ -45,7 +45,7 @@ def decode_campaign(payload: bytes) -> Campaign:
     )
     contact, retention, notice, language = (codec.text(part, "a text", CampaignError) for part in parts[16:20])
     if not isinstance(parts[20], list):
-        raise CampaignError("the translations are an array")
+        raise CampaignError("the translations must be an array")
     return Campaign(
         codec.text(title, "a title", CampaignError),
         codec.text(question, "a question", CampaignError),

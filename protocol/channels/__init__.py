@@ -98,8 +98,8 @@ def decode(value: codec.Value) -> Channel:
         ChannelError: unknown family, wrong fields, or numbers that are not a channel.
     """
     if not isinstance(value, list) or not value:
-        raise ChannelError("a channel is an array that begins with its family")
+        raise ChannelError("a channel must be an array that begins with its family")
     family = FAMILIES.get(codec.text(value[0], "a channel's family", ChannelError))
     if family is None:
-        raise ChannelError(f"a channel's family is one of {', '.join(FAMILIES)}")
+        raise ChannelError(f"a channel's family must be one of {', '.join(FAMILIES)}")
     return family.channel.from_wire(value)

@@ -177,9 +177,9 @@ class Channel(ABC):
 
     def _require_draw(self, x: int, rand: bytes) -> None:
         if not 0 <= x < self.inputs:
-            raise ValueError(f"an input lies in 0 .. {self.inputs - 1}")
+            raise ValueError(f"an input must lie in 0 .. {self.inputs - 1}")
         if len(rand) != self.rand_bytes:
-            raise ValueError(f"one draw takes {self.rand_bytes} random bytes, not {len(rand)}")
+            raise ValueError(f"a draw must get {self.rand_bytes} random bytes, not {len(rand)}")
 
 
 def best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:

@@ -41,7 +41,7 @@ class SupportChannel(Channel):
     def _derive(self, **numbers: int | tuple[int, ...]) -> None:
         """Set the attributes that follow from the others."""
         for name, number in numbers.items():
-            object.__setattr__(self, name, number)  # frozen for everybody else
+            object.__setattr__(self, name, number)  # the dataclass is frozen
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
         return inputs[:2]
@@ -74,7 +74,7 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
     """
     inside, remainder = divmod(ONE - lacking * outside, having)
     if not 0 < outside < inside:
-        raise ChannelError("the outside weight is positive and below the inside weight")
+        raise ChannelError("the outside weight must be positive and below the inside weight")
     if remainder > inside - outside:
         raise ChannelError(f"the remainder would make a {output} without the true input more likely than one with it")
     return inside, remainder

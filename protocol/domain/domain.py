@@ -97,7 +97,8 @@ class Values(Domain):
         for label in self.labels:
             if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
                 raise DomainError(
-                    f"a value is 1 to {MAX_LABEL} readable characters without blanks at its ends, not {label[:40]!r}"
+                    f"a value must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
+                    f"not {label[:40]!r}"
                 )
         if len(self._index) != len(self.labels):
             # The index maps a repeated label to its last position.
@@ -138,7 +139,7 @@ class Values(Domain):
     def from_wire(cls, value: codec.Value) -> Values:
         _, labels = codec.fields(value, 2, f"a domain of {cls.kind}", DomainError)
         if not isinstance(labels, list):
-            raise DomainError("the values are an array of texts")
+            raise DomainError("the values must be an array of texts")
         return cls(tuple(codec.text(label, "a value", DomainError) for label in labels))
 
 
@@ -170,9 +171,9 @@ class Grid(Domain):
         if not -180 * MICRODEGREES <= self.west < self.east <= 180 * MICRODEGREES:
             raise DomainError("a grid needs -180 <= west < east <= 180 degrees")
         if self.step <= 0:
-            raise DomainError("a grid's step is above 0 degrees")
+            raise DomainError("a grid's step must be above 0 degrees")
         if (self.north - self.south) % self.step or (self.east - self.west) % self.step:
-            raise DomainError("a grid's step divides its height and its width without remainder")
+            raise DomainError("a grid's step must divide its height and its width without remainder")
         require_size(self.size)
 
     @property
@@ -191,7 +192,7 @@ class Grid(Domain):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise NotInDomain("a grid is answered with (latitude, longitude) in degrees")
+            raise NotInDomain("the answer must be (latitude, longitude) in degrees")
         latitude, longitude = answer
         row = self._steps(latitude, self.south, self.north)
         column = self._steps(longitude, self.west, self.east)
@@ -214,7 +215,7 @@ class Grid(Domain):
     def parse(self, text: str) -> Answer:
         parts = text.split(",")
         if len(parts) != 2:
-            raise NotInDomain('a grid is answered with "latitude,longitude" in degrees')
+            raise NotInDomain('the answer must be "latitude,longitude" in degrees')
         return number_of(parts[0]), number_of(parts[1])
 
     def encode(self) -> codec.Value:
@@ -233,9 +234,9 @@ def require_size(size: int) -> None:
         DomainError
     """
     if size < 2:
-        raise DomainError(f"a domain has at least two values, not {size}: one value leaves nothing to ask")
+        raise DomainError(f"a domain must have at least two values, not {size}: one value leaves nothing to ask")
     if size > MAX_VALUES:
-        raise DomainError(f"a domain has at most {MAX_VALUES} values, not {size}")
+        raise DomainError(f"a domain must have at most {MAX_VALUES} values, not {size}")
 
 
 def number_of(value: Answer) -> Fraction:

@@ -57,18 +57,20 @@ class FormQuestion:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise DomainError(f"a question's name is 1 to 40 characters of a-z, 0-9 and _, not {self.name[:40]!r}")
+            raise DomainError(f"a question's name must be 1 to 40 characters of a-z, 0-9 and _, not {self.name[:40]!r}")
         if not self.text or len(self.text) > MAX_QUESTION or not codec.readable(self.text) or self.text.isspace():
             raise DomainError(
-                f"the text of question {self.name!r} is 1 to {MAX_QUESTION} readable characters, not only blanks"
+                f"the text of question {self.name!r} must be 1 to {MAX_QUESTION} readable characters, not only blanks"
             )
         if self.domain.kind not in _SINGLE:
-            raise DomainError(f"question {self.name!r} is of {', '.join(_SINGLE)}, not of {self.domain.kind}")
+            raise DomainError(
+                f"the domain of question {self.name!r} must be one of {', '.join(_SINGLE)}, not {self.domain.kind}"
+            )
         for label in self.domain.labels if isinstance(self.domain, Values) else ():
             if SEPARATOR in label:
                 raise DomainError(f"question {self.name!r}: value {label[:40]!r} holds a {SEPARATOR!r}; leave it out")
             if self.skippable and label == SKIPPED:
-                raise DomainError(f"question {self.name!r} can be skipped, so no value of it is {SKIPPED!r}")
+                raise DomainError(f"question {self.name!r} can be skipped, so none of its values may be {SKIPPED!r}")
         require_size(self.size)
 
     @property
@@ -122,10 +124,10 @@ class FormQuestion:
         """
         name, text, domain, skippable = codec.fields(value, 4, "a question", DomainError)
         if not isinstance(domain, list) or not domain:
-            raise DomainError("a question's domain is an array that begins with its kind")
+            raise DomainError("a question's domain must be an array that begins with its kind")
         kind = codec.text(domain[0], "the kind of a question's domain", DomainError)
         if kind not in _SINGLE:
-            raise DomainError(f"a question is of {', '.join(_SINGLE)}, not of {kind[:40]!r}")
+            raise DomainError(f"the domain of a question must be one of {', '.join(_SINGLE)}, not {kind[:40]!r}")
         return cls(
             codec.text(name, "a question's name", DomainError),
             codec.text(text, "a question's text", DomainError),
@@ -143,9 +145,11 @@ class Form(Domain):
 
     def __post_init__(self) -> None:
         if not MIN_QUESTIONS <= len(self.questions) <= MAX_QUESTIONS:
-            raise DomainError(f"a form has {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(self.questions)}")
+            raise DomainError(
+                f"a form must have {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(self.questions)}"
+            )
         if len(self.places) < len(self.questions):
-            raise DomainError("no two questions of a form have one name")
+            raise DomainError("two questions of the form have the same name")
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -192,14 +196,14 @@ class Form(Domain):
             NotInDomain: the text names the question.
         """
         if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+            raise ValueError(f"dither must be {DITHER_BYTES} bytes")
         if not isinstance(answer, Mapping):
-            raise NotInDomain("a form is answered with a mapping from the names of the questions that are asked")
+            raise NotInDomain("the answer to a form must be a mapping from the names of the asked questions to answers")
         names = {self.questions[place].name for place in asked}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
             raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave it out")
         if set(answer) - names:
-            raise NotInDomain(f"a question of another name is answered; the form has {', '.join(self.places)}")
+            raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.places)}")
         found = [0] * len(self.questions)
         for place in asked:
             question = self.questions[place]
@@ -254,7 +258,7 @@ class Form(Domain):
     def from_wire(cls, value: codec.Value) -> Form:
         _, questions = codec.fields(value, 2, "a form", DomainError)
         if not isinstance(questions, list) or len(questions) > MAX_QUESTIONS:
-            raise DomainError(f"the questions of a form are an array of at most {MAX_QUESTIONS}")
+            raise DomainError(f"the questions of a form must be an array of at most {MAX_QUESTIONS}")
         return cls(tuple(FormQuestion.from_wire(one) for one in questions))
 
 

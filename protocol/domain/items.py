@@ -54,19 +54,20 @@ class Items(Domain):
 
     def __post_init__(self) -> None:
         if not 1 <= self.padding <= MAX_PADDING:
-            raise DomainError(f"sets are padded to 1 .. {MAX_PADDING} items, not {self.padding}")
+            raise DomainError(f"the padding of sets must lie in 1 .. {MAX_PADDING}, not {self.padding}")
         if self.count < 1 or self.size > MAX_VALUES:
-            raise DomainError(f"items and padding together are 2 to {MAX_VALUES}, with an item at least")
+            raise DomainError(f"items and padding together must be 2 to {MAX_VALUES}, with at least one item")
         if isinstance(self.labels, int):
             return
         for label in self.labels:
             if not label or len(label) > MAX_LABEL or not codec.readable(label) or label != label.strip():
                 raise DomainError(
-                    f"an item is 1 to {MAX_LABEL} readable characters without blanks at its ends, not {label[:40]!r}"
+                    f"an item must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
+                    f"not {label[:40]!r}"
                 )
             if SEPARATOR in label or label.startswith(_DUMMY):
                 raise DomainError(
-                    f"item {label[:40]!r} holds a {SEPARATOR!r}, which stands between items, or begins as a dummy does"
+                    f"item {label[:40]!r} holds a {SEPARATOR!r}, which separates items, or begins like a dummy"
                 )
         if len(self._index) != self.size:
             raise DomainError("an item is listed more than once")
@@ -114,7 +115,7 @@ class Items(Domain):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither is {DITHER_BYTES} bytes")
+            raise ValueError(f"dither must be {DITHER_BYTES} bytes")
         return self._choice(self.members(answer), int.from_bytes(dither, "big"))
 
     def _choice(self, members: tuple[int, ...], dither: int) -> int:

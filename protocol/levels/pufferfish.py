@@ -47,18 +47,18 @@ class Pufferfish:
     def __post_init__(self) -> None:
         count = len(self.secrets)
         if count < 2 or len(set(self.secrets)) < count:
-            raise NotionError("Pufferfish has two secrets or more, each named once")
+            raise NotionError("Pufferfish must have two secrets or more, each named once")
         if not self.pairs or not self.scenarios:
-            raise NotionError("Pufferfish has a pair of secrets and a scenario at least")
+            raise NotionError("Pufferfish must have at least one pair of secrets and one scenario")
         if any(not 0 <= secret < count for pair in self.pairs for secret in pair) or any(
             secret == other for secret, other in self.pairs
         ):
-            raise NotionError("a pair is of two different secrets that are listed")
+            raise NotionError("a pair must be two different listed secrets")
         for scenario in self.scenarios:
             if len(scenario.joint) != count or len({len(law) for law in scenario.joint}) != 1:
-                raise NotionError(f"scenario {scenario.name[:40]!r} has a law of all values for each secret")
+                raise NotionError(f"scenario {scenario.name[:40]!r} must have a law of all values for each secret")
             if any(mass < 0 for law in scenario.joint for mass in law):
-                raise NotionError(f"scenario {scenario.name[:40]!r} has weights that are not negative")
+                raise NotionError(f"scenario {scenario.name[:40]!r} has a negative weight")
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
                    for s, o in self.pairs):  # fmt: skip
             raise NotionError("no scenario allows both secrets of a pair: nothing would be protected")
@@ -93,7 +93,9 @@ def pufferfish(structure: Structure, asked: Pufferfish) -> Distinction:
     where = (asked.pairs[0][0], asked.pairs[0][1], 0)
     for number, scenario in enumerate(asked.scenarios):
         if len(scenario.joint[0]) != structure.channel.inputs:
-            raise NotionError(f"the scenarios speak of {len(scenario.joint[0])} values, not {structure.channel.inputs}")
+            raise NotionError(
+                f"the scenarios have {len(scenario.joint[0])} values, and the channel has {structure.channel.inputs}"
+            )
         seen: dict[int, Sequence[int]] = {}
         for pair in asked.pairs:
             totals = [sum(scenario.joint[secret]) for secret in pair]

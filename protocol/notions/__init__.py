@@ -39,10 +39,10 @@ def decode(value: codec.Value) -> Notion:
         NotionError: unknown name, wrong fields, or a notion without meaning.
     """
     if not isinstance(value, list) or not value:
-        raise NotionError("a notion is an array that begins with its name and level")
+        raise NotionError("a notion must be an array that begins with its name and level")
     name = codec.text(value[0], "a notion's name", NotionError)
     if name == Classes.name:
         return Classes.from_wire(value, decode)
     if name not in _FROM_WIRE:
-        raise NotionError(f"a notion is one of {', '.join([*_FROM_WIRE, Classes.name])}, not {name[:40]!r}")
+        raise NotionError(f"a notion must be one of {', '.join([*_FROM_WIRE, Classes.name])}, not {name[:40]!r}")
     return _FROM_WIRE[name](value)

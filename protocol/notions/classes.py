@@ -38,13 +38,13 @@ class Classes(Notion):
     def __post_init__(self) -> None:
         require_level(self.level)
         if not 2 <= len(self.notions) <= MAX_CLASSES:
-            raise NotionError(f"there are 2 to {MAX_CLASSES} classes, not {len(self.notions)}")
+            raise NotionError(f"there must be 2 to {MAX_CLASSES} classes, not {len(self.notions)}")
         if any(notion.name in ("classes", "own-lip", "transcript-lip") for notion in self.notions):
-            raise NotionError("a class has one notion, and its members one channel")
+            raise NotionError("the notion of a class must not be classes, own-lip or transcript-lip")
         if self.level != max(notion.level for notion in self.notions):
-            raise NotionError("the level of classes is the largest that any of them declares")
+            raise NotionError("the level must be the largest of the classes' levels")
         if len({notion.inputs for notion in self.notions} - {None}) > 1:
-            raise NotionError("the notions of all classes have the same number of values")
+            raise NotionError("the notions of all classes must have the same number of values")
 
     @classmethod
     def of(cls, notions: tuple[Notion, ...]) -> Classes:
@@ -112,7 +112,7 @@ class Classes(Notion):
         """Return the notion of a wire form; ``decode`` reads the notions of the classes."""
         _, level, found = codec.fields(value, 3, cls.name, NotionError)
         if not isinstance(found, list):
-            raise NotionError("the notions of classes are an array")
+            raise NotionError("the notions of classes must be an array")
         return cls(codec.integer(level, "a level", NotionError), tuple(map(decode, found)))
 
 
@@ -139,7 +139,7 @@ def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:
     size = channel.inputs // classes
     expected = tuple((block, size) for block in range(1, classes + 1))
     if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
-        raise Uncertified(f"{classes} classes have a channel of {classes} blocks of equal size, in order")
+        raise Uncertified(f"the channel of {classes} classes must have {classes} blocks of equal size, in order")
     return channel.channels
 
 

@@ -49,21 +49,21 @@ class Graded(Pairwise):
         require_runs(self.runs, 0, NotionError)
         count = 1 + max((number for number, _ in self.runs), default=-1)
         if not 1 <= count <= MAX_CLASSES or len(self.budgets) != count:
-            raise NotionError(f"a graded notion has 1 to {MAX_CLASSES} classes of inputs, with one budget each")
+            raise NotionError(f"a graded notion must have 1 to {MAX_CLASSES} classes of inputs, with one budget each")
         for budget in self.budgets:
             require_level(budget)
         if not self.unbounded and len(set(self.budgets)) != count:
-            raise NotionError("classes of equal budgets are one class, unless the policy graph distinguishes them")
+            raise NotionError("two classes have equal budgets, and all pairs are bounded: write them as one class")
         sizes = [len(members) for members in self.classes]
         if any(not 0 <= c <= d < count or (c == d and sizes[c] == 1) for c, d in self.unbounded):
-            raise NotionError("a pair without a bound is two classes c <= d, or one of at least two inputs")
+            raise NotionError("a pair without a bound must be two classes c <= d, or one of at least two inputs")
         if any(pair >= after for pair, after in zip(self.unbounded, self.unbounded[1:], strict=False)):
-            raise NotionError("pairs without a bound are listed once each, in increasing order")
+            raise NotionError("pairs without a bound must be listed once each, in increasing order")
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
             raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
         if self.level != largest:
-            raise NotionError(f"the declared level is the largest bound of a pair, {exact.in_nats(largest)}")
+            raise NotionError(f"the declared level must be the largest bound of a pair, {exact.in_nats(largest)}")
 
     @staticmethod
     def over(budgets: Sequence[int], function: str = "minid", edges: Iterable[tuple[int, int]] | None = None) -> Graded:
@@ -77,7 +77,7 @@ class Graded(Pairwise):
         """
         kinds: dict[str, type[Graded]] = {kind.name: kind for kind in (MinId, AvgId)}
         if function not in kinds:
-            raise NotionError(f"the function of a graded notion is minid or avgid, not {function[:40]!r}")
+            raise NotionError(f"the function of a graded notion must be minid or avgid, not {function[:40]!r}")
         kind = kinds[function]
         blocks = runs_of(budgets)
         levels = tuple(dict.fromkeys(budgets))
@@ -157,7 +157,7 @@ class Graded(Pairwise):
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
         if len(flat) % 2:
-            raise NotionError("pairs without a bound are pairs of classes")
+            raise NotionError("pairs without a bound must be pairs of classes")
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(budgets, "a budget", NotionError),

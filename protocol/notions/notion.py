@@ -177,7 +177,7 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
         NotionError
     """
     if notion.inputs not in (None, channel.inputs):
-        raise NotionError(f"the notion speaks of {notion.inputs} values, the channel of {channel.inputs}")
+        raise NotionError(f"the notion has {notion.inputs} values, and the channel has {channel.inputs} inputs")
 
 
 def require_level(level: int) -> None:
@@ -188,6 +188,6 @@ def require_level(level: int) -> None:
     """
     if not exact.MIN_LEVEL <= level <= exact.MAX_LEVEL:
         raise NotionError(
-            f"epsilon lies in {exact.nats(exact.MIN_LEVEL):g} .. {exact.nats(exact.MAX_LEVEL):g} nats, "
+            f"epsilon must lie in {exact.nats(exact.MIN_LEVEL):g} .. {exact.nats(exact.MAX_LEVEL):g} nats, "
             f"not {exact.nats(level):g}"
         )

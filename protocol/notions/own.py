@@ -43,7 +43,7 @@ class OwnPrior(Notion):
         require_level(self.level)
         if not 2 <= self.size <= personal.MAX_DECLARED_VALUES:
             raise NotionError(
-                f"priors of people's own have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}"
+                f"priors of people's own must have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}"
             )
 
     @property
@@ -100,7 +100,7 @@ class OwnPrior(Notion):
             return Information(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
-                "a campaign for people's own priors holds the response that the rule gives the uniform prior, or an "
+                "a campaign for people's own priors must hold the rule's response for the uniform prior, or an "
                 f"LDP channel of whole outputs, {self.size} to {MOST_OUTPUTS * self.size} of them"
             )
         return Ldp(self.level).audit(channel)

@@ -46,7 +46,7 @@ class Pairwise(Notion):
 
     @abstractmethod
     def bounds(self) -> Iterator[tuple[int, int, int]]:
-        """(class of x, class of x', level) for every pair of classes with a finite level."""
+        """Yield (class of x, class of x', level) for every pair of classes with a finite level."""
 
     def audit_steps(self, channel: Channel) -> int:
         classes = self.classes or [range(channel.inputs)]
@@ -137,7 +137,7 @@ class HighLow(Pairwise):
         if not 0 < len(self.sensitive) < self.size:
             raise NotionError("high-low LDP needs some sensitive values, and some that are not")
         if any(x >= y for x, y in zip(self.sensitive, self.sensitive[1:], strict=False)):
-            raise NotionError("the sensitive values are listed once each, in the domain's order")
+            raise NotionError("the sensitive values must be listed once each, in the domain's order")
         if self.sensitive[0] < 0 or self.sensitive[-1] >= self.size:
             raise NotionError("a sensitive value lies outside the domain")
 
@@ -226,16 +226,16 @@ class Matrix(Pairwise):
         super().__post_init__()
         size = len(self.levels)
         if not 2 <= size <= MAX_MATRIX:
-            raise NotionError(f"a matrix of levels has 2 to {MAX_MATRIX} rows, not {size}")
+            raise NotionError(f"a matrix of levels must have 2 to {MAX_MATRIX} rows, not {size}")
         for x, row in enumerate(self.levels):
             if len(row) != size:
-                raise NotionError(f"row {x} of the levels has {len(row)} entries, not {size}")
+                raise NotionError(f"row {x} of the levels must have {len(row)} entries, not {size}")
             if row[x] != 0:
-                raise NotionError("the diagonal of a matrix of levels is 0")
+                raise NotionError("the diagonal of a matrix of levels must be 0")
             if any(level != UNBOUNDED and not 0 <= level <= exact.MAX_LEVEL for level in row):
-                raise NotionError(f"levels lie in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats, or are unbounded")
+                raise NotionError(f"levels must lie in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats, or be unbounded")
         if self.level != max(max(row) for row in self.levels):
-            raise NotionError("the declared level is the largest finite entry of the matrix")
+            raise NotionError("the declared level must be the largest finite entry of the matrix")
 
     @property
     def inputs(self) -> int | None:
@@ -279,7 +279,7 @@ class Matrix(Pairwise):
     def from_wire(cls, value: codec.Value) -> Matrix:
         _, level, rows = codec.fields(value, 3, cls.name, NotionError)
         if not isinstance(rows, list):
-            raise NotionError("the levels are an array of rows")
+            raise NotionError("the levels must be an array of rows")
         return cls(
             codec.integer(level, "a level", NotionError),
             tuple(codec.integers(row, "a level", NotionError, UNBOUNDED, exact.MAX_LEVEL) for row in rows),

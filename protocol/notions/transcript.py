@@ -51,9 +51,11 @@ class TranscriptPrior(Notion):
         Information(self.level, self.prior)  # the limits of the prior and the level are the same there
         size = len(self.prior)
         if size > personal.MAX_DECLARED_VALUES:
-            raise NotionError(f"a transcript is of 2 to {personal.MAX_DECLARED_VALUES} values, not {size}")
+            raise NotionError(
+                f"a campaign with transcripts must have 2 to {personal.MAX_DECLARED_VALUES} values, not {size}"
+            )
         if not 0 <= self.drift < personal.DRIFT_ONE:
-            raise NotionError(f"a drift is a part of {personal.DRIFT_ONE}, less than all of it")
+            raise NotionError(f"a drift must lie in 0 .. {personal.DRIFT_ONE - 1}")
 
     @property
     def inputs(self) -> int | None:
@@ -74,7 +76,7 @@ class TranscriptPrior(Notion):
 
     def _aged(self, prior: tuple[int, ...], last: int | None, period: int) -> tuple[int, ...]:
         if last is not None and last >= period:
-            raise ValueError("the reports of a transcript are of increasing periods")
+            raise ValueError("the reports of a transcript must have increasing periods")
         # Before the first report the prior is the start prior, and mixing it with itself does not change it.
         for _ in range(period - last if last is not None and self.drift else 0):
             prior = personal.drifted(prior, self.prior, self.drift)
@@ -102,7 +104,7 @@ class TranscriptPrior(Notion):
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):
-            raise Uncertified("a campaign with transcripts holds the channel that the rule gives its start prior")
+            raise Uncertified("a campaign with transcripts must hold the rule's channel for its start prior")
         return Information(self.level, self.prior).audit(channel)
 
     def encode(self) -> codec.Value:

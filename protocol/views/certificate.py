@@ -34,15 +34,15 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     """
     if not is_plain(views) and not notion.carries_views:
         raise CampaignError(
-            "a campaign whose devices are asked for different views keeps ldp, pairwise, or minid or avgid with no "
-            f"pair left out, in each class; this one says {notion.name}"
+            "the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, in "
+            f"each class, not {notion.name}"
         )
     of_classes = notion.notions if isinstance(notion, Classes) else (notion,)
     for one in of_classes:
         if isinstance(domain, Form) and one.name != Ldp.name:
-            raise CampaignError(f"a form keeps ldp, in each class, not {one.name}")
+            raise CampaignError(f"the notion of a form must be ldp, in each class, not {one.name}")
         if not is_plain(views) and one.inputs not in (None, domain.size):
-            raise NotionError(f"the notion speaks of {one.inputs} values, the domain has {domain.size}")
+            raise NotionError(f"the notion has {one.inputs} values, and the domain has {domain.size}")
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)

@@ -30,7 +30,7 @@ class Map(ABC):
 
     @abstractmethod
     def inputs(self, domain: Domain) -> int:
-        """k_j, the number of inputs of the view.
+        """Return k_j, the number of inputs of the view.
 
         Raises:
             CampaignError: the map does not fit the domain.
@@ -86,7 +86,7 @@ class Identity(Map):
 
     def inputs(self, domain: Domain) -> int:
         if isinstance(domain, Form):
-            raise CampaignError("a form is asked for by its questions: the map of each view is of one or two of them")
+            raise CampaignError("the map of each view of a form must be one or two of its questions")
         return domain.size
 
     def input(self, domain: Domain, x: int) -> int:
@@ -117,7 +117,7 @@ class Coarse(Map):
 
     def __post_init__(self) -> None:
         if not 2 <= self.factor <= MAX_VALUES:
-            raise ViewError(f"the factor of a coarse map lies in 2 .. {MAX_VALUES}, not {self.factor}")
+            raise ViewError(f"the factor of a coarse map must lie in 2 .. {MAX_VALUES}, not {self.factor}")
 
     def rows(self, domain: Grid) -> int:
         """Number of rows of squares."""
@@ -135,7 +135,7 @@ class Coarse(Map):
             found = -(-domain.size // self.factor)
         if found < 2:
             raise CampaignError(
-                f"a coarse map of factor {self.factor} leaves one value of {domain.size}: nothing to ask"
+                f"a coarse map of factor {self.factor} makes one value of all {domain.size}: choose a smaller factor"
             )
         return found
 
@@ -180,17 +180,17 @@ class Districts(Map):
     def __post_init__(self) -> None:
         require_runs(self.runs, 0, ViewError)
         if not 2 <= self._count < sum(length for _, length in self.runs):
-            raise ViewError("districts are at least two, and one of them holds at least two inputs")
+            raise ViewError("a map must have at least two districts, one of them with at least two inputs")
         if self.names and len(self.names) != self._count:
-            raise ViewError(f"{self._count} districts have as many names or none, not {len(self.names)}")
+            raise ViewError(f"{self._count} districts must have {self._count} names or none, not {len(self.names)}")
         for one in self.names:
             if not one or len(one) > MAX_LABEL or not codec.readable(one) or one != one.strip():
                 raise ViewError(
-                    f"a district's name is 1 to {MAX_LABEL} readable characters without blanks at its ends, "
+                    f"a district's name must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
                     f"not {one[:40]!r}"
                 )
         if len(set(self.names)) != len(self.names):
-            raise ViewError("no two districts have one name")
+            raise ViewError("two districts have the same name")
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ class Districts(Map):
     def inputs(self, domain: Domain) -> int:
         _require_single(domain, self.name)
         if self._ends[-1] != domain.size:
-            raise CampaignError(f"the districts divide {self._ends[-1]} inputs, the domain has {domain.size}")
+            raise CampaignError(f"the districts have {self._ends[-1]} inputs, and the domain has {domain.size}")
         return self._count
 
     def input(self, domain: Domain, x: int) -> int:
@@ -226,7 +226,7 @@ class Districts(Map):
     def from_wire(cls, value: codec.Value) -> Districts:
         _, found, names = codec.fields(value, 3, "a map of districts", ViewError)
         if not isinstance(names, list):
-            raise ViewError("the names of districts are an array of texts")
+            raise ViewError("the names of districts must be an array of texts")
         return cls(
             runs.decode(found, ViewError), tuple(codec.text(one, "a district's name", ViewError) for one in names)
         )
@@ -245,7 +245,9 @@ class Questions(Map):
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.places) <= 2 or min(self.places) < 0 or list(self.places) != sorted(set(self.places)):
-            raise ViewError("a map of questions has the numbers of one or two of them, from 0, in increasing order")
+            raise ViewError(
+                "a map of questions must have the numbers of one or two questions, from 0, in increasing order"
+            )
 
     def inputs(self, domain: Domain) -> int:
         found = math.prod(question.size for question in self.asked(domain))
@@ -262,7 +264,9 @@ class Questions(Map):
         """
         questions = form_of(domain).questions
         if self.places[-1] >= len(questions):
-            raise CampaignError(f"a view asks question {self.places[-1]}, from 0, of {len(questions)}")
+            raise CampaignError(
+                f"a view asks question number {self.places[-1]}, counted from 0, and the form has {len(questions)}"
+            )
         return tuple(questions[place] for place in self.places)
 
     def index(self, domain: Domain, answer: Answer, dither: bytes) -> int:
@@ -325,8 +329,8 @@ def decode(value: codec.Value) -> Map:
         ViewError: unknown name, wrong fields, or numbers that are not a map.
     """
     if not isinstance(value, list) or not value:
-        raise ViewError("a map is an array that begins with its name")
+        raise ViewError("a map must be an array that begins with its name")
     name = codec.text(value[0], "a map's name", ViewError)
     if name not in MAPS:
-        raise ViewError(f"a map is one of {', '.join(MAPS)}, not {name[:40]!r}")
+        raise ViewError(f"a map must be one of {', '.join(MAPS)}, not {name[:40]!r}")
     return MAPS[name](value)

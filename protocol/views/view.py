@@ -59,15 +59,15 @@ def require_views(views: Sequence[View]) -> None:
         ViewError
     """
     if not 1 <= len(views) <= MAX_VIEWS:
-        raise ViewError(f"a campaign has 1 to {MAX_VIEWS} views, not {len(views)}")
+        raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(views)}")
     weights = [view.weight for view in views]
     if min(weights) < 1 or sum(weights) > MAX_WEIGHT:
-        raise ViewError(f"the weights of views are above zero and sum to at most {MAX_WEIGHT}")
+        raise ViewError(f"the weights of views must be above zero and sum to at most {MAX_WEIGHT}")
     if math.gcd(*weights) != 1:
-        raise ViewError("the weights of views have no factor in common: divide them by it")
+        raise ViewError("the weights of views must have no factor in common: divide them by it")
     places = channel_places(views)
     if len(set(zip((view.map for view in views), places, strict=True))) < len(views):
-        raise ViewError("no two views have the same map and channel: write one, with the sum of their weights")
+        raise ViewError("two views have the same map and channel: write one, with the sum of their weights")
 
 
 def require_inputs(views: Sequence[View], domain: Domain, classes: int) -> None:
@@ -84,7 +84,7 @@ def require_inputs(views: Sequence[View], domain: Domain, classes: int) -> None:
         if view.channel.inputs != max(1, classes) * values:
             each = f" for each of {classes} classes" if classes else ""
             raise CampaignError(
-                f"the channel of a view has {view.channel.inputs} inputs, the view {values} values{each}"
+                f"the channel of a view has {view.channel.inputs} inputs, and the view has {values} values{each}"
             )
 
 
@@ -135,22 +135,22 @@ def decode(value: codec.Value) -> tuple[View, ...]:
         return plain_views(channels.decode(value))
     _, listed, laws = codec.fields(value, 3, "an array of views", ViewError)
     if not isinstance(listed, list) or not isinstance(laws, list):
-        raise ViewError("views and their channels are arrays")
+        raise ViewError("views and their channels must be arrays")
     if len(listed) > MAX_VIEWS:
-        raise ViewError(f"a campaign has 1 to {MAX_VIEWS} views, not {len(listed)}")
+        raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(listed)}")
     rows = [codec.fields(one, 3, "a view", ViewError) for one in listed]
     places = [codec.integer(place, "the number of a view's channel", ViewError) for _, _, place in rows]
     if not set(places) <= set(range(len(laws))):
-        raise ViewError(f"a view's channel is one of the {len(laws)} that are listed, by number from 0")
+        raise ViewError(f"a view's channel must be one of the {len(laws)} that are listed, by number from 0")
     if list(dict.fromkeys(places)) != list(range(len(laws))):
-        raise ViewError("every listed channel is used by a view; they are in order of first appearance in the views")
+        raise ViewError("every listed channel must be used by a view, in order of first appearance in the views")
     different = [channels.decode(law) for law in laws]
     if len(set(different)) < len(different):
-        raise ViewError("a channel of several views is listed once")
+        raise ViewError("a channel of several views must be listed once")
     views = tuple(
         View(codec.integer(weight, "a view's weight", ViewError), maps.decode(made), different[place])
         for (weight, made, _), place in zip(rows, places, strict=True)
     )
     if is_plain(views):
-        raise ViewError("a single view without coarsening is written as its channel alone")
+        raise ViewError("a single view without coarsening must be written as its channel alone")
     return views

@@ -266,7 +266,7 @@ def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
         ('file = "reading"', f"stdin = true\ntimeout = {EVERY}", 2, f"timeout must be below the {EVERY} seconds"),
         ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, ""),
         ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
-        ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "no key campagin"),
+        ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown key campagin"),
     ],
 )
 def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monkeypatch, old, new, code, says):

@@ -331,7 +331,7 @@ def test_lip_of_a_channel_without_bound_is_not_certified() -> None:
 
 def test_sizes_must_fit() -> None:
     """A notion of another number of inputs is refused before anything is audited."""
-    with pytest.raises(NotionError, match="speaks of 4"):
+    with pytest.raises(NotionError, match="notion has 4 values"):
         certify(Hadamard(truth_of(NAT), 5), HighLow(NAT, 4, (1,)))
 
 

@@ -64,16 +64,16 @@ class Bits(Channel):
             raise ChannelError(f"a bits channel has 2 to {MAX_BITS} inputs, not {inputs}")
         classes = 1 + max(number for number, _ in self.runs)
         if len(self.own) != classes or len(self.other) != classes:
-            raise ChannelError(f"a bits channel of {classes} classes has as many probabilities of either kind")
+            raise ChannelError(f"a bits channel of {classes} classes must have {classes} probabilities of each kind")
         if any(not 0 <= b < a <= S for a, b in zip(self.own, self.other, strict=True)):
-            raise ChannelError("the true input's bit is 1 more often than another bit: 0 <= b < a <= 2^32")
+            raise ChannelError("the probabilities of a bits channel must satisfy 0 <= b < a <= 2^32")
         if len(set(zip(self.own, self.other, strict=True))) != classes:
-            raise ChannelError("classes of equal probabilities are one class")
+            raise ChannelError("two classes have equal probabilities: write them as one class")
         class_of = array("L")
         for number, length in self.runs:
             class_of.extend(array("L", [number]) * length)
         for name, value in {"inputs": inputs, "outputs": 1 << inputs, "class_of": class_of}.items():
-            object.__setattr__(self, name, value)  # frozen for everybody else
+            object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @classmethod
     def over(cls, chances: Iterable[tuple[int, int]]) -> Bits:

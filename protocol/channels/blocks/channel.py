@@ -120,10 +120,10 @@ class Blocks(Channel):
     def __post_init__(self) -> None:
         require_runs(self.runs, OPEN + 1, ChannelError)
         if all(block == OPEN for block, _ in self.runs):
-            raise ChannelError("a channel of blocks has at least one block")
+            raise ChannelError("a channel of blocks must have at least one block")
         inputs = sum(length for _, length in self.runs)
         if not 2 <= inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {inputs}")
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
         members = [array("L") for _ in range(1 + max(block for block, _ in self.runs))]
         block_of, place_of = array("L"), array("L")
         for block, length in self.runs:
@@ -131,26 +131,32 @@ class Blocks(Channel):
             members[block].extend(range(len(block_of), len(block_of) + length))
             block_of.extend(array("L", [block]) * length)
         if len(members) == 2 and not members[OPEN]:
-            raise ChannelError("one block of all inputs is written as its inner channel")
+            raise ChannelError("one block of all inputs must be written as its inner channel")
         if len(self.channels) != len(members) - 1:
-            raise ChannelError(f"{len(members) - 1} blocks have as many inner channels, not {len(self.channels)}")
+            raise ChannelError(
+                f"{len(members) - 1} blocks must have {len(members) - 1} inner channels, not {len(self.channels)}"
+            )
         for block, inner in enumerate(self.channels, 1):
             if not isinstance(inner, tuple(INNER.values())):
-                raise ChannelError(f"a block's inner channel is one of {', '.join(INNER)}, not {inner.family}")
+                raise ChannelError(f"a block's inner channel must be one of {', '.join(INNER)}, not {inner.family}")
             if inner.inputs != len(members[block]):
-                raise ChannelError(f"block {block} has {len(members[block])} inputs, its channel {inner.inputs}")
+                raise ChannelError(
+                    f"block {block} has {len(members[block])} inputs, and its channel has {inner.inputs}"
+                )
             if inner.inputs == 1 and not self.cover:
-                raise ChannelError("a value alone in its block has nothing to hide among: it is open")
+                raise ChannelError("a block of one value must be open, because no other value has its outputs")
         if self.cover and isinstance(self.channels[0], GradedProjective):
-            raise ChannelError("open inputs cannot hide in a graded channel")
+            raise ChannelError("open inputs cannot give outputs of a block with a graded channel")
         if self.cover and len(members) != 2:
-            raise ChannelError("open inputs can hide only where there is exactly one block")
+            raise ChannelError("open inputs can give outputs of a block only if the channel has exactly one block")
         hidden = self.cover * self.channels[0].outputs
         if not 0 <= hidden < ONE:
-            raise ChannelError("open inputs hide with a probability from 0 to below 1")
+            raise ChannelError(
+                "the probability that an open input gives an output of block 1 must be at least 0 and below 1"
+            )
         ends = tuple(accumulate(inner.outputs for inner in self.channels))
         if ends[-1] + len(members[OPEN]) > MAX_OUTPUTS:
-            raise ChannelError(f"a channel of blocks has at most {MAX_OUTPUTS} outputs")
+            raise ChannelError(f"a channel of blocks must have at most {MAX_OUTPUTS} outputs")
         derived = {
             "inputs": inputs,
             "outputs": ends[-1] + len(members[OPEN]),
@@ -161,7 +167,7 @@ class Blocks(Channel):
             "hidden": hidden,
         }
         for name, number in derived.items():
-            object.__setattr__(self, name, number)  # frozen for everybody else
+            object.__setattr__(self, name, number)  # the dataclass is frozen
 
     @classmethod
     def over(cls, cover: int, blocks: Sequence[int], build: Callable[[int], Channel]) -> Blocks:
@@ -231,7 +237,7 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Return an infinite loss: the output of an open input rules all others out; without open inputs, blocks do."""
+        """Return an infinite loss: some output of an open input, or of a block, rules out all other inputs or blocks."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
@@ -288,12 +294,12 @@ class Blocks(Channel):
     def from_wire(cls, value: codec.Value) -> Blocks:
         _, cover, blocks, channels, places = codec.fields(value, 5, "a channel of blocks", ChannelError)
         if not isinstance(channels, list):
-            raise ChannelError("the inner channels are an array")
+            raise ChannelError("the inner channels must be an array")
         different_ones = tuple(_inner(channel) for channel in channels)
         which = codec.integers(places, "the number of an inner channel", ChannelError, 0, MAX_VALUES)
         in_order = tuple(dict.fromkeys(which)) == tuple(range(len(different_ones)))
         if not in_order or len(set(different_ones)) < len(different_ones):
-            raise ChannelError("inner channels are written once each, in the order in which blocks first have them")
+            raise ChannelError("inner channels must be listed once each, in order of first appearance in the blocks")
         return cls(
             int.from_bytes(codec.octets(cover, "the cover weight", ChannelError, COVER_BYTES), "big"),
             runs.decode(blocks, ChannelError),
@@ -313,7 +319,7 @@ def _weight(inner: Channel, x: int, y: int) -> int:
 def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
     """Return (input, output) with the largest weight over these inputs."""
     if isinstance(inner, Hadamard):
-        return inputs[0], 0  # column 0 agrees with every row
+        return inputs[0], 0  # every row agrees with column 0
     if isinstance(inner, ProjectiveGeometry):
         return inputs[0], inner.preferred(inputs[0])
     if isinstance(inner, GradedProjective):
@@ -330,8 +336,8 @@ def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
 
 def _inner(value: codec.Value) -> Channel:
     if not isinstance(value, list) or not value:
-        raise ChannelError("an inner channel is an array that begins with its family")
+        raise ChannelError("an inner channel must be an array that begins with its family")
     family = INNER.get(codec.text(value[0], "an inner channel's family", ChannelError))
     if family is None:
-        raise ChannelError(f"an inner channel's family is one of {', '.join(INNER)}")
+        raise ChannelError(f"an inner channel's family must be one of {', '.join(INNER)}")
     return family.from_wire(value)

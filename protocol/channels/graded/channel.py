@@ -70,10 +70,10 @@ class GradedProjective(Channel):
         classes = 1 + max((number for number, _ in self.runs), default=-1)
         if not 2 <= classes <= MAX_CLASSES or len(self.outside) != classes:
             raise ChannelError(
-                f"a graded channel has 2 to {MAX_CLASSES} classes of inputs, with one outside weight each"
+                f"a graded channel must have 2 to {MAX_CLASSES} classes of inputs, with one outside weight each"
             )
         if len(set(self.outside)) != classes:
-            raise ChannelError("classes of equal weights are one class")
+            raise ChannelError("two classes have equal weights: write them as one class")
         inputs = sum(length for _, length in self.runs)
         geometry = geometry_for(inputs, self.order, self.dimension)
         inside = []
@@ -81,8 +81,8 @@ class GradedProjective(Channel):
             weight, rest = divmod(ONE - (geometry.points - geometry.support) * outside, geometry.support)
             if rest or not 0 < outside < weight:
                 raise ChannelError(
-                    "an outside weight of a graded channel is positive, below the inside weight, and makes a row sum "
-                    "to exactly 2^128"
+                    "an outside weight of a graded channel must be positive, below the inside weight, and make a row "
+                    "sum to exactly 2^128"
                 )
             inside.append(weight)
         class_of = array("L")
@@ -90,7 +90,7 @@ class GradedProjective(Channel):
             class_of.extend(array("L", [number]) * length)
         derived = {"inputs": inputs, "outputs": geometry.points, "class_of": class_of}
         for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
-            object.__setattr__(self, name, value)  # frozen for everybody else
+            object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @classmethod
     def over(cls, order: int, dimension: int, outside: Iterable[int]) -> GradedProjective:
@@ -190,7 +190,7 @@ class GradedProjective(Channel):
     def from_wire(cls, value: codec.Value) -> GradedProjective:
         _, order, dimension, weights, blocks = codec.fields(value, 5, "a graded channel", ChannelError)
         if not isinstance(weights, list):
-            raise ChannelError("the outside weights are an array")
+            raise ChannelError("the outside weights must be an array")
         return cls(
             codec.integer(order, "the order of a field", ChannelError, 2, MAX_ORDER),
             codec.integer(dimension, "the number of coordinates", ChannelError, 2, MAX_DIMENSION),

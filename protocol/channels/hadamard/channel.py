@@ -39,10 +39,10 @@ class Hadamard(Channel):
 
     def __post_init__(self) -> None:
         if not 2 <= self.inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
         if not ONE // 2 < self.truth < ONE:
-            raise ChannelError("a Hadamard channel tells the truth with probability above 1/2 and below 1")
-        object.__setattr__(self, "outputs", 1 << self.inputs.bit_length())  # frozen for everybody else
+            raise ChannelError("the truth probability of a Hadamard channel must be above 1/2 and below 1")
+        object.__setattr__(self, "outputs", 1 << self.inputs.bit_length())  # the dataclass is frozen
 
     @property
     def scale(self) -> int:

@@ -73,19 +73,21 @@ class Noise(Channel):
     def __post_init__(self) -> None:
         if self.rows < 1 or self.columns < 2 or self.rows * self.columns > MAX_POINTS:
             raise ChannelError(
-                f"noise runs over a line of 2 points or more, or a grid of at least 2 columns, of at most {MAX_POINTS} "
-                f"points, not {self.rows} x {self.columns}"
+                f"the lattice of a noise channel must have at least 2 columns and at most {MAX_POINTS} points, "
+                f"not {self.rows} x {self.columns}"
             )
         if len(self.law) not in (self.rows * self.columns, self._height * self._width):
             raise ChannelError(
-                f"a law of steps on {self.rows} x {self.columns} points has {self.rows * self.columns} weights where "
-                f"directions are alike, {self._height * self._width} where not; this one has {len(self.law)}"
+                f"the steps on {self.rows} x {self.columns} points must have {self.rows * self.columns} weights if "
+                f"their distribution is symmetric, and {self._height * self._width} otherwise, not {len(self.law)}"
             )
         if min(self.law) < 0 or sum(map(sum, self._steps)) != 1 << NOISE_SCALE:
-            raise ChannelError(f"the weights of all steps are not negative and sum to 2^{NOISE_SCALE}")
+            raise ChannelError(f"the weights of all steps must not be negative and sum to 2^{NOISE_SCALE}")
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
-            raise ChannelError("a law that is symmetric in both axes is written by its distinct weights")
-        object.__setattr__(self, "inputs", self.rows * self.columns)  # frozen for everybody else
+            raise ChannelError(
+                "a distribution of steps that is symmetric in both axes must be given by its distinct weights"
+            )
+        object.__setattr__(self, "inputs", self.rows * self.columns)  # the dataclass is frozen
         object.__setattr__(self, "outputs", self.rows * self.columns)
 
     @property
@@ -146,7 +148,7 @@ class Noise(Channel):
         return table[to_row - row + self.rows - 1][to_column - column + self.columns - 1]
 
     def column(self, y: int) -> list[int]:
-        """``weight(x, y)`` for every input x."""
+        """Return ``weight(x, y)`` for every input x."""
         row, column = divmod(y, self.columns)
         table = self._mirror_tables[_kind(row, self.rows)][_kind(column, self.columns)]
         window = slice(self.columns - 1 - column, 2 * self.columns - 1 - column)

@@ -62,8 +62,8 @@ class ProjectiveGeometry(SupportChannel):
         inside, rest = divmod(ONE - (points - support) * self.outside, support)
         if rest or not 0 < self.outside < inside:
             raise ChannelError(
-                "the outside weight of a projective channel is positive, below the inside weight, and makes a row sum "
-                "to exactly 2^128"
+                "the outside weight of a projective channel must be positive, below the inside weight, and make a row "
+                "sum to exactly 2^128"
             )
         self._derive(outputs=points, support=support, shared=geometry.shared, inside=inside)
         object.__setattr__(self, "geometry", geometry)
@@ -130,8 +130,8 @@ def geometry_for(inputs: int, order: int, dimension: int) -> Geometry:
         ChannelError: too few or too many inputs, an invalid order or dimension, or fewer points than inputs.
     """
     if not 2 <= inputs <= MAX_VALUES:
-        raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {inputs}")
+        raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
     geometry = Geometry(order, dimension)
     if inputs > geometry.points:
-        raise ChannelError(f"{inputs} inputs need as many points and at most {MAX_POINTS}, not {geometry.points}")
+        raise ChannelError(f"{inputs} inputs need a geometry of {inputs} to {MAX_POINTS} points, not {geometry.points}")
     return geometry

@@ -56,15 +56,15 @@ class Geometry:
     def __post_init__(self) -> None:
         found = field_of(self.order)
         if not 2 <= self.dimension <= MAX_DIMENSION:
-            raise ChannelError(f"a projective channel has 2 to {MAX_DIMENSION} coordinates, not {self.dimension}")
+            raise ChannelError(f"a projective channel must have 2 to {MAX_DIMENSION} coordinates, not {self.dimension}")
         powers = tuple(self.order**f for f in range(self.dimension + 1))
         firsts = (0, *accumulate(powers[:-1]))
         shared, support, points = firsts[-3:]
         if points > MAX_POINTS:
-            raise ChannelError(f"a projective channel has at most {MAX_POINTS} points, not {points}")
+            raise ChannelError(f"a projective channel must have at most {MAX_POINTS} points, not {points}")
         derived = {"arithmetic": found, "points": points, "support": support, "shared": shared}
         for name, value in {**derived, "powers": powers, "firsts": firsts}.items():
-            object.__setattr__(self, name, value)  # frozen for everybody else
+            object.__setattr__(self, name, value)  # the dataclass is frozen
 
     def coordinates(self, point: int) -> tuple[int, ...]:
         """Return the canonical vector of a point: t coordinates below q; the first nonzero one is 1."""

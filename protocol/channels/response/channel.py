@@ -43,14 +43,14 @@ class RandomizedResponse(Channel):
 
     def __post_init__(self) -> None:
         if not 2 <= self.inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
         if len(self.cover) not in (1, self.inputs):
-            raise ChannelError(f"a cover has one weight or {self.inputs}, not {len(self.cover)}")
+            raise ChannelError(f"a cover must have 1 or {self.inputs} weights, not {len(self.cover)}")
         if len(self.cover) > 1 and len(set(self.cover)) == 1:
-            raise ChannelError("a cover of equal weights is written as a single one")
+            raise ChannelError("a cover of equal weights must be written as one weight")
         if min(self.cover) < 0 or self.truth < 0:
-            raise ChannelError("cover weights are not negative and sum to at most 2^64")
-        object.__setattr__(self, "outputs", self.inputs)  # frozen for everybody else
+            raise ChannelError("cover weights must not be negative and sum to at most 2^64")
+        object.__setattr__(self, "outputs", self.inputs)  # the dataclass is frozen
 
     @property
     def scale(self) -> int:

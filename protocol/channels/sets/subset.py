@@ -54,13 +54,15 @@ class SubsetSelection(SupportChannel):
 
     def __post_init__(self) -> None:
         if not 3 <= self.inputs <= MAX_INPUTS:
-            raise ChannelError(f"subset selection has 3 to {MAX_INPUTS} inputs, not {self.inputs}")
+            raise ChannelError(f"subset selection must have 3 to {MAX_INPUTS} inputs, not {self.inputs}")
         if not 1 < self.ones < self.inputs:
-            raise ChannelError(f"a set has 2 to {self.inputs - 1} of {self.inputs} inputs, not {self.ones}")
+            raise ChannelError(
+                f"a set of {self.inputs} inputs must have 2 to {self.inputs - 1} of them, not {self.ones}"
+            )
         having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
         inside, remainder = shared_out(self.outside, having, lacking, "set")
         if lacking == 1 and remainder:
-            raise ChannelError("where only one set lacks the true input, its weight must leave no remainder")
+            raise ChannelError("if only one set lacks the true input, the weights must leave no remainder")
         self._derive(outputs=1 << self.inputs, inside=inside, remainder=remainder, having=having, lacking=lacking)
 
     def weight(self, x: int, y: int) -> int:

@@ -64,7 +64,7 @@ class Triples(SupportChannel):
 
     def __post_init__(self) -> None:
         if not 2 <= self.inputs <= MAX_INPUTS:
-            raise ChannelError(f"a triples channel has 2 to {MAX_INPUTS} inputs, not {self.inputs}")
+            raise ChannelError(f"a triples channel must have 2 to {MAX_INPUTS} inputs, not {self.inputs}")
         ring = ring_of(self.inputs)
         reach = ring // 2
         support = 3 * reach + 1

@@ -36,15 +36,15 @@ class Table(Channel):
 
     def __post_init__(self) -> None:
         if len(self.rows) < 2 or len(self.rows[0]) < 2:
-            raise ChannelError("a table has at least two inputs and two outputs")
+            raise ChannelError("a table must have at least two inputs and two outputs")
         if len(self.rows) * len(self.rows[0]) > MAX_CELLS:
-            raise ChannelError(f"a table has at most {MAX_CELLS} cells")
+            raise ChannelError(f"a table must have at most {MAX_CELLS} cells")
         for x, row in enumerate(self.rows):
             if len(row) != len(self.rows[0]):
                 raise ChannelError(f"row {x} has {len(row)} outputs where row 0 has {len(self.rows[0])}")
             if min(row) < 0 or sum(row) != 1 << TABLE_SCALE:
                 raise ChannelError(f"row {x} is not a list of non-negative integers that sum to 2^{TABLE_SCALE}")
-        object.__setattr__(self, "inputs", len(self.rows))  # frozen for everybody else
+        object.__setattr__(self, "inputs", len(self.rows))  # the dataclass is frozen
         object.__setattr__(self, "outputs", len(self.rows[0]))
 
     @classmethod
@@ -113,5 +113,5 @@ class Table(Channel):
     def from_wire(cls, value: codec.Value) -> Table:
         _, rows = codec.fields(value, 2, "a table channel", ChannelError)
         if not isinstance(rows, list):
-            raise ChannelError("a table is an array of rows")
+            raise ChannelError("a table must be an array of rows")
         return cls(tuple(codec.integers(row, "a table's row", ChannelError, 0, 1 << TABLE_SCALE) for row in rows))

@@ -75,33 +75,39 @@ class Windows(Arrangement):
     family: ClassVar[str] = "windows"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", len(self.arcs))  # frozen for everybody else
+        object.__setattr__(self, "inputs", len(self.arcs))  # the dataclass is frozen
         object.__setattr__(self, "outputs", len(self.singles) + 1 + len(self.types) * self.orders * self.cells)
         if not 2 <= self.inputs <= MAX_VALUES:
-            raise ChannelError(f"a channel has 2 to {MAX_VALUES} inputs, not {self.inputs}")
+            raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
         if min(self.arcs) < 0 or sum(self.arcs) > MAX_CIRCLE:
-            raise ChannelError("arcs are not negative and sum to at most 2^53")
+            raise ChannelError("arcs must not be negative and sum to at most 2^53")
         if self.cells < 1 or not 1 <= self.orders <= MAX_ORDERS or self.orders & (self.orders - 1):
-            raise ChannelError(f"there is at least one cell, and the orders are a power of two up to {MAX_ORDERS}")
+            raise ChannelError(
+                f"a windows channel must have at least one cell, and a power of two of orders, at most {MAX_ORDERS}"
+            )
         if not 2 <= self.outputs <= MAX_OUTPUTS:
-            raise ChannelError(f"a windows channel has 2 to {MAX_OUTPUTS} outputs, not {self.outputs}")
+            raise ChannelError(f"a windows channel must have 2 to {MAX_OUTPUTS} outputs, not {self.outputs}")
         named = [single.x for single in self.singles]
         if any(x >= y for members in (self.heavies, named) for x, y in pairwise(members)):
-            raise ChannelError("heavy inputs and singles are listed once each, in the domain's order")
+            raise ChannelError("heavy inputs and singles must be listed once each, in the domain's order")
         if sorted([*self.heavies, *named]) != [x for x, arc in enumerate(self.arcs) if not arc]:
-            raise ChannelError("the inputs without an arc are the heavy ones and the singles")
+            raise ChannelError("exactly the heavy inputs and the singles must have an arc of length 0")
         if bool(self.types) != (len(named) < self.inputs):
-            raise ChannelError("there are types of windows exactly where not every input is a single")
+            raise ChannelError("a windows channel must have types exactly if some input is not a single")
         if (self.types and not self.circle.rare) or (not self.types and (self.cells, self.orders) != (1, 1)):
-            raise ChannelError("types of windows need an arc, and cells and orders need types")
+            raise ChannelError(
+                "a channel with types must have an arc, and one without types must have one cell and one order"
+            )
         for each in self.types:
             _require_type(each, self.cells, len(self.heavies))
         if any(not 0 <= single.other <= single.own for single in self.singles):
-            raise ChannelError("a single's output is for its own input at least as probable as for every other")
+            raise ChannelError(
+                "the weight of a single's output must be at least as large for its own input as for every other"
+            )
         if min(self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))) < 0 or any(
             self._rest_of(_LOW) < single.own - single.other for single in self.singles
         ):
-            raise ChannelError("the weights of an input sum to at most 2^64")
+            raise ChannelError("the weights of an input must sum to at most 2^64")
 
     @property
     def scale(self) -> int:
@@ -166,8 +172,8 @@ class Windows(Arrangement):
         singles = len(self.singles)
         kind = self._kind_of(x)
         ends = self._ends[kind]
-        # All inputs go the same way: those without an arc have one of length 0, and windows that weigh the same. What
-        # the first draw makes, it makes for all kinds at once.
+        # Every input takes the same steps: one without an arc has an arc of length 0, and equal weights inside and
+        # outside. The first draw fills the cached tables for all kinds of inputs, not only for its own.
         cell = self.circle.cell(order, x, point)
         number = bisect_right(ends, draw)
         if number < len(ends):
@@ -228,14 +234,14 @@ class Windows(Arrangement):
         _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
         flat = codec.integers(singles, "a single", ChannelError)
         if len(flat) % 3:
-            raise ChannelError("singles are written as an input and two weights each")
+            raise ChannelError("singles must be written as an input and two weights each")
         if not isinstance(types, list):
-            raise ChannelError("the types of windows are an array")
+            raise ChannelError("the types of windows must be an array")
         read = []
         for each in types:
             numbers = codec.integers(each, "a type of windows", ChannelError)
             if len(numbers) < 4:
-                raise ChannelError("a type of windows has a span and at least three weights")
+                raise ChannelError("a type of windows must have a span and at least three weights")
             span, inside, outside, low = numbers[:4]
             read.append(Type(span, inside, outside, low, numbers[4:]))
         return cls(
@@ -250,8 +256,12 @@ class Windows(Arrangement):
 
 def _require_type(each: Type, cells: int, heavies: int) -> None:
     if len(each.heavy) != heavies:
-        raise ChannelError(f"a type of windows has a weight for each of {heavies} heavy inputs, not {len(each.heavy)}")
+        raise ChannelError(
+            f"a type of windows must have a weight for each of {heavies} heavy inputs, not {len(each.heavy)}"
+        )
     if not 0 <= each.span <= cells or min(each.outside, each.low, *each.heavy, 0) < 0 or each.inside < each.outside:
-        raise ChannelError("a window spans 0 to all cells, its weights are not negative, and inside is not the lesser")
+        raise ChannelError(
+            "a window must span 0 to all cells, and its weights must not be negative, inside not below outside"
+        )
     if each.span in (0, cells) and each.inside != each.outside:
-        raise ChannelError("a window of no or all cells has the same weight inside and outside")
+        raise ChannelError("a window of no or all cells must have the same weight inside and outside")

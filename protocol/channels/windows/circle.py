@@ -91,7 +91,7 @@ class Circle:
         return {}
 
     def start(self, order: int, x: int) -> int:
-        """Return the begin of the arc of ``x``; 0 for an input without an arc; both take the same steps."""
+        """Return the start of the arc of ``x``; 0 for an input without an arc; both take the same steps."""
         if not self.rare:
             return 0
         if order not in self._starts:

@@ -72,7 +72,7 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     at, above = 0, True
 
     def look(most: int, least: int, marginal: int, y: int) -> None:
-        """``most`` and ``least`` over the scale of the marginal / total."""
+        """Keep the largest of ``worst`` and the two lifts of ``y``; all weights have the scale of marginal / total."""
         nonlocal worst, at, above
         if marginal and most * total * worst[1] > worst[0] * marginal:
             worst, at, above = (most * total, marginal), y, True
@@ -131,7 +131,7 @@ def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[
 def _some(value: int | None) -> int:
     """Return the weight, which every nonempty set of inputs has."""
     if value is None:
-        raise ValueError("a set of inputs is not empty")
+        raise ValueError("a set of inputs must not be empty")
     return value
 
 
