@@ -41,9 +41,7 @@ def require_address(text: str) -> None:
             raise CampaignError(f"an address must have no {what}: end it before the {sign!r}")
     host = _require_authority(authority, "an address")
     if text.startswith(_HTTP) and not _is_loopback(host):
-        raise CampaignError(
-            f"{_HTTP}{host} can be read on the way: use https; plain http is allowed to this machine only"
-        )
+        raise CampaignError(f"{_HTTP}{host} can be read on the way: use https; plain http is for this machine only")
     if not _PATH.fullmatch(rest) or {".", ".."} & set(rest.split("/")):
         raise CampaignError(
             "the path of an address must be /NAME/NAME..., of letters, digits and -._~, without / at its end and "

@@ -69,7 +69,7 @@ def test_a_notice_never_extends(closes):
 
 def test_only_the_author_seals_one():
     """Another key, and a time that is not earlier, make no notice."""
-    with pytest.raises(CampaignError, match="only its author"):
+    with pytest.raises(CampaignError, match="author's key"):
         seal_closing(PLAIN, OPENS, OTHER)
     with pytest.raises(CampaignError, match="never later"):
         seal_closing(PLAIN, PLAIN.terms.closes, AUTHOR)

@@ -183,9 +183,9 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
         ("[study]\naddress = 5", "[study] address"),
         ('[study]\nadress = "https://study.example"', "[study] has an unknown entry 'adress'; did you mean 'address'?"),
         ('[study]\naddress = ["https://a", "https://a"]', "listed twice"),
-        ('[study]\nnotice = "example"', "a link begins with https://"),
+        ('[study]\nnotice = "example"', "a link must begin with https://"),
         ('[study]\ncontact = "a\u200bb"', "the contact has"),
-        ('[text.de]\ntitle = "T"\nquestion = "Q"', "names the language"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"', "must name the language"),
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a", "b", "c"]', "[text.de] values has 'a' twice"),
@@ -193,7 +193,7 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
         ('[text.de]\ntitle = "T"\nquestion = "Q"\n[text.de.values]\nnon = "x"', "'non'; did you mean 'none'?"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nclasses = ["a"]', "[text.de] has an unknown entry 'classes'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nunit = "h"', "[text.de] has an unknown entry 'unit'"),
-        ('[text.de_AT]\ntitle = "T"\nquestion = "Q"', "[text.de_AT] a language is a tag"),
+        ('[text.de_AT]\ntitle = "T"\nquestion = "Q"', "[text.de_AT] a language must be a tag"),
     ],
 )
 def test_a_wrong_study_or_translation_is_named(entries, named):
@@ -301,9 +301,9 @@ def test_numbers_dates_and_orders_are_drafted():
 @pytest.mark.parametrize(
     ("entries", "named"),
     [
-        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number is below"),
-        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number is below"),
-        ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divides the range"),
+        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number must be below"),
+        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number must be below"),
+        ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divide the range"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 0', "above zero"),
         ('kind = "number"\nlow = 0\nhigh = nan', "finite"),
         ('kind = "number"\nlow = 0\nhigh = 10\nclamp = 1', "clamp must be true if"),

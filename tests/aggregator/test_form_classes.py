@@ -187,7 +187,7 @@ def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
         ("epsilon = 1.0", 'notion = "lip"', "unknown entry 'notion'"),
         ("epsilon = 1.0", "counts = [1, 2]", "unknown entry 'counts'"),
         ('name = "home"', 'name = "class"', 'no question may be called "class"'),
-        ("epsilon = 1.0", "epsilon = 100", "lies in 0.001 .. 20"),
+        ("epsilon = 1.0", "epsilon = 100", "must lie in 0.001 .. 20"),
     ],
 )
 def test_classes_that_a_form_cannot_have_are_refused(old: str, new: str, said: str) -> None:

@@ -64,7 +64,7 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
     ("questions", "more", "said"),
     [
         (AGE, "", "2 to 32 questions"),
-        (FORM + AGE, "", "one name"),
+        (FORM + AGE, "", "same name"),
         (FORM.replace("low = 17", "lo = 17"), "", "question age"),
         (FORM, '[domain]\nkind = "values"\nvalues = ["a", "b"]\n', "does not go with"),
         (FORM, "[views]\nresolutions = [2, 1]\n", "does not go with"),
@@ -137,7 +137,7 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
         ('"keine"', '"a;b"', "question 'work': value 'a;b' holds a ';'"),
         ("unit", "units", "[text.de.question.age] has an unknown entry 'units'; did you mean 'unit'?"),
         ('"Jahre"', "1", "[text.de.question.age] unit must be the unit 'years' in this language, not 1"),
-        ('"Jahre"', '"Jahre, die jemand alt ist"', "a unit is at most 20"),
+        ('"Jahre"', '"Jahre, die jemand alt ist"', "a unit must be at most 20"),
         ("[text.de.question.work]", "[text.DE]\ntitle='x'\n[text.de.question.work]", "[text.DE] is the second table"),
     ],
 )

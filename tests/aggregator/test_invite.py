@@ -80,7 +80,7 @@ def test_a_link_leads_to_the_first_signed_address():
     [
         ({"addresses": ()}, None, NoInvitation, "names no address"),
         ({"addresses": ()}, "http://study.example", CampaignError, "plain http"),
-        ({"addresses": ()}, "study.example", CampaignError, "begins with https"),
+        ({"addresses": ()}, "study.example", CampaignError, "must begin with https"),
         ({}, "https://elsewhere.example", NoInvitation, "elsewhere.example is not an address of the signed campaign"),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_campaign_of_a_later_version_stops_no_other(study):
     """A campaign of a later version is not imported here. If a later version imported it, other campaigns are
     ingested and estimated, and the error for it says to update."""
     data = later_campaign()
-    with pytest.raises(Exception, match="a notion is one of"):
+    with pytest.raises(Exception, match="a notion must be one of"):
         Study.open(study).import_campaign(data, [AUTHOR.public], "later")
     row = [[campaign_id(data).hex()], ["later"], [AUTHOR.public], [data]]
     tables.add(study / "campaigns", pa.table(row, schema=SCHEMAS["campaigns"]))

@@ -378,5 +378,5 @@ def test_a_draft_may_ask_for_transcripts() -> None:
     for wrong in ({"drift": Decimal(1)}, {"drift": Decimal("-0.1")}, {"drift": "often"}):
         with pytest.raises(DraftError, match="drift"):
             drafted(wrong)
-    with pytest.raises(CampaignError, match="one answer a period"):
+    with pytest.raises(CampaignError, match="one answer per period"):
         drafted({}, answers_per_period=2)

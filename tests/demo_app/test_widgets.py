@@ -316,10 +316,10 @@ def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
     """A small chance is "fewer than 1" and has a dot; certainty, and almost certainty, is 100."""
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
-    for truth, filled, words in ((0.001, 1, "Fewer than 1"), (0.999, 100, "100 of 100"), (1.0, 100, "100 of 100")):
+    for truth, filled, words in ((0.001, 1, "fewer than 1 sends"), (0.999, 100, "100 send"), (1.0, 100, "100 send")):
         gallery.call(f"setattr({chances}, 'truth', {truth})")
         assert gallery.read("chances", "filled") == filled
-        assert gallery.read("chances:truth", "text").startswith(words)
+        assert gallery.read("chances:truth", "text").startswith(f"Of 100 people with this answer, {words}")
 
 
 def test_a_question_is_answered(gallery: Screen) -> None:

@@ -174,7 +174,7 @@ def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device, cl
 
 def test_another_kind_of_envelope_is_no_campaign(open_device, clock):
     """An envelope of another kind is refused even under a trusted key."""
-    with pytest.raises(CampaignError, match="carries a report"):
+    with pytest.raises(CampaignError, match="has kind report"):
         open_device().join(envelope.seal(Kind.REPORT, AUTHOR, envelope.decode(campaign()).unverified))
 
 

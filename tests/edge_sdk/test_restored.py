@@ -224,8 +224,8 @@ def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tm
     answered()
     with Device.open(place) as device:
         found = device.doctor()
-    assert "cannot be known" in found["copies of the files"]
-    assert "cannot be known" in found["machine"]
+    assert "not detected" in found["copies of the files"]
+    assert "not identified" in found["machine"]
     shutil.copytree(place, tmp_path / "copy")
     assert spent(tmp_path / "copy") == 1
 

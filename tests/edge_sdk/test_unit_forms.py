@@ -183,7 +183,7 @@ def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, 
     assert main(["run", str(file), "--check", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in printed["questions"]] == ["vote", "age", "home"]
-    assert printed["asked"].startswith("A unit is asked one or two of these questions")
+    assert printed["asked"].startswith("The unit is asked one or two of these questions")
     vote, age, home = printed["sources"]
     assert [one["question"] for one in printed["sources"]] == list(FORM.places)
     assert sys.executable in vote["source"]

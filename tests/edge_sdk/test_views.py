@@ -327,7 +327,7 @@ def test_what_a_unit_is_checked_for_does_not_depend_on_a_key_that_it_will_not_ha
         (tmp_path / "unit.toml").write_text(text.format(cap=cap))
         for _ in range(5):
             if fits:
-                assert plan(load(tmp_path / "unit.toml"))["asked"].startswith("A unit is asked for one of 3 views")
+                assert plan(load(tmp_path / "unit.toml"))["asked"].startswith("The unit reports one of 3 views")
                 continue
             with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
                 plan(load(tmp_path / "unit.toml"))

@@ -126,7 +126,7 @@ def test_a_map_in_blocks_is_certified_quickly() -> None:
 def test_blocks_hold_no_unary_channels_and_no_blocks() -> None:
     """A channel outside the inner families is a ChannelError, not a crash later."""
     inner = Blocks(0, ((1, 2), (0, 1)), (Hadamard(ONE - 1, 2),))
-    with pytest.raises(ChannelError, match="inner channel is one of"):
+    with pytest.raises(ChannelError, match="inner channel must be one of"):
         Blocks(0, ((1, 3), (0, 1)), (inner,))
 
 

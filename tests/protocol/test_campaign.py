@@ -199,7 +199,7 @@ def test_only_trusted_authors_and_campaigns_open() -> None:
     data = seal_campaign(made(), KEY)
     with pytest.raises(CampaignError, match="no trusted author"):
         open_campaign(data, [OTHER.public])
-    with pytest.raises(CampaignError, match="carries a report"):
+    with pytest.raises(CampaignError, match="has kind report"):
         open_campaign(envelope.seal(Kind.REPORT, KEY, encode_campaign(made())), [KEY.public])
     swapped = data.replace(KEY.id, OTHER.id)
     with pytest.raises(BadData) as refused:

@@ -141,7 +141,7 @@ def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
     data = seal(Kind.CAMPAIGN, joining.AUTHOR, payload)
 
     def join() -> None:
-        with pytest.raises(CampaignError, match=f"has at most {MAX_CAMPAIGN + 32 * weights} bytes, not 1000"):
+        with pytest.raises(CampaignError, match=f"must have at most {MAX_CAMPAIGN + 32 * weights} bytes, not 1000"):
             open_campaign(data, [joining.AUTHOR.public])
 
     assert instructions(join) < 2 * 10**4

@@ -196,7 +196,7 @@ def test_the_worst_case_is_the_level_times_the_periods() -> None:
 @pytest.mark.parametrize("changes", [{"answers_per_period": 2}, {"closes": 10 * (MAX_TRANSCRIPT + 1)}])
 def test_transcripts_are_of_one_answer_a_period(changes) -> None:
     """Several answers a period have no order, and weights may not grow without end."""
-    with pytest.raises(CampaignError, match="one answer a period"):
+    with pytest.raises(CampaignError, match="one answer per period"):
         campaign(**changes)
 
 

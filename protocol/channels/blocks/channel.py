@@ -237,7 +237,7 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Return an infinite loss: some output of an open input, or of a block, rules out all other inputs or blocks."""
+        """Return an infinite loss: some output of an open input, or of a block, rules out all others."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
