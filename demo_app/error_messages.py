@@ -25,7 +25,7 @@ KEYS = {
     "LinkRefused": "link",
     "InvitationRefused": "invitation",
     "NoCampaign": "absent",
-    "NoAnswer": "answer",
+    "NoResponse": "answer",
     "KeyRefused": "key",
     "SignatureRefused": "signature",
     "Uncertified": "certificate",

@@ -195,7 +195,7 @@ class Model:
         The list is not signed and does not affect the destination of reports.
 
         Raises:
-            AddressRefused, NoAnswer
+            AddressRefused, NoResponse
         """
         from edge_sdk.transport import download
 
@@ -207,7 +207,7 @@ class Model:
         """Return the signed bytes of a campaign that the study at an address offers. It needs only the network.
 
         Raises:
-            AddressRefused, NoAnswer
+            AddressRefused, NoResponse
             CampaignError: the study sent something else.
         """
         from edge_sdk.transport import download
@@ -264,7 +264,7 @@ class Model:
         """Ask the study that a link names for its campaign, and return the answer. Call it after the person agreed.
 
         Raises:
-            LinkRefused, NoAnswer
+            LinkRefused, NoResponse
             InvitationRefused: the study did not send the campaign that the link names.
         """
         from edge_sdk.presentation import read_link
@@ -421,18 +421,18 @@ class Model:
         It asks the campaign's study, at the first of its addresses that answers. It needs no store, only the network.
 
         Raises:
-            NoAnswer
+            NoResponse
         """
         from edge_sdk.transport import download
 
         reports = [one.report for one in answers.given]
-        silent: download.NoAnswer | None = None
+        silent: download.NoResponse | None = None
         for url in answers.addresses:
             try:
                 return replace(answers, counted=tuple(download.counted(url, reports, self._opener)))
-            except download.NoAnswer as error:
+            except download.NoResponse as error:
                 silent = silent or error
-        raise silent or download.NoAnswer("this study has no address: set one in the outbox")
+        raise silent or download.NoResponse("this study has no address: set one in the outbox")
 
     def queue(self) -> OutboxContent:
         """Return the outbox."""

@@ -18,7 +18,7 @@ from typing import NoReturn, TypeAlias
 
 from edge_sdk.cli import commands, joining, upkeep
 from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
-from edge_sdk.cli.output import Printed, Undone, Usage, lines
+from edge_sdk.cli.output import Incomplete, Printed, Usage, lines
 from edge_sdk.device import Device
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         printed = run(options)
     except Usage as error:
         return _fail(str(error), USAGE)
-    except Undone as error:
+    except Incomplete as error:
         if options.json:
             _print(_json(error.printed))
         return _fail(str(error), error.code)

@@ -95,7 +95,7 @@ class AnswerChoices:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenAnswer:
     """An answered value. True answers are secret: its repr shows neither value nor report.
 
     Attributes:
@@ -209,7 +209,7 @@ def fits_classes(device: Device, campaign_id: bytes) -> bool:
         return False
 
 
-def given(device: Device, campaign_id: bytes) -> list[Given]:
+def given(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     """Return the values answered in a joined campaign, the latest first. They never leave the device."""
     records = device.records
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
@@ -218,11 +218,11 @@ def given(device: Device, campaign_id: bytes) -> list[Given]:
     return sorted(values, key=lambda one: (one.period, one.slot), reverse=True)
 
 
-def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -> Given:
+def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -> GivenAnswer:
     report = joined.report(kept.period, kept.slot, kept.packed)
     domain = joined.campaign.domain
     label = "" if isinstance(domain, Items) and x >= domain.count else joined.label(x)
-    return Given(label, times, kept.period, kept.slot, report, report in queued)
+    return GivenAnswer(label, times, kept.period, kept.slot, report, report in queued)
 
 
 def left(device: Device, campaign_id: bytes, period: int) -> int:

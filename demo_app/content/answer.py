@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
     from edge_sdk.campaigns.terms import Terms
     from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
     from edge_sdk.disclosure.preview import Preview
-    from edge_sdk.presentation import Given
+    from edge_sdk.presentation import GivenAnswer
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class StudyAnswers:
 
     card: StudyCard
     kind: str
-    given: tuple[Given, ...] = field(repr=False)
+    given: tuple[GivenAnswer, ...] = field(repr=False)
     spent: float = field(repr=False)
     addresses: tuple[str, ...]
     counted: tuple[bool, ...] | None = None

@@ -48,14 +48,14 @@ class Consents:
     def find(self, campaign: int) -> Consent | None:
         """Return the consent to a campaign; None if the person has not agreed."""
         row = self.store.row(
-            "SELECT cost, inputs, answers, period_seconds, periods, time, dither, place, choice, latest, "
+            "SELECT cost, inputs, answers, period_seconds, periods, time, dither, class_index, choice, latest, "
             "floor, prior FROM consent LEFT JOIN declared USING (campaign) WHERE campaign = ?",
             campaign,
         )
         if row is None:
             return None
-        *terms, time, dither, place, choice, latest, floor, prior = row
-        role = Role(place, *(() if prior is None else _declaration(prior)))
+        *terms, time, dither, class_index, choice, latest, floor, prior = row
+        role = Role(class_index, *(() if prior is None else _declaration(prior)))
         return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
 
     def commitments(self) -> list[Commitment]:
@@ -77,7 +77,7 @@ class Consents:
             terms.answers_per_period,
             terms.period_seconds,
             terms.periods,
-            consent.role.place,
+            consent.role.class_index,
             consent.choice,
             consent.latest,
             consent.floor,
@@ -127,7 +127,7 @@ class Consents:
             return asked
         if (asked.prior or known.prior, asked.level or known.level) != (known.prior, known.level):
             raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
-        return replace(known, place=asked.place)
+        return replace(known, class_index=asked.class_index)
 
     def declare(self, campaign: int, asked: Role) -> Role:
         """Store the prior of a role unless one is declared already; return the role that holds.

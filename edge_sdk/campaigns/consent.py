@@ -47,9 +47,9 @@ def agree(
         role = records.consents.declare(campaign, asked)
         consent = records.consents.find(campaign)
         if consent is not None:
-            if asked.place not in (None, consent.role.place):
+            if asked.class_index not in (None, consent.role.class_index):
                 raise CampaignError(
-                    f"the person agreed as {joined.campaign.classes[consent.role.place or 0]!r}: forget the "
+                    f"the person agreed as {joined.campaign.classes[consent.role.class_index or 0]!r}: forget the "
                     "campaign first to agree as another class"
                 )
             return
@@ -80,14 +80,14 @@ def choose(
         campaign = records.campaigns.require_joined(joined.signed.id)
         consent = records.consents.find(campaign)
         if consent is not None:
-            return names[consent.role.place or 0]
+            return names[consent.role.class_index or 0]
         # A refusal must not depend on the draw, so room is needed for the choice and the most expensive class.
         records.caps.require_room(campaign, joined.commitments, now, choice=asked)
         _require_introduction(records, joined, campaign)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
-        place = channel.sample(personal.nearest(counts, priors), rand)
-        _agree(records, joined.of(Role(place)), campaign, now, dither, choice=asked)
-    return names[place]
+        class_index = channel.sample(personal.nearest(counts, priors), rand)
+        _agree(records, joined.of(Role(class_index)), campaign, now, dither, choice=asked)
+    return names[class_index]
 
 
 def choose_prior(

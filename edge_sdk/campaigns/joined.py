@@ -114,13 +114,13 @@ class Joined:
     def complete(self) -> bool:
         """True if the role has the class or the prior that the campaign asks for."""
         own = isinstance(self.campaign.notion, OwnPrior)
-        return (self.role.place is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
+        return (self.role.class_index is None) == (not self.campaign.classes) and (self.role.prior is None) == (not own)
 
     @property
-    def _place(self) -> int:
+    def _class_index(self) -> int:
         """The index of the person's class; 0 without classes; before consent, that of the most expensive class."""
-        if self.role.place is not None:
-            return self.role.place
+        if self.role.class_index is not None:
+            return self.role.class_index
         return max(range(max(1, len(self.campaign.classes))), key=self.campaign.worst_case_of)
 
     @cached_property
@@ -132,7 +132,7 @@ class Joined:
             if isinstance(notion, OwnPrior):
                 return notion.channel_of(prior, campaign.channel, self.role.level)
             return notion.channel_of(prior)
-        return campaign.channel_of(self._place, self.view)
+        return campaign.channel_of(self._class_index, self.view)
 
     @property
     def rand_bytes(self) -> int:
@@ -148,7 +148,7 @@ class Joined:
             if isinstance(notion, OwnPrior):
                 return notion.certificate_of(prior, campaign.channel, self.role.level)
             return notion.certificate_of(prior)
-        return campaign.certificate_of(self._place, self.view)
+        return campaign.certificate_of(self._class_index, self.view)
 
     @cached_property
     def terms(self) -> Terms:
@@ -159,7 +159,7 @@ class Joined:
         """Return the terms in the person's language if the campaign has it."""
         from edge_sdk.campaigns.terms import Terms
 
-        return Terms.of(self.signed, self.certificate, self.role.place, self.view, language)
+        return Terms.of(self.signed, self.certificate, self.role.class_index, self.view, language)
 
     @property
     def commitment(self) -> Commitment:
@@ -175,8 +175,8 @@ class Joined:
         """
         if is_plain(self.campaign.views):
             return [self.commitment]
-        place, views = self._place, range(len(self.campaign.views))
-        found = [self._commitment(self.campaign.certificate_of(place, view).cost, view) for view in views]
+        class_index, views = self._class_index, range(len(self.campaign.views))
+        found = [self._commitment(self.campaign.certificate_of(class_index, view).cost, view) for view in views]
         return sorted(set(found), key=lambda one: (-one.worst_case, -one.cost))
 
     def most_commitment(self, priors: Iterable[tuple[int, ...]]) -> Commitment:
@@ -204,7 +204,7 @@ class Joined:
         """Return an output for ``x``, packed."""
         law = self.channel
         if self.campaign.classes:  # reports show the class: each class has different outputs
-            first = self._place * law.inputs
+            first = self._class_index * law.inputs
             law, x = self.campaign.views[self.view].channel, first + x
         # Bytes are drawn for the campaign's channel; the person's channel may need fewer.
         return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)

@@ -25,12 +25,12 @@ class Role:
     """The class or the declared prior of a person.
 
     Attributes:
-        place: index of the class, in a campaign with classes.
+        class_index: index of the class, in a campaign with classes.
         prior: the declared prior, in a campaign for people's own priors.
         level: a personal level declared with the prior, nanonats; 0 for the campaign's level.
     """
 
-    place: int | None = None
+    class_index: int | None = None
     prior: tuple[int, ...] | None = None
     level: int = 0
 

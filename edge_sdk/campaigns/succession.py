@@ -61,7 +61,7 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
     Returns:
         The id of the next campaign; None if the study has none that the permission covers.
     Raises:
-        NoAnswer: none of the study's addresses answered.
+        NoResponse: none of the study's addresses answered.
         BudgetRefused, ConsentMissing, OutboxFull: the device cannot agree to the next campaign.
     """
     from edge_sdk.campaigns.joined import Joined

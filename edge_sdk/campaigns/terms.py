@@ -243,7 +243,7 @@ class Terms:
         cls,
         signed: SignedCampaign,
         certificate: Certificate,
-        place: int | None,
+        class_index: int | None,
         view: int,
         language: str | None = None,
     ) -> Terms:
@@ -251,7 +251,7 @@ class Terms:
 
         Args:
             certificate: of the channel that the person's answers are drawn from.
-            place: index of the person's class, once it is chosen.
+            class_index: index of the person's class, once it is chosen.
             view: index of the device's view.
             language: of the reader, such as "de" or "de_AT"; None for the campaign's original language.
         Returns:
@@ -261,9 +261,9 @@ class Terms:
         cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
         if not is_plain(campaign.views):
             whole, map_ = campaign.certificate, campaign.views[view].map
-            certificate = whole if place is None else whole.classes[place]
-            places = range(max(1, len(campaign.classes))) if place is None else (place,)
-            cost, worst = max(map(campaign.cost_of, places)), max(map(campaign.worst_case_of, places))
+            certificate = whole if class_index is None else whole.classes[class_index]
+            class_indexes = range(max(1, len(campaign.classes))) if class_index is None else (class_index,)
+            cost, worst = max(map(campaign.cost_of, class_indexes)), max(map(campaign.worst_case_of, class_indexes))
         said, own = campaign.texts(language), isinstance(campaign.notion, OwnPrior)
         asked = campaign.domain_in(language)
         return cls(
@@ -284,10 +284,10 @@ class Terms:
             campaign.period_seconds,
             campaign.answers_per_period,
             campaign.enrolment,
-            exact.nats(campaign.notion.level if place is None and not own else certificate.declared),
+            exact.nats(campaign.notion.level if class_index is None and not own else certificate.declared),
             cost,
             worst,
-            Promise.of(campaign.notion, certificate, place),
+            Promise.of(campaign.notion, certificate, class_index),
             _answers(asked),
             campaign.domain,
             len(campaign.views),
@@ -296,7 +296,7 @@ class Terms:
             _listed(asked),
             _questions(campaign.domain, asked),
             _classes(campaign, said),
-            None if place is None else campaign.classes[place],
+            None if class_index is None else campaign.classes[class_index],
             own,
         )
 
@@ -306,11 +306,11 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
         ClassTerms(
             name,
             shown,
-            exact.nats(campaign.certificate.classes[place].declared),
-            exact.nats(campaign.cost_of(place)),
-            exact.nats(campaign.worst_case_of(place)),
+            exact.nats(campaign.certificate.classes[class_index].declared),
+            exact.nats(campaign.cost_of(class_index)),
+            exact.nats(campaign.worst_case_of(class_index)),
         )
-        for place, (name, shown) in enumerate(zip(campaign.classes, said.classes, strict=bool(campaign.classes)))
+        for class_index, (name, shown) in enumerate(zip(campaign.classes, said.classes, strict=bool(campaign.classes)))
     )
 
 

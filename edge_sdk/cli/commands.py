@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.joining import campaign_file, find
-from edge_sdk.cli.output import Printed, Undone, Usage
+from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.timestamps import moment
 from protocol import exact
@@ -174,7 +174,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
             envelope belongs to the named one.
         whole: whether to return all counts.
     Raises:
-        Undone: an attempt is not due yet, one failed, or the study refused an envelope.
+        Incomplete: an attempt is not due yet, one failed, or the study refused an envelope.
     """
     from edge_sdk.transport.upload import Outcome
 
@@ -209,9 +209,9 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
         why = "; ".join(
             f"campaign {one.campaign_id.hex()[:8]}: {one.reason}" if several else one.reason for one in wrong
         )
-        raise Undone(f"{why}; {text}", printed, FAILED)
+        raise Incomplete(f"{why}; {text}", printed, FAILED)
     if sent.again is not None:
-        raise Undone(text, printed, NOT_YET)
+        raise Incomplete(text, printed, NOT_YET)
     shown = ("sent", "queued", "stay") if elsewhere else ("sent", "queued")
     return {name: value for name, value in printed.items() if whole or name in shown}
 

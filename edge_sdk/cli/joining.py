@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.authors import key_file
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
-from edge_sdk.cli.output import Printed, Undone, Usage
+from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.errors import UnknownCampaign
 from protocol import keys
@@ -60,7 +60,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
 
     Raises:
         Usage: standard input is not a terminal, so the person cannot confirm.
-        Undone: the person does not agree.
+        Incomplete: the person does not agree.
     """
     fingerprint = link.fingerprint_text
     names = [author.name for author in trusted if author.fingerprint == fingerprint]
@@ -72,7 +72,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
         )
     print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Undone("the study was not contacted, and nothing is kept", {}, FAILED)
+        raise Incomplete("the study was not contacted, and nothing is kept", {}, FAILED)
 
 
 def trust(options: argparse.Namespace) -> Printed:
@@ -139,7 +139,7 @@ def follow(options: argparse.Namespace) -> Printed:
     """``follow ID``: join and agree to the study's next campaign; return its id.
 
     Raises:
-        Undone: the study has no suitable campaign (yet).
+        Incomplete: the study has no suitable campaign (yet).
     """
     from edge_sdk.campaigns import succession
 
@@ -149,7 +149,7 @@ def follow(options: argparse.Namespace) -> Printed:
     with Device.open(options.store, [author]) as device:
         found = succession.follow(device, campaign_id, time.time())
         if found is None:
-            raise Undone("the study has no next campaign that asks the same and costs no more", {}, NOT_YET)
+            raise Incomplete("the study has no next campaign that asks the same and costs no more", {}, NOT_YET)
         return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
 
 

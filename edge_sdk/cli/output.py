@@ -35,7 +35,7 @@ class Usage(HalftruthError):
     """Arguments with correct syntax that do not fit together."""
 
 
-class Undone(HalftruthError):
+class Incomplete(HalftruthError):
     """The command was done only in part; with ``--json`` the completed part is printed."""
 
     def __init__(self, text: str, printed: Printed, code: int) -> None:

@@ -137,9 +137,9 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
         earlier = records.transcripts.of(records.campaigns.number(campaign_id))
         joined = joined.following(earlier[: report.slot], report.period)
     whole, first = joined.campaign.views[joined.view].channel, 0
-    if joined.role.place is not None and isinstance(whole, Blocks):
+    if joined.role.class_index is not None and isinstance(whole, Blocks):
         # Reports show the class: outputs of later classes follow those of earlier ones.
-        first = whole.offsets[joined.role.place + 1]
+        first = whole.offsets[joined.role.class_index + 1]
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
     size = joined.map.inputs(domain)
     nothing = domain.count if isinstance(domain, Items) else size

@@ -37,7 +37,7 @@ MOST_STEPS = 2**20
 
 
 @dataclass(frozen=True)
-class Law:
+class ViewChannel:
     """A channel together with the map of the device's view, which is applied to the answer first."""
 
     map: Map
@@ -87,7 +87,7 @@ class CampaignExposure:
     campaign_id: bytes
     title: str
     domain: Domain
-    draws: Mapping[Law, int]
+    draws: Mapping[ViewChannel, int]
     extra: int | None = 0
     budgets: MinId | None = None
 
@@ -198,8 +198,8 @@ class Exposure:
         return None if None in rows else tuple(level for level in rows if level is not None)
 
     @cached_property
-    def _draws(self) -> Counter[Law]:
-        found: Counter[Law] = Counter()
+    def _draws(self) -> Counter[ViewChannel]:
+        found: Counter[ViewChannel] = Counter()
         for one in self.campaigns:
             found.update({law: times for law, times in one.draws.items() if times})
         return found
@@ -233,7 +233,9 @@ class Exposure:
         return worst
 
 
-def _losses(domain: Domain, draws: Mapping[Law, int], first: Sequence[int], second: Sequence[int]) -> list[int | None]:
+def _losses(
+    domain: Domain, draws: Mapping[ViewChannel, int], first: Sequence[int], second: Sequence[int]
+) -> list[int | None]:
     """Return the level of each law's draws between inputs of ``first`` and ``second``."""
     levels = [(law.level(domain, first, second), times) for law, times in draws.items() if times]
     return [None if level is None else level * times for level, times in levels]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.answers.transcripts import as_drawn
 from edge_sdk.campaigns.consent import introduces, no_consent
-from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
+from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.disclosure.posterior import Posterior, belief, bounded, fits
 from protocol import exact
 from protocol.channels import Channel
@@ -121,10 +121,10 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
     """
     campaign = joined.campaign
     waiting_bytes = joined.longest_enrolment if introduced else 0
-    places = range(max(1, len(campaign.classes)))
+    class_indexes = range(max(1, len(campaign.classes)))
     laws: dict[Channel, Certificate] = {
-        campaign.channel_of(place, view): campaign.certificate_of(place, view)
-        for place in places
+        campaign.channel_of(class_index, view): campaign.certificate_of(class_index, view)
+        for class_index in class_indexes
         for view in range(len(campaign.views))
     }
     bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in laws.items()}
@@ -142,7 +142,7 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
         waiting_bytes + joined.longest_report,
         *fits(channel, laws[channel].witness.x),
         most,
-        max(map(campaign.cost_of, places)),
+        max(map(campaign.cost_of, class_indexes)),
     )
 
 
@@ -180,12 +180,14 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     """
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
     terms = joined.campaign
-    draws: Counter[Law] = Counter()
+    draws: Counter[ViewChannel] = Counter()
     if terms.transcript:
-        draws.update(Law(joined.map, drawn.channel) for drawn in as_drawn(joined, records.transcripts.of(campaign)))
+        draws.update(
+            ViewChannel(joined.map, drawn.channel) for drawn in as_drawn(joined, records.transcripts.of(campaign))
+        )
         carried *= 2  # an LDP level is at most twice the LIP level that was charged
     else:
-        draws[Law(joined.map, joined.channel)] = len(records.memo.counts(campaign))
+        draws[ViewChannel(joined.map, joined.channel)] = len(records.memo.counts(campaign))
     consent = records.consents.find(campaign)
     extra = carried + (0 if consent is None else consent.choice)
     # If a level is infinite, the charge for a draw bounds only some pairs.

@@ -79,7 +79,7 @@ class AndroidKeyStore(FileKeyStore):
             self._wrap(self._secret)
             self._renewed = True
 
-    def say(self) -> str:
+    def describe(self) -> str:
         """Return one line about the protection of the secret."""
         return (
             f"{self._path}: encrypted with a key that this phone's Keystore does not hand out and no backup has; "

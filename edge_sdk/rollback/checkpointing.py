@@ -129,7 +129,7 @@ class CheckpointWriter:
         else:
             self.trouble = ""
 
-    def say(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Return how old states and copies of this store are detected, and which ones cannot be detected.
 
         Raises:
@@ -139,7 +139,7 @@ class CheckpointWriter:
         places = " and ".join(key_store.checkpoints())
         return {
             "key store": key_store.name,
-            "device secret": key_store.say(),
+            "device secret": key_store.describe(),
             "checkpoint": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
             "machine": "identified: a store copied to another machine is refused"
             if instance.knows_machine

@@ -89,7 +89,7 @@ class FileKeyStore(KeyStore):
         if first is not None:
             raise first
 
-    def say(self) -> str:
+    def describe(self) -> str:
         """Return one line about the protection of the secret.
 
         Returns:

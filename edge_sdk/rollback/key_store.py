@@ -77,7 +77,7 @@ class KeyStore(ABC):
         """
 
     @abstractmethod
-    def say(self) -> str:
+    def describe(self) -> str:
         """Return one line with the place of the secret, its protection, and the limits of the protection."""
 
 

@@ -63,7 +63,7 @@ class KeyringKeyStore(KeyStore):
             require_later(checkpoint, kept, where, alone)
         self._write(self._checkpoint, checkpoint.encode())
 
-    def say(self) -> str:
+    def describe(self) -> str:
         """Return one line with the keyring in use and the limits of its protection."""
         return (
             f"the entry {self.entry} of the keyring ({_backend().name}): encrypted under the person's login, and "

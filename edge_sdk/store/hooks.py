@@ -31,7 +31,7 @@ class Hooks(Protocol):
             StoreError: old bytes may be there still.
         """
 
-    def say(self) -> dict[str, str]:
+    def describe(self) -> dict[str, str]:
         """Return lines for ``doctor``, by name.
 
         Raises:

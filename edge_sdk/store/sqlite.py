@@ -214,7 +214,7 @@ class Store:
         found["sqlite"] = sqlite3.sqlite_version
         if self.hooks is not None:
             self.require_whole("integrity_check")
-            found |= {"integrity": "checked, no damage found"} | self.hooks.say()
+            found |= {"integrity": "checked, no damage found"} | self.hooks.describe()
         if aside := sorted(path.name for path in self._moved_aside()):
             found["quarantine"] = f"{', '.join(aside)}: a damaged database, with answers in it; forgetting deletes it"
         return found

@@ -43,11 +43,11 @@ MOST_OFFERS, MOST_TITLE = 1000, 200
 _ID = re.compile(r"[0-9a-f]{32}")
 
 
-class NoAnswer(NotYet):
+class NoResponse(NotYet):
     """The study gave no answer or an invalid one; a later attempt may succeed."""
 
 
-class NoCampaign(NoAnswer):
+class NoCampaign(NoResponse):
     """The study does not have the requested campaign or notice."""
 
 
@@ -81,7 +81,7 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
         One unverified offer for each campaign that the study publishes.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoAnswer: the study gave no valid answer.
+        NoResponse: the study gave no valid answer.
     """
     to = _at(url, LIST_PATH)
     listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
@@ -101,7 +101,7 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
         The campaign's bytes.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoAnswer: the study gave no valid answer.
+        NoResponse: the study gave no valid answer.
         CampaignError: the study sent another campaign.
     """
     to = _at(url, f"{LIST_PATH}/{wanted.hex()}")
@@ -121,7 +121,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
         The invitation; its key has the link's fingerprint, and its campaign the link's id.
     Raises:
         NoCampaign: the study does not have the campaign.
-        NoAnswer: the study gave no valid answer.
+        NoResponse: the study gave no valid answer.
         KeyRefused, InvitationRefused: the study sent another key or campaign than the link names.
     """
     to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
@@ -141,7 +141,7 @@ def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
         wanted: the campaign's id, 16 bytes.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoAnswer: the study has no such notice, or gave no valid answer.
+        NoResponse: the study has no such notice, or gave no valid answer.
     """
     return _exchange(_at(url, f"{LIST_PATH}/{wanted.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
 
@@ -163,7 +163,7 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
     for asked in campaign_ids:
         before = device.terms(asked).closed_early
         for url in device.addresses(asked):
-            with contextlib.suppress(NoAnswer, BadData):
+            with contextlib.suppress(NoResponse, BadData):
                 if device.close_early(closing(url, asked, opener)).closed_early != before:
                     learned.append(asked)
                 break
@@ -181,7 +181,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
         One bool per report; False means that the study has not counted it yet, or never will.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoAnswer: the study gave no valid answer.
+        NoResponse: the study gave no valid answer.
         ValueError: the reports are more than one upload may have.
     """
     reports = list(envelopes)
@@ -201,7 +201,7 @@ def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[b
     """Return a study's answer to one request.
 
     Raises:
-        NoAnswer
+        NoResponse
     """
     said = _stated(to, _exchange(to, b"".join(reports), MOST_COUNTED_BYTES, opener)).get("counted")
     if not isinstance(said, list) or len(said) != len(reports):
@@ -222,7 +222,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
 
     Raises:
         NoCampaign: the status is 404.
-        NoAnswer
+        NoResponse
     """
     try:
         with contextlib.closing((opener or connect)(to)) as connection:
@@ -233,12 +233,12 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
             answer = connection.getresponse()
             said = answer.read(most + 1)
     except (OSError, http.client.HTTPException, UnicodeError):  # UnicodeError: a name that no host can have
-        raise NoAnswer(f"no answer from {to.host}: check the address and the network") from None
+        raise NoResponse(f"no answer from {to.host}: check the address and the network") from None
     if answer.status != http.client.OK:
-        error = NoCampaign if answer.status == http.client.NOT_FOUND else NoAnswer
+        error = NoCampaign if answer.status == http.client.NOT_FOUND else NoResponse
         raise error(f"{to.host} answered {answer.status} and not 200: check the address, or try later")
     if len(said) > most:
-        raise NoAnswer(f"{to.host} answered with more than {most} bytes: this is not a study's answer")
+        raise NoResponse(f"{to.host} answered with more than {most} bytes: this is not a study's answer")
     return said
 
 
@@ -246,7 +246,7 @@ def _stated(to: Address, said: bytes) -> dict[str, object]:
     """Return the JSON object of a response.
 
     Raises:
-        NoAnswer
+        NoResponse
     """
     try:
         stated = json.loads(said)
@@ -275,5 +275,5 @@ def _offer(to: Address, one: object) -> Offer:
     return Offer(bytes.fromhex(wanted), title, opens, closes, enrolment, early)
 
 
-def _strange(to: Address) -> NoAnswer:
-    return NoAnswer(f"{to.host} did not respond as a study does: check that the address is a study's")
+def _strange(to: Address) -> NoResponse:
+    return NoResponse(f"{to.host} did not respond as a study does: check that the address is a study's")

@@ -156,7 +156,7 @@ class Campaign:
         """Return the map of a view for a reader of ``language``: with translated names of districts.
 
         Args:
-            view: by its position in the campaign.
+            view: by its index in the campaign.
             language: as for ``texts``.
         Returns:
             A map with the same inputs in the same order.
@@ -244,7 +244,7 @@ class Campaign:
         reports. With transcripts, every report is a fresh draw.
 
         Args:
-            view: its position in the campaign.
+            view: its index in the campaign.
         Returns:
             1 or more.
         """
@@ -268,41 +268,41 @@ class Campaign:
 
         When the person consents, a device reserves this cost for its own class and view.
         """
-        return max(self.worst_case_of(place) for place in range(max(1, len(self.classes))))
+        return max(self.worst_case_of(class_index) for class_index in range(max(1, len(self.classes))))
 
-    def worst_case_of(self, place: int) -> int:
+    def worst_case_of(self, class_index: int) -> int:
         """Return the largest cost of all fresh draws of a member of a class, over all views.
 
         Args:
-            place: position of the class; 0 without classes.
+            class_index: index of the class; 0 without classes.
         Returns:
             Nanonats.
         """
-        return max(self.certificate_of(place, view).cost * self.draws_of(view) for view in range(len(self.views)))
+        return max(self.certificate_of(class_index, view).cost * self.draws_of(view) for view in range(len(self.views)))
 
-    def cost_of(self, place: int) -> int:
+    def cost_of(self, class_index: int) -> int:
         """Return the largest cost of one fresh draw of a member of a class, over all views.
 
         Args:
-            place: position of the class; 0 without classes.
+            class_index: index of the class; 0 without classes.
         Returns:
             Nanonats.
         """
-        return max(self.certificate_of(place, view).cost for view in range(len(self.views)))
+        return max(self.certificate_of(class_index, view).cost for view in range(len(self.views)))
 
-    def certificate_of(self, place: int, view: int) -> Certificate:
+    def certificate_of(self, class_index: int, view: int) -> Certificate:
         """Return the certificate of the channel of a class's members in a view.
 
         Args:
-            place: position of the class; 0 without classes.
-            view: its position in the campaign.
+            class_index: index of the class; 0 without classes.
+            view: its index in the campaign.
         Returns:
             The certificate; its inputs are those of the class's own channel.
         """
         found = self.view_certificates[view]
-        return found.classes[place] if self.classes else found
+        return found.classes[class_index] if self.classes else found
 
-    def channel_of(self, place: int, view: int) -> Channel:
+    def channel_of(self, class_index: int, view: int) -> Channel:
         """Return the channel of a class's members in a view, over the view's inputs.
 
         Args:
@@ -312,10 +312,10 @@ class Campaign:
             The channel; its outputs begin at 0.
         """
         whole = self.views[view].channel
-        return class_channels(whole, len(self.classes))[place] if self.classes else whole
+        return class_channels(whole, len(self.classes))[class_index] if self.classes else whole
 
     def class_of(self, name: str) -> int:
-        """Return the position of the class with this name.
+        """Return the index of the class with this name.
 
         Args:
             name: of a class.
@@ -329,18 +329,18 @@ class Campaign:
             raise CampaignError(f"{self.title!r} has no class of that name; its classes are: {known}")
         return self.classes.index(name)
 
-    def input_of(self, x: int, place: int, view: int = 0) -> int:
+    def input_of(self, x: int, class_index: int, view: int = 0) -> int:
         """Return the input of a view's channel for one value.
 
         Args:
             x: the value's number in the domain.
-            place: position of the person's class; 0 without classes.
-            view: its position in the campaign.
+            class_index: index of the person's class; 0 without classes.
+            view: its index in the campaign.
         Returns:
             0 .. number of the channel's inputs - 1.
         """
         map_ = self.views[view].map
-        return place * map_.inputs(self.domain) + map_.input(self.domain, x)
+        return class_index * map_.inputs(self.domain) + map_.input(self.domain, x)
 
     def period_at(self, now: int) -> int:
         """Return the period that contains a time.

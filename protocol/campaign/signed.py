@@ -32,7 +32,7 @@ class SignedCampaign:
     data: bytes
 
     def view_of(self, public: bytes) -> int:
-        """Return the position of a device's view.
+        """Return the index of a device's view.
 
         Args:
             public: the device's public key in this campaign, 32 bytes.

@@ -51,18 +51,18 @@ class Promise:
     of_class: bool = False
 
     @classmethod
-    def of(cls, notion: Notion, certificate: Certificate, place: int | None = None) -> Promise:
+    def of(cls, notion: Notion, certificate: Certificate, class_index: int | None = None) -> Promise:
         """Return the promise of a certified notion.
 
         Args:
             certificate: of the channel of the person's answers.
-            place: position of the person's class; None if the person has not named one.
+            class_index: index of the person's class; None if the person has not named one.
         """
         factor = exact.factor_above(notion.level)
         if isinstance(notion, Classes):
-            if place is None:
+            if class_index is None:
                 return cls(notion.name, factor)
-            notion = notion.notions[place]
+            notion = notion.notions[class_index]
             factor = exact.factor_above(notion.level)
         least = people = ball = None
         if isinstance(notion, Graded | Matrix):
@@ -85,7 +85,7 @@ class Promise:
             len(notion.sensitive) if isinstance(notion, HighLow) else 0,
             people,
             ball,
-            place is not None,
+            class_index is not None,
         )
 
     def text(self, language: str = "en") -> str:

@@ -15,7 +15,7 @@ _HEAD_BYTES = 8
 
 
 def view_of(campaign_id: bytes, public: bytes, ends: Sequence[int]) -> int:
-    """Return the place of a key's view: the first view whose range contains floor(H * W / 2^64).
+    """Return the index of a key's view: the first view whose range contains floor(H * W / 2^64).
 
     Args:
         campaign_id: 16 bytes.

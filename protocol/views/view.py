@@ -103,7 +103,7 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
 
 
 def channel_places(views: Sequence[View]) -> list[int]:
-    """Return the position of each view's channel among the different channels, in order of first appearance."""
+    """Return the index of each view's channel among the different channels, in order of first appearance."""
     # Thousands of views share a few channels, and comparing large channels is slow: each object is compared once.
     objects = {id(view.channel): view.channel for view in views}
     places = {channel: place for place, channel in enumerate(dict.fromkeys(objects.values()))}

@@ -71,7 +71,7 @@ def test_only_the_author_seals_one():
     """Another key, and a time that is not earlier, make no notice."""
     with pytest.raises(CampaignError, match="author's key"):
         seal_closing(PLAIN, OPENS, OTHER)
-    with pytest.raises(CampaignError, match="never later"):
+    with pytest.raises(CampaignError, match="must close a campaign earlier"):
         seal_closing(PLAIN, PLAIN.terms.closes, AUTHOR)
 
 
@@ -178,4 +178,4 @@ def test_an_author_closes_and_the_desk_obeys(study, tmp_path):
     assert "closed" in run(*of, "status").stdout
     run(*of, "import", tmp_path / "c.campaign", code=2)
     late = (*command[:3], "2100-01-01", "--out", tmp_path / "d.closing", "--key", tmp_path / "a.key")
-    assert "never later" in run(*late, code=65).stderr
+    assert "must close a campaign earlier" in run(*late, code=65).stderr

@@ -118,7 +118,7 @@ def test_devices_learn_of_it_from_the_study(open_device, tmp_path):
         url = f"http://{host}:{port}"
         device.join(DATA, address=url)
         assert download.learn_closings(device, [ID]) == []
-        with pytest.raises(download.NoAnswer):
+        with pytest.raises(download.NoResponse):
             download.closing(url, ID)
     study.close_early(notice(SOON))
     with served(study, listen=f"{host}:{port}"):

@@ -171,7 +171,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
         [meaning] = output_meanings(device, outgoing(device, joined)[-1])
         whole, channel = state.campaign.channel, state.channel
         [y] = report.outputs(state.campaign)
-        y -= whole.offsets[state.role.place + 1] if state.role.place is not None else 0
+        y -= whole.offsets[state.role.class_index + 1] if state.role.class_index is not None else 0
         if isinstance(channel, Bits):
             fits = [x for x in range(channel.inputs) if y & channel.only(x)]
         else:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from edge_sdk.__main__ import main
 from edge_sdk.disclosure import exposure
-from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
+from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from protocol import exact, personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks, Hadamard, Table
@@ -46,7 +46,7 @@ def together(*draws: tuple[object, int], budgets: MinId | None = None, size: int
     """Return the exposure after the given number of draws from each channel."""
     domain = Values(tuple(f"v{x}" for x in range(size)))
     parts = tuple(
-        CampaignExposure(bytes([n]), f"{n}", domain, {Law(Identity(), channel): times}, 0, budgets)
+        CampaignExposure(bytes([n]), f"{n}", domain, {ViewChannel(Identity(), channel): times}, 0, budgets)
         for n, (channel, times) in enumerate(draws)
     )
     return Exposure(domain, bytes(DITHER_BYTES), parts, 0)
@@ -153,9 +153,9 @@ def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
     """Draws of a view move the odds of two values by the loss of their images, and not at all if the images are
     equal; beside draws of the answer itself, the two add up."""
     domain = Values(tuple(f"v{x}" for x in range(5)))
-    halves, plain = Law(Coarse(2), response(3, NAT)), Law(Identity(), response(5, NAT // 2))
+    halves, plain = ViewChannel(Coarse(2), response(3, NAT)), ViewChannel(Identity(), response(5, NAT // 2))
 
-    def exposed(*laws: Law) -> Exposure:
+    def exposed(*laws: ViewChannel) -> Exposure:
         return Exposure(
             domain, bytes(DITHER_BYTES), tuple(CampaignExposure(b"t", "t", domain, {law: 2}) for law in laws), 0
         )
@@ -182,8 +182,8 @@ def test_budgets_of_values_add_up() -> None:
         [Fraction(3, 10), Fraction(3, 10), Fraction(4, 10)],
     ])  # fmt: skip
     domain = Values(("a", "b", "c"))
-    graded = CampaignExposure(b"g", "graded", domain, {Law(Identity(), table): 2}, 0, notion)
-    plain = CampaignExposure(b"p", "plain", domain, {Law(Identity(), response(3, NAT // 2)): 3}, NAT // 4)
+    graded = CampaignExposure(b"g", "graded", domain, {ViewChannel(Identity(), table): 2}, 0, notion)
+    plain = CampaignExposure(b"p", "plain", domain, {ViewChannel(Identity(), response(3, NAT // 2)): 3}, NAT // 4)
     found = Exposure(domain, bytes(DITHER_BYTES), (graded, plain), 0)
     assert found.budgets == tuple(2 * budget + 3 * (NAT // 2) + NAT // 4 for budget in budgets)
     for x, other in permutations(range(3), 2):
@@ -198,7 +198,7 @@ def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() ->
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
-    laws = ({Law(Identity(), hadamard): 2}, {Law(Identity(), response(domain.size, NAT)): 1})
+    laws = ({ViewChannel(Identity(), hadamard): 2}, {ViewChannel(Identity(), response(domain.size, NAT)): 1})
     campaigns = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
     found = Exposure(domain, bytes(DITHER_BYTES), campaigns, 0)
     assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT

@@ -18,7 +18,7 @@ from edge_sdk.transport.download import (
     MOST_CAMPAIGN_BYTES,
     MOST_LIST_BYTES,
     MOST_OFFERS,
-    NoAnswer,
+    NoResponse,
     Offer,
     counted,
     fetch_offers,
@@ -132,7 +132,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
     """A campaign whose hash is not the id that was asked for is refused, whoever signed it."""
     with pytest.raises(CampaignError, match="other bytes"):
         download.fetch_campaign(URL, campaign_id(FIRST), Network(SECOND))
-    with pytest.raises(NoAnswer, match="more than"):
+    with pytest.raises(NoResponse, match="more than"):
         download.fetch_campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
 
 
@@ -164,7 +164,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
 )
 def test_a_list_that_is_no_studys_is_refused_whole(said):
     """If any entry of a list cannot be a study's, the whole list is rejected; trying again may help."""
-    with pytest.raises(NoAnswer) as refused:
+    with pytest.raises(NoResponse) as refused:
         fetch_offers(URL, Network(said))
     assert isinstance(refused.value, NotYet)
 
@@ -172,7 +172,7 @@ def test_a_list_that_is_no_studys_is_refused_whole(said):
 @pytest.mark.parametrize("said", [{}, {"counted": True}, {"counted": []}, {"counted": [1]}, {"counted": [True, True]}])
 def test_a_verdict_for_each_report_or_none(said):
     """An answer that is not one truth value for each report is refused."""
-    with pytest.raises(NoAnswer):
+    with pytest.raises(NoResponse):
         counted(URL, [b"report"], Network(said))
 
 
@@ -184,7 +184,7 @@ def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
     received."""
     with pytest.raises(HalftruthError) as refused:
         counted(URL, [b"report"], Network(trouble))
-    assert isinstance(refused.value, NoAnswer)
+    assert isinstance(refused.value, NoResponse)
     assert "bytes" not in str(refused.value)
 
 
@@ -192,6 +192,6 @@ def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
 def test_only_200_is_an_answer(status):
     """Other statuses are refused and no redirect is followed; the text names the status."""
     network = Network({"campaigns": []}, status)
-    with pytest.raises(NoAnswer, match=str(status)):
+    with pytest.raises(NoResponse, match=str(status)):
         fetch_offers(URL, network)
     assert len(network.asked) == 1

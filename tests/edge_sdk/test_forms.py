@@ -11,7 +11,7 @@ from math import prod
 import pytest
 
 from edge_sdk.__main__ import main
-from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, Law
+from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.errors import ConsentMissing
 from edge_sdk.presentation import given, questions
 from protocol import envelope
@@ -277,7 +277,7 @@ def test_an_answer_bounds_nothing_of_questions_it_does_not_name():
     """If another campaign asked another question, exposure about an answer is the largest for any answer to that
     question, since the answer does not contain it."""
     quarter = 2**60
-    law = Law(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
+    law = ViewChannel(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
     other = CampaignExposure(b"other", "Another form", FORM, {law: 1})
     asked = Exposure(FORM, bytes(8), (other,), 0, Questions((0,)))
     assert asked.value(0).nanonats < asked.worst.nanonats == asked.about({"vote": "no"}).nanonats

@@ -16,7 +16,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.campaigns.invitation import Invitation
 from edge_sdk.errors import BudgetRefused, InvitationRefused, StoreRestored
 from edge_sdk.store.sqlite import DATABASE_FILE
-from edge_sdk.transport.download import NoAnswer, NoCampaign
+from edge_sdk.transport.download import NoCampaign, NoResponse
 from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, KeyRefused, OutsideSchedule
 from protocol.keys import AuthorKey, SigningKey, fingerprint
@@ -112,7 +112,7 @@ def failing(link, study):
         (other_key, InvitationRefused, "another author's key than the link names"),
         (short_key, KeyRefused, "32 bytes"),
         (unknown, NoCampaign, "no such campaign"),
-        (failing, NoAnswer, "answered 500"),
+        (failing, NoResponse, "answered 500"),
     ],
 )
 def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
@@ -126,7 +126,7 @@ def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
 
 
 def test_a_study_that_is_offline_is_told_in_one_sentence():
-    with pytest.raises(NoAnswer, match="no answer from 127"):
+    with pytest.raises(NoResponse, match="no answer from 127"):
         fetch_invited(link_to(DATA, "http://127.0.0.1:9"))
 
 

@@ -231,13 +231,13 @@ def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
     for checkpoint in checkpoints[1:]:
         key_store.keep_checkpoint(checkpoint)
         assert set(make(place).checkpoints().values()) == {checkpoint}
-        with pytest.raises(StoreRestored, match="older state"):
+        with pytest.raises(StoreRestored, match="older than its checkpoint"):
             key_store.keep_checkpoint(checkpoints[0])
         with pytest.raises(StoreRestored, match="another store"):
             key_store.keep_checkpoint(Checkpoint(bytes(31) + b"1", 99, bytes(32), 0, 0))
         assert set(key_store.checkpoints().values()) == {checkpoint}
     assert make(place).secret() == bytes(range(32))
-    assert str(place) in key_store.say()
+    assert str(place) in key_store.describe()
 
 
 @each_key_store
@@ -249,7 +249,7 @@ def test_a_store_goes_on_with_the_key_store_it_was_made_with(make, place, clock,
     with Device.open(place) as device:
         found = device.doctor()
     assert found["key store"] == make(place).name
-    assert found["device secret"] == make(place).say()
+    assert found["device secret"] == make(place).describe()
     assert (place / SECRET_FILE).exists() == (found["key store"] == "file")
 
 
@@ -262,7 +262,7 @@ def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, rin
     held = (place / DATABASE_FILE).read_bytes()
     use(place, clock)
     (place / DATABASE_FILE).write_bytes(held)
-    with pytest.raises(StoreRestored, match="older state"):
+    with pytest.raises(StoreRestored, match="older than its checkpoint"):
         Device.open(place)
     with Device.adopt(place, clock=clock) as device:
         assert device.budget.spent == 6
@@ -327,7 +327,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, 
     use(place, clock, 1)
     for path, data in held.items():
         path.write_bytes(data)
-    with pytest.raises(StoreRestored, match="older state"):
+    with pytest.raises(StoreRestored, match="older than its checkpoint"):
         Device.open(place)
 
 

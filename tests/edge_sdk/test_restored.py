@@ -75,7 +75,7 @@ def test_an_older_database_is_refused(answered, place, only) -> None:
     held = files(place)
     answered()
     put_back(place, held, only)
-    with pytest.raises(StoreRestored, match="older state"):
+    with pytest.raises(StoreRestored, match="older than its checkpoint"):
         spent(place)
 
 
@@ -88,7 +88,7 @@ def test_an_older_checkpoint_is_brought_up(answered, place) -> None:
     put_back(place, held, CHECKPOINT_FILE)
     assert spent(place) == 2
     put_back(place, held, DATABASE_FILE)
-    with pytest.raises(StoreRestored, match="older state"):
+    with pytest.raises(StoreRestored, match="older than its checkpoint"):
         spent(place)
     put_back(place, newer)
     assert spent(place) == 2
@@ -123,7 +123,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(a
     with Device.open(place) as device:
         assert str(outside) in device.doctor()["rollback"]
     put_back(place, held)
-    with pytest.raises(StoreRestored, match=r"older state.*unit\.checkpoint"):
+    with pytest.raises(StoreRestored, match=r"older than its checkpoint.*unit\.checkpoint"):
         spent(place)
 
 
@@ -209,7 +209,7 @@ def test_another_machine_is_refused(place) -> None:
     """The same files under another machine's number are a copy, and under none; even before anything was counted."""
     open_store(place, os.urandom, machine=lambda: b"one").close()
     store = open_store(place, os.urandom, machine=lambda: b"one")
-    assert store.doctor()["machine"].startswith("known")
+    assert store.doctor()["machine"].startswith("identified")
     store.close()
     for other in (b"two", b""):
         with pytest.raises(StoreRestored, match="another machine"):
@@ -468,7 +468,7 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
             Checkpoint(kept.store, kept.sequence + 9, kept.head, kept.committed, kept.spent)
         )
         clock.now += 100
-        with pytest.raises(StoreRestored, match="older state"):
+        with pytest.raises(StoreRestored, match="older than its checkpoint"):
             device.answer(device.campaigns[0], LABELS[3])
         assert FileKeyStore(place).checkpoints()[where].sequence == kept.sequence + 9
 

@@ -217,7 +217,7 @@ def test_what_is_no_such_notion_is_refused(level: int, prior: tuple[int, ...], d
 
 def test_a_class_has_no_transcripts() -> None:
     """Members of a class answer through one channel."""
-    with pytest.raises(NotionError, match="one channel"):
+    with pytest.raises(NotionError, match="the notion of a class must not be"):
         Classes.of((Information(NAT, PRIOR), TranscriptPrior(NAT, PRIOR)))
 
 
