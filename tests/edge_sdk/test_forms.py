@@ -127,7 +127,7 @@ def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
         ({name: one for name, one in right.items() if name != needed}, needed),
         ({**right, needed: None}, needed),
         ({**right, needed: "s3cret"}, needed),
-        ({**right, "s3cret": 1}, "another name"),
+        ({**right, "s3cret": 1}, "unknown question"),
         ("yes", "mapping"),
     ]
     for value, named in wrong:
