@@ -171,7 +171,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
         assert first.outbox.send().envelopes == 2
         [attempt] = second.outbox.send().attempts
         assert attempt.outcome is Outcome.REFUSED
-        assert "another device has used it" in attempt.reason
+        assert "used by another device" in attempt.reason
         assert "give another code" in second.outbox.send().attempts[0].reason  # and asks nobody again
         second.present_code(campaign_id, other)
         assert second.outbox.send().envelopes == 2
