@@ -306,7 +306,7 @@ class Campaign:
         """Return the channel of a class's members in a view, over the view's inputs.
 
         Args:
-            place: as for ``certificate_of``.
+            class_index: as for ``certificate_of``.
             view: as for ``certificate_of``.
         Returns:
             The channel; its outputs begin at 0.
