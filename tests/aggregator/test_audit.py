@@ -173,7 +173,7 @@ def test_pufferfish_names_the_worst_case(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "not a JSON file"),
         ("[" * 10**5, "not a JSON file"),
@@ -195,11 +195,11 @@ def test_pufferfish_names_the_worst_case(tmp_path):
         ('{"secrets": ["a", "a"], "scenarios": [{"joint": {"a": {"none": 1}}}]}', "lists a name twice"),
     ],
 )
-def test_a_scenario_file_is_read_strictly(tmp_path, text, said):
+def test_a_scenario_file_is_read_strictly(tmp_path, text, message):
     """An invalid Pufferfish file is refused with one clear line that names it."""
     path = tmp_path / "s.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(ScenarioError, match=said):
+    with pytest.raises(ScenarioError, match=message):
         read_scenarios(path, LABELS)
     assert "s.json" in run(campaign(response(4)), tmp_path, "--pufferfish", path, code=65)
 
@@ -209,13 +209,13 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
     path = tmp_path / "p.csv"
     path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
     assert read_prior(path, LABELS) == (2, 4, 9, 4)
-    for text, said in (
+    for text, message in (
         ("none,1\n", "no count for 'primary'"),
         ("none,0\n", "above zero"),
         ("nobody,1\n", "not a value"),
     ):
         path.write_text("value,count\n" + text, encoding="utf-8")
-        with pytest.raises(SheetError, match=said):
+        with pytest.raises(SheetError, match=message):
             read_prior(path, LABELS)
 
 
@@ -376,7 +376,7 @@ def test_classes_with_priors_are_audited_each_under_its_own():
     assert "no bound" not in console.export_text()
 
 
-# What is released
+# Anonymity of a release
 
 
 ROWS = "zip,age,illness\n1,30,flu\n1,30,flu\n1,30,cold\n2,40,flu\n2,40,flu\n3,,cold\n3,,flu\n"
@@ -417,13 +417,13 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
     """Missing columns, columns named twice, and files that are no tables are refused by name."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
-    for known, sensitive, said in (
+    for known, sensitive, message in (
         ((), None, "may know"),
         (("zip",), "zip", "both known and sensitive"),
         (("zip", "zip"), None, "named once"),
         (("town",), None, "no column 'town'; it has 'zip'"),
     ):
-        with pytest.raises(ReleaseError, match=said):
+        with pytest.raises(ReleaseError, match=message):
             judge_sheet(path, known, sensitive)
     for content in (b"", b"\xff\xfe\x00", b"a,b\n1\n", b"PAR1 no"):
         path.write_bytes(content)
@@ -494,9 +494,9 @@ def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fra
     one, outputs = 1 << channel.scale, range(channel.outputs)
     found = []
     for chosen in range(1 << channel.outputs):
-        said = [y for y in outputs if chosen >> y & 1]
-        false = Fraction(sum(channel.weight(other, y) for y in said), one)
-        found.append((false, 1 - Fraction(sum(channel.weight(x, y) for y in said), one)))
+        alarms = [y for y in outputs if chosen >> y & 1]
+        false = Fraction(sum(channel.weight(other, y) for y in alarms), one)
+        found.append((false, 1 - Fraction(sum(channel.weight(x, y) for y in alarms), one)))
     return found
 
 

@@ -246,10 +246,10 @@ def test_files_that_are_no_batches_are_named(session, tmp_path):
     (folder / "cut.htr").write_bytes((session / "batch.htr").read_bytes()[:-7])
     done = run("--study", session / "lib", "ingest", "--json", folder)
     assert json.loads(done.stdout)["rejected"]["malformed"] == 7
-    (said,) = [line for line in done.stderr.splitlines() if "no envelope" in line]
-    assert "notes.txt" in said
-    assert "and 1 more" in said
-    assert "cut.htr" not in said
+    (warning,) = [line for line in done.stderr.splitlines() if "no envelope" in line]
+    assert "notes.txt" in warning
+    assert "and 1 more" in warning
+    assert "cut.htr" not in warning
     assert "no envelope" not in run("--study", session / "lib", "ingest", session / "batch.htr").stderr
 
 
@@ -289,8 +289,8 @@ def test_what_an_author_wrote_is_never_markup(session, tmp_path):
         assert title in run(*study, "estimate", name, *words).stdout
     assert label in run(*study, "estimate", name).stdout
     (tmp_path / "people.csv").write_text("[red]town,illness\n[/y],1\n[/y],2\n", encoding="utf-8")
-    told = run("anonymity", tmp_path / "people.csv", "--known", "[red]town", "--sensitive", "illness").stdout
-    assert "[red]town '[/y]'" in told
+    printed = run("anonymity", tmp_path / "people.csv", "--known", "[red]town", "--sensitive", "illness").stdout
+    assert "[red]town '[/y]'" in printed
 
 
 def test_a_number_between_edges_is_not_a_value(session, tmp_path):

@@ -102,8 +102,8 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
         assert post(address, first, headers={"halftruth-code": code})[0] == 200  # its receipt was lost
         second = enrolment(1, ENROLLED) + report(1, ENROLLED)
         for wrong in (code, "0" * CODE_LETTERS, "%"):
-            status, said = post(address, second, headers={"halftruth-code": wrong})
-            assert (status, said["stage"]) == (403, "code")
+            status, answer = post(address, second, headers={"halftruth-code": wrong})
+            assert (status, answer["stage"]) == (403, "code")
         assert post(address, enrolment(2, ENROLLED) + report(2, ENROLLED))[0] == 200  # without a code: as ever
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"])
     assert run.exit_code == 0, run.output
@@ -111,7 +111,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
     assert study.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
     assert ingest(study, [], now=NOW).accepted == 0
     assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(1, 1)
-    # What was let in outlives the tables.
+    # An admitted key outlives the tables.
     again = CliRunner().invoke(
         halftruth, ["--study", str(study.path), "rebuild", "--afresh", "--out", str(study.path.with_name("new"))]
     )
@@ -125,7 +125,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
 @pytest.mark.parametrize(
     ("body", "status", "stage"),
     [
-        (lambda: report(0, ENROLLED), 400, "report"),  # introduces nobody
+        (lambda: report(0, ENROLLED), 400, "report"),  # without an enrolment
         (lambda: enrolment(0, ENROLLED) + enrolment(1, ENROLLED), 400, "report"),
         (lambda: enrolment(0, OPEN), 400, "code"),
         (lambda: enrolment(0, ENROLLED)[:-1] + b"\0", 400, "signature"),
@@ -134,8 +134,8 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
 def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
     """And the code is as good as before."""
     with served(study) as address:
-        answered, said = post(address, body(), headers={"halftruth-code": code})
-    assert (answered, said["stage"]) == (status, stage)
+        answered, answer = post(address, body(), headers={"halftruth-code": code})
+    assert (answered, answer["stage"]) == (status, stage)
     assert inbox.waiting(study.path) == [] == inbox.admitted(study.path)
     assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(1, 0)
 
@@ -172,7 +172,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
         [attempt] = second.outbox.send().attempts
         assert attempt.outcome is Outcome.REFUSED
         assert "used by another device" in attempt.reason
-        assert "give another code" in second.outbox.send().attempts[0].reason  # and asks nobody again
+        assert "give another code" in second.outbox.send().attempts[0].reason  # and sends no request again
         second.present_code(campaign_id, other)
         assert second.outbox.send().envelopes == 2
         assert first.outbox.send().attempts == second.outbox.send().attempts == ()

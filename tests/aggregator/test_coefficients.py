@@ -119,7 +119,7 @@ def test_a_file_of_coefficients_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (GOOD.replace("[others]", "[other]"), "did you mean 'others'"),
         (GOOD.partition("[others]")[0], "\\[others\\] is missing"),
@@ -135,9 +135,9 @@ def test_a_file_of_coefficients_is_read(tmp_path):
         ("[[", "not TOML"),
     ],
 )
-def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, said):
+def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, message):
     """An invalid file is refused with one sentence that names the entry."""
     file = tmp_path / "people.toml"
     file.write_text(text)
-    with pytest.raises(DraftError, match=said):
+    with pytest.raises(DraftError, match=message):
         read_coefficients(file, terms())

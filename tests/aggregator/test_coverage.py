@@ -68,12 +68,12 @@ STATED = {
 """Percent of ``SURVEYS`` surveys in which the interval of a value held, and in which all simultaneous ones did."""
 
 
-def features(channel, told, rng):
+def features(channel, senders, rng):
     """Draw the counts of one report of each person; ``senders`` counts the people who report each input."""
     if isinstance(channel, Bits):
         own, other = (np.array(part)[np.array(channel.class_of)] / S for part in (channel.own, channel.other))
-        return rng.binomial(told, own) + rng.binomial(told.sum() - told, other)
-    return rng.multinomial(told, laws(channel)).sum(axis=0)
+        return rng.binomial(senders, own) + rng.binomial(senders.sum() - senders, other)
+    return rng.multinomial(senders, laws(channel)).sum(axis=0)
 
 
 @lru_cache
@@ -102,9 +102,9 @@ def of_items(mechanism, people, surveys, rng):
     _, channel = chosen(mechanism, Question(BASKET, Ldp(2 * NANONATS)))
     (kinds, truth), terms, found = baskets(), campaign(channel, domain=BASKET), []
     for _ in range(surveys):
-        told = kinds[rng.integers(TYPES, size=people), rng.integers(PADDING, size=people)]
-        told[told >= ITEMS] = ITEMS + rng.integers(PADDING, size=int((told >= ITEMS).sum()))
-        counts = features(channel, np.bincount(told, minlength=BASKET.size), rng)
+        inputs = kinds[rng.integers(TYPES, size=people), rng.integers(PADDING, size=people)]
+        inputs[inputs >= ITEMS] = ITEMS + rng.integers(PADDING, size=int((inputs >= ITEMS).sum()))
+        counts = features(channel, np.bincount(inputs, minlength=BASKET.size), rng)
         one = estimate(terms, Tally(counts, people))
         found.append(
             (covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1)

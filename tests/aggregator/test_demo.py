@@ -16,18 +16,18 @@ from aggregator import demo
 from aggregator.cli.shell import halftruth
 
 
-def require_shown(said: str, folder: Path, crowd: int, aged: int) -> None:
+def require_shown(printed: str, folder: Path, crowd: int, aged: int) -> None:
     """The crowd is counted twice over and then by age, no attack is, and the prior brings the estimate nearer to the
     truth; the median of the ages lies in the interval that it has."""
-    accepted = re.findall(r"^accepted +([\d,]+)$", said, re.MULTILINE)
+    accepted = re.findall(r"^accepted +([\d,]+)$", printed, re.MULTILINE)
     assert accepted == [f"{crowd:,}"] * 2 + [f"{aged:,}"]
-    ((truth, *estimated),) = re.findall(r"median +(\d+) years; estimated (\d+), from (\d+) to (\d+)", said)
+    ((truth, *estimated),) = re.findall(r"median +(\d+) years; estimated (\d+), from (\d+) to (\d+)", printed)
     assert truth == "37"
     age, low, high = map(int, estimated)
     assert low <= age <= high
-    assert said.count(f"{demo.ATTACKS} refused") == 6
-    assert "the tally, and so the estimate, has not moved" in said
-    without, with_prior = map(float, re.findall(r"([\d.]+)% with", said)[-2:])
+    assert printed.count(f"{demo.ATTACKS} refused") == 6
+    assert "the tally, and so the estimate, has not moved" in printed
+    without, with_prior = map(float, re.findall(r"([\d.]+)% with", printed)[-2:])
     assert with_prior < without
     (made,) = folder.iterdir()
     for picture in ("poster.png", "education.png", "education-lip.png", "age.png"):
@@ -68,9 +68,9 @@ def test_the_people_are_those_of_the_data_set():
 def test_a_page_is_served_until_it_is_stopped(tmp_path):
     """`demo --page` prints a link that leads to a page; stopped, it counts the reports so far and ends well."""
     halftruth = Path(sys.executable).with_name("halftruth")
-    told = os.environ | {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    environment = os.environ | {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     words = [halftruth, "demo", "--page", "--out", tmp_path]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=told) as running:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as running:
         link = next(line for line in running.stdout if re.match(r"http://127\.0\.0\.1:\d+/s/[0-9a-f]{32}#k=", line))
         with urllib.request.urlopen(link.strip()) as answered:  # noqa: S310  # on loopback
             page = answered.read().decode()

@@ -246,8 +246,8 @@ def test_a_said_share_of_sensitive_answers_chooses_the_channel_and_promises_noth
     draft += '[mechanism]\nname = "projective"\n'
     made = {}
     for share in (None, "0.1", "0.9"):
-        said = draft if share is None else draft.replace("[schedule]", f"sensitive_share = {share}\n[schedule]")
-        (tmp_path / "d.toml").write_text(said, encoding="utf-8")
+        text = draft if share is None else draft.replace("[schedule]", f"sensitive_share = {share}\n[schedule]")
+        (tmp_path / "d.toml").write_text(text, encoding="utf-8")
         assert read_question(tmp_path / "d.toml").part == (None if share is None else float(share))
         made[share] = read_draft(tmp_path / "d.toml")
     assert len({each.notion for each in made.values()}) == 1
@@ -522,13 +522,13 @@ def rate_distortion(law, apart, allowed):
     steep, flat = 60.0, 0.0
     for _ in range(50):
         price = (steep + flat) / 2
-        worth, told = np.exp(-price * apart), law
+        worth, marginal = np.exp(-price * apart), law
         for _ in range(1500):
-            rows = worth * told
+            rows = worth * marginal
             rows /= rows.sum(axis=1, keepdims=True)
-            told = law @ rows
+            marginal = law @ rows
         joint = law[:, None] * rows
-        if (joint * np.log(rows / told, where=rows > 0, out=np.zeros_like(rows))).sum() > allowed:
+        if (joint * np.log(rows / marginal, where=rows > 0, out=np.zeros_like(rows))).sum() > allowed:
             steep = price
         else:
             flat, least = price, float((joint * apart).sum())

@@ -63,7 +63,7 @@ def brute_force(law: np.ndarray, b: float, radius: float) -> float:
     for prior, x in itertools.product(priors, range(n)):
         own = np.eye(n)[x]
         cells += [own - b * prior, prior / b - own]
-    # The mean is one: the last lift is what the others leave.
+    # The mean is one: the last lift is the rest after the others.
     rows = np.array(cells)
     reduced = rows[:, :-1] - np.outer(rows[:, -1], law[:-1] / law[-1])
     halfspaces = np.unique(np.round(np.column_stack([reduced, rows[:, -1] / law[-1]]), 12), axis=0)
@@ -140,7 +140,7 @@ def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
     alone = math.exp(scaled(round(eps * NANONATS), billionths) / NANONATS)
     for low, high in (lift_range(b, radius), (1 / alone, alone)):
         assert low <= 1 <= high
-        # A mixture of two lifts with mean one: what is above the mean, as far as the smaller of both ranges allows.
+        # A mixture of two lifts with mean one, scaled to deviate from it as far as the smaller of both ranges allows.
         lifts = np.array(parts) / 1000
         lifts = lifts - lifts @ law
         if abs(lifts).max() < 1e-6:
@@ -213,8 +213,8 @@ def test_many_values_keep_a_ball():
     prior = zipf(2000, 1)
     channel = windows(prior, NANONATS, 5 * 10**7)
     assert certify(channel, Information(NANONATS, prior, 5 * 10**7)).ball <= NANONATS
-    told, plain = (prior_mse(prior) - lip_mse(one, prior) for one in (channel, projective(2000, NANONATS)))
-    assert told > 2 * plain > 0
+    gain, plain = (prior_mse(prior) - lip_mse(one, prior) for one in (channel, projective(2000, NANONATS)))
+    assert gain > 2 * plain > 0
 
 
 def test_plan_takes_a_radius(tmp_path):

@@ -228,9 +228,9 @@ def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
     """Of everybody and of each class whose mean is off by more than 5% of the range with the fewest devices; the number
     that it names is enough and a tenth fewer are not; none is named where enough are waited for."""
     made = read_draft(numbers(tmp_path))
-    told = [line for line in lint(made) if "error of the mean" in line]
-    assert [line.split("with the")[0] for line in told] == ["", "class town: ", "class village: "]
-    needed = int(re.search(r"set minimum_reports to ([\d,]+) for", told[1])[1].replace(",", ""))
+    warnings = [line for line in lint(made) if "error of the mean" in line]
+    assert [line.split("with the")[0] for line in warnings] == ["", "class town: ", "class village: "]
+    needed = int(re.search(r"set minimum_reports to ([\d,]+) for", warnings[1])[1].replace(",", ""))
     line = np.linspace(0, 1, 31)
     variance = expected_variance(decoder_of(made.channel.channels[0]), line, None)
     assert variance / needed <= 0.05**2 < variance / (0.9 * needed)
@@ -241,17 +241,17 @@ def test_the_plan_has_a_row_for_each_class_and_one_for_everybody(tmp_path) -> No
     """Each class's row is that of its channel alone with its part of the reports, and everybody's mean has the error
     that ``estimate`` would tell; the numbers of people are enough for the error that is wanted."""
     path, run = numbers(tmp_path), CliRunner()
-    said = json.loads(run.invoke(halftruth, ["plan", str(path), "--json"]).stdout)
-    assert [(one["class"], one["reports"]) for one in said] == [("town", 2000), ("village", 2000), (None, 4000)]
+    rows = json.loads(run.invoke(halftruth, ["plan", str(path), "--json"]).stdout)
+    assert [(one["class"], one["reports"]) for one in rows] == [("town", 2000), ("village", 2000), (None, 4000)]
     made = read_draft(path)
     even = np.full(31, 1 / 31)
     variances = [expected_variance(decoder_of(one), np.arange(31.0), None) for one in made.channel.channels]
-    for one, variance, n in zip(said, [*variances, sum(variances) / 2], (2000, 2000, 4000), strict=True):
+    for one, variance, n in zip(rows, [*variances, sum(variances) / 2], (2000, 2000, 4000), strict=True):
         assert one["errors"]["mean"] == pytest.approx(np.sqrt(variance / n))
     counts = [np.rint(10**7 * decoder_of(one).forward(even)).astype(np.int64) for one in made.channel.channels]
     everybody = mean(made, Tally.of(np.concatenate(counts))).se * np.sqrt(2 * 10**7 / 4000)
-    assert said[2]["errors"]["mean"] == pytest.approx(everybody, rel=1e-3)
-    assert said[0]["errors"]["decile"] > said[2]["errors"]["decile"] > said[1]["errors"]["decile"]
+    assert rows[2]["errors"]["mean"] == pytest.approx(everybody, rel=1e-3)
+    assert rows[0]["errors"]["decile"] > rows[2]["errors"]["decile"] > rows[1]["errors"]["decile"]
     shown = " ".join(run.invoke(halftruth, ["plan", str(path)]).stdout.split())
     assert all(word in shown for word in ("town", "village", "everybody", "people for a decile"))
     of_mean = json.loads(run.invoke(halftruth, ["plan", str(numbers(tmp_path, goal="mean")), "--json"]).stdout)

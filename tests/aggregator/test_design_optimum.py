@@ -349,11 +349,11 @@ def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
         for scenario in asked.scenarios:
             for couple in asked.pairs:
                 for secret, other in (couple, couple[::-1]):
-                    mine, theirs = scenario.joint[secret], scenario.joint[other]
-                    if sum(mine) and sum(theirs):
+                    first, second = scenario.joint[secret], scenario.joint[other]
+                    if sum(first) and sum(second):
                         for y in range(7):
-                            numerator = sum(p * channel.weight(x, y) for x, p in enumerate(mine)) * sum(theirs)
-                            denominator = sum(p * channel.weight(x, y) for x, p in enumerate(theirs)) * sum(mine)
+                            numerator = sum(p * channel.weight(x, y) for x, p in enumerate(first)) * sum(second)
+                            denominator = sum(p * channel.weight(x, y) for x, p in enumerate(second)) * sum(first)
                             assert exact.keeps(numerator, denominator, level)
 
 

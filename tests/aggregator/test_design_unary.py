@@ -397,8 +397,8 @@ def test_the_padding_is_the_best_of_the_estimate_that_is_made():
         own, other = (part[0] for part in shares(unary.oue(items + length, 2 * NANONATS)))
         for _ in range(6):
             padded = [np.append(basket, items + np.arange(max(length - len(basket), 0))) for basket in baskets]
-            told = np.bincount([draw.choice(each) for each in padded], minlength=items + length)
-            counts = draw.binomial(told, own) + draw.binomial(people - told, other)
+            senders = np.bincount([draw.choice(each) for each in padded], minlength=items + length)
+            counts = draw.binomial(senders, own) + draw.binomial(people - senders, other)
             raw, se = reader.invert(counts / people), standard_errors(reader, counts / people, people)
             made.append(((length * empirical_bayes(raw, se)[:items] - truth) ** 2).sum())
         errors[unbiased] = np.mean(made)

@@ -171,11 +171,11 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
             crowd.send(device, period, *(draw(crowd.rng) for _ in range(1 + device % 4)))
     crowd.into(study, tmp_path)
     latest = {device: max(period for one, period, *_ in crowd.rows if one == device) for device, *_ in crowd.rows}
-    mine = [row for row in crowd.rows if row[1] == latest[row[0]]]
+    latest_rows = [row for row in crowd.rows if row[1] == latest[row[0]]]
     tally = study.tally(signed)
-    expected, sent = Counter(), Counter(device for device, *_ in mine)
+    expected, sent = Counter(), Counter(device for device, *_ in latest_rows)
     places = {tuple(prior): at for at, prior in enumerate(getattr(tally, "priors", np.zeros((0, 0))).tolist())}
-    for device, _, _, output in mine:
+    for device, _, _, output in latest_rows:
         group, found = group_of(crowd, device), [output]
         if kind == "bits":
             found = [bit for bit in range(4) if output >> (3 - bit) & 1]
@@ -333,11 +333,16 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
     assert (found["change"]["from"], found["change"]["to"]) == ("period 1", "period 2")
     pairs = [(step["from"], step["to"]) for step in found["steps"]]
     assert pairs == [("period 0", "period 1"), ("period 1", "period 2"), ("period 2", "period 4")]
-    for mine, its in zip(found["change"]["values"], found["steps"][1]["values"], strict=True):
-        assert [mine[name] for name in ("difference", "low", "high")] == [
-            its[name] for name in ("difference", "low", "high")
+    for change, step in zip(found["change"]["values"], found["steps"][1]["values"], strict=True):
+        assert [change[name] for name in ("difference", "low", "high")] == [
+            step[name] for name in ("difference", "low", "high")
         ]
-        assert its["simultaneous_low"] < mine["simultaneous_low"] < mine["simultaneous_high"] < its["simultaneous_high"]
+        assert (
+            step["simultaneous_low"]
+            < change["simultaneous_low"]
+            < change["simultaneous_high"]
+            < step["simultaneous_high"]
+        )
     for step in (whole["change"], *found["steps"]):
         for row in step["values"]:
             assert row["difference"] == pytest.approx(row["to"] - row["from"])
@@ -593,8 +598,8 @@ def test_the_digest_has_classes_and_groups():
 def test_exports_hold_every_output_once(desk, tmp_path):
     """Parquet and CSV have the same rows: period, output, count, and the period's reports; small periods are out."""
     for name in ("t.parquet", "t.csv"):
-        told = json.loads(in_study(desk, "export", "education", "--to", tmp_path / name, "--json").stdout)
-        assert (told["reports"], told["withheld"], told["periods"]) == (600, 1, 4)
+        summary = json.loads(in_study(desk, "export", "education", "--to", tmp_path / name, "--json").stdout)
+        assert (summary["reports"], summary["withheld"], summary["periods"]) == (600, 1, 4)
     table = pq.read_table(tmp_path / "t.parquet")
     assert table.column_names == ["period", "output", "count", "reports"]
     rows = table.to_pylist()
@@ -644,16 +649,16 @@ def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
 def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
     """Rows of the exported estimates are those of `estimate --period` and --where, in Parquet and CSV, with their
     campaign, period and class; parquet and csv on stdout name them too."""
-    told = json.loads(
+    summary = json.loads(
         in_study(desk, "export", "education", "--estimates", "--to", tmp_path / "e.parquet", "--json").stdout
     )
-    assert (told["reports"], told["withheld"], told["periods"], told["rows"]) == (600, 1, 4, 16)
+    assert (summary["reports"], summary["withheld"], summary["periods"], summary["rows"]) == (600, 1, 4, 16)
     rows = pq.read_table(tmp_path / "e.parquet").to_pylist()
     for period in (0, 1, 2, 4):
         found = json.loads(in_study(desk, "estimate", "education", "--period", period, "--json").stdout)
-        mine = [row for row in rows if row["period"] == str(period)]
-        assert {(row["campaign"], row["campaign_id"]) for row in mine} == {("Education", found["campaign_id"])}
-        for row, value in zip(mine, found["values"], strict=True):
+        chosen = [row for row in rows if row["period"] == str(period)]
+        assert {(row["campaign"], row["campaign_id"]) for row in chosen} == {("Education", found["campaign_id"])}
+        for row, value in zip(chosen, found["values"], strict=True):
             assert {name: row[name] for name in value} == value
     in_study(desk, "export", "classes", "--estimates", "--to", tmp_path / "c.csv")
     with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
@@ -662,8 +667,8 @@ def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
     found = json.loads(
         in_study(desk, "estimate", "classes", "--where", "class=village", "--period", 1, "--json").stdout
     )
-    mine = [row for row in of_classes if (row["class"], row["period"]) == ("village", "1")]
-    assert [float(row["raw"]) for row in mine] == [value["raw"] for value in found["values"]]
+    chosen = [row for row in of_classes if (row["class"], row["period"]) == ("village", "1")]
+    assert [float(row["raw"]) for row in chosen] == [value["raw"] for value in found["values"]]
     words = ("estimate", "classes", "--where", "class=village", "--format")
     table = pq.read_table(io.BytesIO(in_study(desk, *words, "parquet").stdout_bytes))
     assert json.loads(table.schema.metadata[b"halftruth"])["class"] == "village"
@@ -706,7 +711,7 @@ def test_maps_are_geojson(desk, tmp_path):
 
 def test_no_column_of_an_export_joins_devices(desk, tmp_path):
     """Rows are sums: devices under any other keys give the same file, so nothing in it is about a device."""
-    told = []
+    exports = []
     for shift in (0, 10_000):
         signed = campaign()
         study, crowd = study_of(tmp_path / f"lib{shift}", ("it", signed)), Crowd(signed)
@@ -716,11 +721,11 @@ def test_no_column_of_an_export_joins_devices(desk, tmp_path):
                 crowd.send(device, period, (device - shift) % (4 if period else 3))
         crowd.into(study, tmp_path)
         run("--study", tmp_path / f"lib{shift}", "export", "it", "--to", tmp_path / f"{shift}.csv")
-        told.append((tmp_path / f"{shift}.csv").read_bytes())
+        exports.append((tmp_path / f"{shift}.csv").read_bytes())
         keys = {crowd.key(device).public.hex() for device in devices}
         ids = {int.from_bytes(key_id(crowd.key(device).public), "big", signed=True) for device in devices}
-        assert not any(str(one).encode() in told[-1] for one in keys | ids)
-    assert sorted(told[0].splitlines()) == sorted(told[1].splitlines())
+        assert not any(str(one).encode() in exports[-1] for one in keys | ids)
+    assert sorted(exports[0].splitlines()) == sorted(exports[1].splitlines())
 
 
 def test_too_few_reports_are_not_exported(tmp_path):
@@ -772,8 +777,8 @@ def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
     assert "has reports of 1" in one
     in_study(units, "compare", "units", "--classes", "town, north,village", code=75)
     result = in_study(units, "export", "units", "--to", tmp_path / "t.csv", "--json")
-    told = json.loads(result.stdout)
-    assert (told["periods"], told["reports"], told["withheld"]) == (2, 72 + 48, 4 + 3 + 1)
+    summary = json.loads(result.stdout)
+    assert (summary["periods"], summary["reports"], summary["withheld"]) == (2, 72 + 48, 4 + 3 + 1)
     assert {row["class"] for row in csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text()))} == {"town, north"}
 
 

@@ -69,20 +69,20 @@ def test_the_audit_has_the_districts(session):
 
 
 @pytest.mark.parametrize(
-    ("districts", "said"),
+    ("districts", "message"),
     [
         ('Harbour = "Hafen", "Old town" = "Altstadt", elsewhere = "anderswo"', ""),
         ('Harbour = "Hafen", "Old town" = "Altstadt"', "[text.de.districts] elsewhere is missing: it is 'elsewhere'"),
         ('Harbor = "Hafen"', "[text.de.districts] has an unknown entry 'Harbor'; did you mean 'Harbour'?"),
     ],
 )
-def test_districts_have_translations(session, districts, said):
+def test_districts_have_translations(session, districts, message):
     """The names of the file's districts, and of the rest, are translated by name, and a missing one is named;
     without any, the author is warned."""
     table = f'[text.de]\ntitle = "Läden"\nquestion = "Wo?"\ndistricts = {{ {districts} }}\n'
     (session / "german.toml").write_text(f'language = "en"\n{DRAFT}{table}', encoding="utf-8")
-    if said:
-        with pytest.raises(DraftError, match=re.escape(said)):
+    if message:
+        with pytest.raises(DraftError, match=re.escape(message)):
             read_draft(session / "german.toml")
         return
     terms = read_draft(session / "german.toml")

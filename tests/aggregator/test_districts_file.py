@@ -105,7 +105,7 @@ def test_holes_islands_and_the_rest(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("features", "said"),
+    ("features", "message"),
     [
         ("[1", "not a JSON file"),
         ('{"type": "Feature"}', "FeatureCollection"),
@@ -126,8 +126,8 @@ def test_holes_islands_and_the_rest(tmp_path):
         ([{"type": "Feature", "geometry": {"type": "MultiPolygon", "coordinates": [[]]}}], "lists of rings"),
     ],
 )  # fmt: skip
-def test_other_files_are_refused(tmp_path, features, said):
+def test_other_files_are_refused(tmp_path, features, message):
     """An invalid map of districts is refused with the reason and with its name."""
-    with pytest.raises(DistrictsError, match=said) as refused:
+    with pytest.raises(DistrictsError, match=message) as refused:
         read_districts(written(tmp_path, features), GRID)
     assert "districts.geojson" in str(refused.value)

@@ -184,7 +184,7 @@ def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answe
     for period in (None, 0, 1):
         expected, found = there.tally(signed, period), dask.tally(there, signed, period)
         assert found.counts.tolist() == here.tally(signed, period).counts.tolist()
-        assert [told(part) for part in found.by_view] == [told(part) for part in expected.by_view]
+        assert [contents(part) for part in found.by_view] == [contents(part) for part in expected.by_view]
         one, two = (json.dumps(estimate(signed, tally).as_json()) for tally in (found, expected))
         assert one == two
     assert {row["view"] for row in viewed(there)} == {0, 1, 2}
@@ -197,7 +197,7 @@ def viewed(study):
     return sorted(read.to_pylist(), key=repr)
 
 
-# What is kept in mind.
+# The memory of workers.
 
 
 def watch(least, block):
@@ -275,7 +275,7 @@ def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change)
     (forgetful.path / NAME).unlink()
     assert dask.ingest(study, [files], now=NOW) == ingest(forgetful, [files], now=NOW)
     assert rows(study) == rows(forgetful)
-    assert 0 < seen()["verified"] < first  # what is near a forged report, or has changed
+    assert 0 < seen()["verified"] < first  # reports near a forged one, or changed ones
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
@@ -287,7 +287,7 @@ def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
     found = seen()
     del found["verified"]
     assert written >= 3
-    assert len(found) >= 2 * (written - 1)  # nobody had to look at what the last round wrote
+    assert len(found) >= 2 * (written - 1)  # no shard had to read the files of the last round
     assert max(found.values()) <= 2  # a settlement may be taken over by the other worker, who reads for itself
 
 
@@ -306,7 +306,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
             added = one.rows(free)
             tables.add(path, added.sort_by("key") if step % 2 else added)
     assert sum(one._held() for one in kept) > 60
-    assert all(one._partitions for one in kept)  # nobody looked at the whole table
+    assert all(one._partitions for one in kept)  # no shard read the whole table
 
 
 # Cutting files.
@@ -396,26 +396,26 @@ def test_shards_hold_what_was_offered(seed, number, words):
 
     names = ("report", "campaign", "period", "key", "slot", "view", "output")
 
-    def told(offer, before=0):
-        said = [None] * len(offer.report) if offer.word is None else offer.word.tolist()
+    def unpacked(offer, before=0):
+        words = [None] * len(offer.report) if offer.word is None else offer.word.tolist()
         numbers = [getattr(offer, name).tolist() for name in names]
-        return [(before + row[0], *row[1:]) for row in zip(*numbers, said, strict=True)]
+        return [(before + row[0], *row[1:]) for row in zip(*numbers, words, strict=True)]
 
-    everything = [row for place, offer in enumerate(offers) for row in told(offer, 1000 * place)]
+    everything = [row for place, offer in enumerate(offers) for row in unpacked(offer, 1000 * place)]
     parcels = shards.split(offers, number)
     width = 2**64 // number
     for shard, parcel in enumerate(parcels):
-        mine = [row for row in everything if shard * width <= row[3] + 2**63 < (shard + 1) * width]
-        order = {place: new for new, place in enumerate(sorted({row[0] for row in mine}))}
-        back = told(shards.joined(("a", "b"), [parcel]))
-        assert [(order[row[0]], *row[1:]) for row in mine] == back
+        inside = [row for row in everything if shard * width <= row[3] + 2**63 < (shard + 1) * width]
+        order = {place: new for new, place in enumerate(sorted({row[0] for row in inside}))}
+        back = unpacked(shards.joined(("a", "b"), [parcel]))
+        assert [(order[row[0]], *row[1:]) for row in inside] == back
         assert parcel.reports == len(order)
     assert sum(parcel.reports for parcel in parcels) == sum(offer.reports for offer in offers)
     keys = np.array([-(2**63), -1, 0, 2**63 - 1])
     for shard in range(number):
-        mine = shards.shard_of(keys, number) == shard
+        inside = shards.shard_of(keys, number) == shard
         condition = shards.condition(shard, number).replace("AND", "and") or "True"
-        assert [eval(condition, {"key": key}) for key in keys.tolist()] == mine.tolist()  # noqa: S307  # the program's own
+        assert [eval(condition, {"key": key}) for key in keys.tolist()] == inside.tolist()  # noqa: S307  # the program's own
 
 
 # Tallies.
@@ -474,7 +474,7 @@ def counted(tmp_path, kind, devices=150):
     return made, signed
 
 
-def told(tally):
+def contents(tally):
     """Return all fields of a tally; groups as sums, in any order of their rows."""
     fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
     fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
@@ -504,7 +504,7 @@ def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
         parts = [tallies.part(study_version, version, one, number, signed.id.hex(), chosen) for one in range(number)]
         whole = tallies.whole(parts, made.rejected(signed))
         expected = next(made.spans(signed, [chosen])) if isinstance(chosen, tuple) else made.tally(signed, chosen)
-        assert told(whole) == told(expected)
+        assert contents(whole) == contents(expected)
         assert (whole.groups is not None) >= isinstance(chosen, tuple)
         if expected.reports and (chosen is None or isinstance(chosen, tuple)):
             one, two = (json.dumps(estimate(signed, tally).as_json()) for tally in (whole, expected))
@@ -517,14 +517,14 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
     """The tally made on workers is the study's, refusals and version too; of an empty table as well."""
     made, signed = counted(tmp_path, "several")
     for period in (None, 1):
-        assert told(dask.tally(made, signed, period)) == told(made.tally(signed, period))
+        assert contents(dask.tally(made, signed, period)) == contents(made.tally(signed, period))
     spans = [(2, 2), (0, 1), (9, 9)]
-    assert list(map(told, dask.spans(made, signed, spans))) == list(map(told, made.spans(signed, spans)))
+    assert list(map(contents, dask.spans(made, signed, spans))) == list(map(contents, made.spans(signed, spans)))
     chained, transcripts = counted(tmp_path, "transcript", 10)
     with pytest.raises(StudyError, match="name single periods"):
         list(dask.spans(chained, transcripts, [(0, 1)]))
     empty = crowd.study(tmp_path / "empty", PLAIN)
-    assert told(dask.tally(empty, PLAIN)) == told(empty.tally(PLAIN))
+    assert contents(dask.tally(empty, PLAIN)) == contents(empty.tally(PLAIN))
 
 
 # Faults.
@@ -606,7 +606,7 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
     assert rows(study) == rows(other)
 
 
-def drive(address, study, file, moment, die, told):
+def drive(address, study, file, moment, die, pipe):
     """Ingest as a driver that kills itself before or after one of its commits; send the number accepted."""
     real, commits = tables.write_deltalake, 0
 
@@ -622,7 +622,7 @@ def drive(address, study, file, moment, die, told):
     tables.write_deltalake = write
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.piece_bytes, engine.round_outputs = PIECE // 3, 30
-        told.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
+        pipe.send(engine.ingest(Study.open(study), [file], now=NOW).accepted)
 
 
 @pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
@@ -644,10 +644,10 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     file = many(study, tmp_path)
     process, pipe = begun(drive, address, study.path, file, 0, "never")
     local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
-    mine = dask.ingest(study, [file], now=NOW)
+    by_dask = dask.ingest(study, [file], now=NOW)
     theirs = heard(pipe)
     process.join(60)
-    assert local.accepted + mine.accepted + theirs == len(rows(study)) == 100
+    assert local.accepted + by_dask.accepted + theirs == len(rows(study)) == 100
     assert study.rejected(PLAIN)["unknown-key"] == 300
 
 
@@ -671,7 +671,7 @@ def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch)
     assert len(rows(study)) == 100
 
 
-# What is said.
+# Error messages.
 
 
 def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
@@ -687,10 +687,10 @@ def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
         (ModuleNotFoundError("No module named 'aggregator'"), "cannot run halftruth"),
         (OSError("in <TCP>: Stream is closed"), "no worker answers"),
     ]
-    for found, said in cases:
+    for found, message in cases:
         client = SimpleNamespace(run=lambda *_, found=found, **__: {"tcp://there": found})
         monkeypatch.setattr(workers, "ANSWER_SECONDS", 0.1)
-        with pytest.raises(EngineError, match=said):
+        with pytest.raises(EngineError, match=message):
             Cluster(Workers(client)).ingest(study, [study.path / "campaigns"], now=NOW)
     assert rows(study) == {}
 
@@ -770,12 +770,12 @@ def test_the_command_takes_an_engine(address, study, tmp_path):
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in (0, 1, 2, 2, 9)))
     other, there = copied(study, "other"), address.replace("tcp", "dask")
 
-    def said(made, *words, code=0):
+    def printed(made, *words, code=0):
         result = CliRunner().invoke(halftruth, ["--study", str(made.path), *map(str, words)], prog_name="halftruth")
         assert result.exit_code == code, result.output
         return result.output
 
     for words in (["ingest", file, "--json"], ["ingest", file], ["estimate", "education", "--json"]):
-        assert said(study, *words) == said(other, *words, "--engine", there)
-    assert "dask://HOST:PORT" in said(study, "ingest", file, "--engine", "spark", code=2)
-    assert "--threads" in said(study, "ingest", file, "--engine", there, "--threads", 2, code=2)
+        assert printed(study, *words) == printed(other, *words, "--engine", there)
+    assert "dask://HOST:PORT" in printed(study, "ingest", file, "--engine", "spark", code=2)
+    assert "--threads" in printed(study, "ingest", file, "--engine", there, "--threads", 2, code=2)

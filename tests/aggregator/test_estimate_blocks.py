@@ -200,7 +200,7 @@ def test_each_block_gets_its_best_channel(level):
         p = np.repeat(sizes / [2, 16, 60, 1], [2, 16, 60, 1])
         for build in builders:
             assert expected_mse(best, p) <= expected_mse(in_blocks(blocks, level, build), p) * (1 + 1e-9)
-    # Two values are told best by response, sixty by Hadamard response unless e^eps is of their order.
+    # Response is best for two values, Hadamard response for sixty unless e^eps is of their order.
     families = [inner.family for inner in best.channels]
     assert (families[0], families[2]) == ("response", "response" if level == 4 * NANONATS else "hadamard")
 

@@ -96,10 +96,10 @@ def binary_optimum(p1, eps):
     """The optimal binary LIP channel (MATH 2.3), covers rounded up; input 1 is the rarer."""
     E = math.exp(eps)
     if p1 >= 1 / (E + 1):
-        told, mistaken = 1 - (1 - p1) / E, p1 / E
+        kept, mistaken = 1 - (1 - p1) / E, p1 / E
     else:
-        told, mistaken = E / (E + 1), (1 - E * p1) / ((E + 1) * (1 - p1))
-    return RandomizedResponse(2, (math.ceil((1 - told) * ONE), math.ceil(mistaken * ONE)))
+        kept, mistaken = E / (E + 1), (1 - E * p1) / ((E + 1) * (1 - p1))
+    return RandomizedResponse(2, (math.ceil((1 - kept) * ONE), math.ceil(mistaken * ONE)))
 
 
 @pytest.mark.parametrize(("p1", "eps", "one_coordinate"), [(0.01, 1, 0.00979), (0.1, 1, 0.0791), (0.1, 2, 0.0348)])

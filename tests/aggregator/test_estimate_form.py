@@ -246,9 +246,9 @@ def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None
         assert np.allclose(found.share.sum(axis=1), found.rows.share, atol=1e-6)
         assert np.allclose(found.share.sum(axis=0), found.columns.share, atol=1e-6)
         off.append(tuple(np.abs(each - table).sum() for each in (found.share, found.raw, found.unrelated)))
-    mine, raw, none = np.mean(off, axis=0)
-    assert mine < raw
-    assert mine < none / 2
+    shown, raw, none = np.mean(off, axis=0)
+    assert shown < raw
+    assert shown < none / 2
 
 
 def test_shares_within_a_row_are_of_its_people() -> None:

@@ -166,10 +166,10 @@ def test_the_spread_is_the_sum_of_squares_of_groups(name):
     v, squares, of_query = rng.normal(size=4), np.zeros(4), 0.0
     number = decoder.query(v, tally.counts / tally.reports)
     for group in range(GROUPS):
-        mine = tally.groups.group == group
+        inside = tally.groups.group == group
         reports = tally.groups.reports[group]
         counts = np.zeros(decoder.features)
-        counts[tally.groups.feature[mine]] = tally.groups.count[mine]
+        counts[tally.groups.feature[inside]] = tally.groups.count[inside]
         if reports:
             squares += (reports * (decoder.invert(counts / reports) - raw)) ** 2
             of_query += (reports * (decoder.query(v, counts / reports) - number)) ** 2

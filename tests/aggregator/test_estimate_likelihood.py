@@ -127,7 +127,7 @@ def test_bits_have_no_likelihood_here():
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
 
 
-# ---- what is told apart
+# ---- identified values
 
 
 def test_an_invertible_channel_tells_all_values_apart(channel):

@@ -55,7 +55,7 @@ def wasserstein(p, q):
     return np.abs(np.cumsum(p) - np.cumsum(q))[:-1].sum() / (len(p) - 1)
 
 
-def told(decoder, p, n, generator):
+def tally_of(decoder, p, n, generator):
     law = np.maximum(decoder.forward(p), 0)
     return Tally.of(generator.multinomial(n, law / law.sum()))
 
@@ -69,7 +69,7 @@ def test_the_default_of_numbers_has_the_smaller_distance_on_ordered_shapes():
     decoder = decoder_of(channel)
     for p in shapes(k):
         p = p / p.sum()
-        tallies = [told(decoder, p, 5000, generator) for _ in range(15)]
+        tallies = [tally_of(decoder, p, 5000, generator) for _ in range(15)]
         found = [solve(decoder, tally) for tally in tallies]
         ours = np.mean([wasserstein(project(one.raw), p) for one in found])
         ratios.append(ours / np.mean([wasserstein(empirical_bayes(one.raw, one.se), p) for one in found]))
@@ -119,7 +119,7 @@ def covered(surveys, seed, people=400):
                     counts = generator.binomial(held, own) + generator.binomial(people - held, other)
                     tally = Tally(counts, people)
                 else:
-                    tally = told(decoder, p, people, generator)
+                    tally = tally_of(decoder, p, people, generator)
                 answer = query.mean(terms, tally)
                 hits += answer.low <= mean <= answer.high
             yield hits / surveys

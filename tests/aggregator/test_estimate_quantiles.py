@@ -122,7 +122,7 @@ def test_intervals_hold_long() -> None:
     assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.97, found
 
 
-def told(domain: Domain, **wanted: object) -> Ordered:
+def estimated(domain: Domain, **wanted: object) -> Ordered:
     channel = wave(domain.size, NANONATS)
     counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
     return ordered(asked(channel, domain), Tally.of(counts), level=0.9, **wanted)  # type: ignore[arg-type]
@@ -131,7 +131,9 @@ def told(domain: Domain, **wanted: object) -> Ordered:
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:
     """Bins cover all values once, their shares sum to one, an edge is in the upper bin; above excludes its value and
     between has both its ends; every estimate lies in its interval, and the band holds the intervals."""
-    found = told(NumberRange.of(17, 90, unit="years"), bins=(35, 25), above=65, between=(30, 40), mean=True, cdf=True)
+    found = estimated(
+        NumberRange.of(17, 90, unit="years"), bins=(35, 25), above=65, between=(30, 40), mean=True, cdf=True
+    )
     assert [(one.first, one.last) for one in found.bins] == [(17, 24), (25, 34), (35, 90)]
     assert sum(one.estimate for one in found.bins) == pytest.approx(1)
     assert (found.above.first, found.above.last) == (66, 90)
@@ -141,27 +143,27 @@ def test_ranges_add_up_and_lie_in_their_intervals() -> None:
         assert 0 <= one.low <= one.estimate <= one.high <= 1
     assert [one.estimate for one in found.cdf] == sorted(one.estimate for one in found.cdf)
     assert all(one.simultaneous_low <= one.low and one.high <= one.simultaneous_high for one in found.cdf)
-    said = found.as_json()
+    document = found.as_json()
 
-    assert {"from", "to", "estimate", "low", "high"} == set(said["above"])
-    assert "quantiles" not in said
+    assert {"from", "to", "estimate", "low", "high"} == set(document["above"])
+    assert "quantiles" not in document
 
 
 def test_values_are_told_as_they_are_asked() -> None:
     """Dates are shown as dates, ordered labels by their names, numbers with decimals as numbers."""
-    days = told(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
+    days = estimated(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
     assert days.quantiles[0].value.startswith("2026-01-")
     assert days.above.first == "2026-01-11"
-    steps = told(NumberRange.of(0, "4.5", "0.5"), quantiles=(0.5,), bins=("0.75",))
+    steps = estimated(NumberRange.of(0, "4.5", "0.5"), quantiles=(0.5,), bins=("0.75",))
     assert steps.bins[1].first == 1
     assert steps.bins[0].last == 0.5
     labels = OrderedValues(tuple("abcdefghij"))
-    assert told(labels, between=("b", "d")).between.as_json()["from"] == "b"
+    assert estimated(labels, between=("b", "d")).between.as_json()["from"] == "b"
 
 
 def test_many_values_are_read_in_blocks() -> None:
     """Of more values than blocks, the interval of a quantile ends at ends of blocks and holds its estimate."""
-    found = told(NumberRange.of(0, 2999), quantiles=(0.25,), above=700)
+    found = estimated(NumberRange.of(0, 2999), quantiles=(0.25,), above=700)
     (quarter,) = found.quantiles
     assert quarter.low <= quarter.value <= quarter.high
     assert quarter.high - quarter.low >= 3000 // BLOCKS - 1
@@ -174,13 +176,13 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
     with pytest.raises(NotOrdered, match="have no order"):
         ordered(asked(randomized_response(8, NANONATS), labels), Tally.of(np.full(8, 50)), quantiles=(0.5,))
     with pytest.raises(NotOrdered, match="between 0 and 1"):
-        told(ages, quantiles=(50,))
+        estimated(ages, quantiles=(50,))
     with pytest.raises(NotInDomain):
-        told(ages, above=120)
+        estimated(ages, above=120)
     with pytest.raises(NotOrdered, match="holds no value"):
-        told(ages, between=(40, 30))
+        estimated(ages, between=(40, 30))
     with pytest.raises(NotOrdered, match="holds no value"):
-        told(ages, above=90)
+        estimated(ages, above=90)
 
 
 def test_reports_that_do_not_say_an_order_are_refused_in_words() -> None:

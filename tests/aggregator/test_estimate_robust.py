@@ -42,12 +42,12 @@ def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
     """The fit sees at least ``seen`` of 20 floods of 2 (of triples) or 5 reports in 1,000; the ceiling sees at most
     5."""
     rng = np.random.default_rng(21)
-    told = []
+    findings = []
     for _ in range(20):
         decoder, counts, _ = attacked(channel, forged, rng)
-        told += screen(decoder, counts, N)
-    assert sum("the other outputs explain" in finding for finding in told) >= seen
-    assert sum("at the most" in finding for finding in told) <= 5
+        findings += screen(decoder, counts, N)
+    assert sum("the other outputs explain" in finding for finding in findings) >= seen
+    assert sum("at the most" in finding for finding in findings) <= 5
 
 
 @pytest.mark.parametrize("n", [200, 20_000])

@@ -236,8 +236,10 @@ def test_attacks_are_seen_as_often_as_the_table_says(name):
     most. A failure means another screen than the one that the table is of, whose figures are of 150 batches.
     """
     for targets in (1, 3):
-        told = stated()[name, targets][1]
-        assert abs(seen(*CASES[name], targets, SIZES[1], 25) - told) <= max(4 * (told * (1 - told) / 25) ** 0.5, 0.06)
+        expected = stated()[name, targets][1]
+        assert abs(seen(*CASES[name], targets, SIZES[1], 25) - expected) <= max(
+            4 * (expected * (1 - expected) / 25) ** 0.5, 0.06
+        )
 
 
 @pytest.mark.long
@@ -245,8 +247,10 @@ def test_attacks_are_seen_as_often_as_the_table_says(name):
 def test_attacks_of_every_size_are_seen_as_often_as_the_table_says(name):
     """The same of 200 batches of each size."""
     for targets in (1, 3):
-        for n, told in zip(SIZES, stated()[name, targets], strict=True):
-            assert abs(seen(*CASES[name], targets, n, 200) - told) <= max(4 * (told * (1 - told) / 200) ** 0.5, 0.02)
+        for n, expected in zip(SIZES, stated()[name, targets], strict=True):
+            assert abs(seen(*CASES[name], targets, n, 200) - expected) <= max(
+                4 * (expected * (1 - expected) / 200) ** 0.5, 0.02
+            )
 
 
 @pytest.mark.parametrize("name", CASES)

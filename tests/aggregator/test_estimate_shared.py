@@ -33,7 +33,7 @@ TERMS = Campaign(
 )  # fmt: skip
 
 
-def told(laws, sizes, generator):
+def counts_of(laws, sizes, generator):
     """Counts of the outputs of both classes, people of each drawn from its law."""
     rows = [decoder.forward(law) for decoder, law in zip(DECODERS, laws, strict=True)]
     return np.concatenate([generator.multinomial(n, row / row.sum()) for n, row in zip(sizes, rows, strict=True)])
@@ -43,7 +43,7 @@ def test_precision_weights_are_generalised_least_squares():
     """raw is the mean of the classes' own estimates by n / V, with the variance of independent classes, of values and
     queries; the staircase leads to it."""
     decoder = SharedDecoder(DECODERS, SIZES / SIZES.sum(), None)
-    counts = told((P, P), SIZES, np.random.default_rng(3))
+    counts = counts_of((P, P), SIZES, np.random.default_rng(3))
     share, n = counts / counts.sum(), counts.sum()
     parts = np.split(counts, 2)
     raws = [one.invert(part / part.sum()) for one, part in zip(DECODERS, parts, strict=True)]
@@ -66,7 +66,7 @@ def test_equal_classes_gain_and_hold_their_coverage():
     intervals hold more than 90.8% (alpha 10^-4 for 95%) and at most 9% of the surveys are refused (5% by the test)."""
     generator, refused, errors, hits, used = np.random.default_rng(7), 0, np.zeros(2), np.zeros(K), 0
     for _ in range(400):
-        tally = Tally.of(told((P, P), SIZES, generator))
+        tally = Tally.of(counts_of((P, P), SIZES, generator))
         try:
             found = estimate(TERMS, tally, method="linear", pool="precision")
         except NotShared:
@@ -84,7 +84,7 @@ def test_equal_classes_gain_and_hold_their_coverage():
 
 def test_classes_that_differ_are_not_pooled_by_precision():
     """Pooling is refused if the classes hold different shares, or without classes."""
-    tally = Tally.of(told((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
+    tally = Tally.of(counts_of((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
     with pytest.raises(NotShared, match="different shares"):
         estimate(TERMS, tally, pool="precision")
     plain = Campaign(
@@ -117,12 +117,12 @@ opens = 2030-01-01
 closes = 2030-02-01
 """)
     words = ["plan", str(draft), "--reports", "2000000"]
-    said = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[-1]
+    row = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[-1]
     counts = np.concatenate([np.rint(10**6 * one.forward(EVEN)) for one in DECODERS]).astype(np.int64)
     for pool, name in (("heads", "se"), ("precision", "se_precision")):
         se = estimate(TERMS, Tally.of(counts), method="linear", pool=pool).se
-        assert said[name] == pytest.approx(np.sqrt((se**2).mean()), rel=1e-3)
-    assert said["se_precision"] < 0.4 * said["se"]
+        assert row[name] == pytest.approx(np.sqrt((se**2).mean()), rel=1e-3)
+    assert row["se_precision"] < 0.4 * row["se"]
     assert expected_errors(DECODERS)[0] == pytest.approx(
         np.sqrt(ClassesDecoder(DECODERS, np.array([0.5, 0.5]), None).variances(counts / counts.sum()).mean()), rel=1e-3
     )

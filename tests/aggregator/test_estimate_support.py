@@ -126,7 +126,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
     seen = np.array([y for y in range(channel.outputs) if channel.emits(y)])
     L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
     fixed = np.array([decoder.intercept(unit) for unit in np.eye(channel.inputs)])
-    added = features @ L + fixed  # (m, k): what a report of each output adds
+    added = features @ L + fixed  # (m, k): the contribution of a report of each output
     np.testing.assert_allclose(decoder.invert(share), law @ added, atol=1e-9)
     mean = law @ added
     np.testing.assert_allclose(decoder.variances(share), law @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
@@ -271,16 +271,16 @@ def test_no_other_field_has_less_error(size, eps):
     thousandth; with as few bits, none is smaller at all."""
     level = int(eps * NANONATS)
     channel = projective(size, level)
-    mine = projective_error(size, channel.order, channel.dimension, level)
+    least = projective_error(size, channel.order, channel.dimension, level)
     for order in (q for q in range(2, 400) if all(q % d for d in range(2, q))):
         for dimension in range(2, 21):
             points = (order**dimension - 1) // (order - 1)
             if not size <= points <= 2**20:
                 continue
             error = projective_error(size, order, dimension, level)
-            assert error * NO_WORSE >= mine
+            assert error * NO_WORSE >= least
             if (points - 1).bit_length() <= channel.output_bits:
-                assert error >= mine
+                assert error >= least
 
 
 def test_fewer_bits_at_a_price():
@@ -310,8 +310,8 @@ def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
     level = int(eps * NANONATS)
     channel = projective(size, level)
     best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
-    mine = projective_error(size, channel.order, channel.dimension, level)
-    assert mine / best == pytest.approx(ratio, abs=0.001)
+    error = projective_error(size, channel.order, channel.dimension, level)
+    assert error / best == pytest.approx(ratio, abs=0.001)
     assert channel.output_bits == most_bits
 
 

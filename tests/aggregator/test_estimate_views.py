@@ -147,15 +147,15 @@ def test_resolutions_are_in_the_machine_readable_form():
     """Values are those of the finest resolution, as of every campaign; the coarser ones stand beside them, named."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity(), weights=[1, 1, 2])
     found = estimate(terms, counted(terms, PEOPLE, [300, 300, 600], np.random.default_rng(3)), forged=7)
-    told = found.as_json()
-    assert [one["resolution"] for one in told["resolutions"]] == ["4", "2"]
-    assert [len(one["values"]) for one in told["resolutions"]] == [6, 24]
-    assert len(told["values"]) == 77
-    assert set(told["values"][0]) == set(told["resolutions"][0]["values"][0])
-    assert told["resolutions"][0]["values"][0]["value"] == terms.views[0].map.label(GRID, 0)
-    assert told["devices"] == told["reports"] == 1200
+    document = found.as_json()
+    assert [one["resolution"] for one in document["resolutions"]] == ["4", "2"]
+    assert [len(one["values"]) for one in document["resolutions"]] == [6, 24]
+    assert len(document["values"]) == 77
+    assert set(document["values"][0]) == set(document["resolutions"][0]["values"][0])
+    assert document["resolutions"][0]["values"][0]["value"] == terms.views[0].map.label(GRID, 0)
+    assert document["devices"] == document["reports"] == 1200
     channels = [decoder_of(view.channel).weight for view in terms.views]
-    assert told["influence"]["people_per_report"] == pytest.approx(
+    assert document["influence"]["people_per_report"] == pytest.approx(
         max(4 * channels[0], 4 * channels[1], 2 * channels[2])
     )
 
@@ -328,9 +328,9 @@ def test_a_change_is_told_at_the_resolution_that_holds():
     np.testing.assert_allclose(np.bincount(district(terms, terms.views[0]), found.raw), squares.raw, atol=1e-12)
     np.testing.assert_allclose(squares.after - squares.before, squares.raw, atol=1e-12)
     last = terms.views[0].map.label(terms.domain, 3)
-    told = found.as_json()["resolutions"]
-    assert [one["resolution"] for one in told] == ["3"]
-    assert last in told[0]["differ"]
+    resolutions = found.as_json()["resolutions"]
+    assert [one["resolution"] for one in resolutions] == ["3"]
+    assert last in resolutions[0]["differ"]
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(change_table(found))
     text = console.export_text()
@@ -384,10 +384,10 @@ def test_a_reader_can_name_a_district():
     alone, among = (each.change.at("3") for each in (one, every))
     assert alone.simultaneous_low.tolist() == alone.low.tolist() == among.low.tolist()
     assert among.simultaneous_low[3] < among.low[3]
-    told = one.as_json()
-    assert [row["value"] for row in told["change"]["resolutions"][0]["values"]] == [name]
-    assert told["change"]["values"] == told["spans"][0]["values"] == []
-    assert [row["value"] for row in told["spans"][0]["resolutions"][0]["values"]] == [name]
+    document = one.as_json()
+    assert [row["value"] for row in document["change"]["resolutions"][0]["values"]] == [name]
+    assert document["change"]["values"] == document["spans"][0]["values"] == []
+    assert [row["value"] for row in document["spans"][0]["resolutions"][0]["values"]] == [name]
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(value_table(one, place))
     text = console.export_text()

@@ -55,8 +55,8 @@ def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
     weighed = [one for _, one in found if not isinstance(one, str)]
     assert {one.channel.family for one in weighed} == {"bits", "response"}
     assert read_draft(file).channel == min(weighed, key=lambda one: one.error).channel
-    said = {mechanism.name: one for mechanism, one in found if isinstance(one, str)}
-    assert said["projective"] == "its channel is of projective, which the draft's families do not list"
+    reasons = {mechanism.name: one for mechanism, one in found if isinstance(one, str)}
+    assert reasons["projective"] == "its channel is of projective, which the draft's families do not list"
     assert "which the draft's families do not list" in run("plan", file, "--json").output
 
 
@@ -69,7 +69,7 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("families", "more", "said"),
+    ("families", "more", "message"),
     [
         ('["respnse"]', "", r"""one of table, response.*; did you mean ["']response"""),
         ("[3]", "", "one of table, response"),
@@ -83,9 +83,9 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_families_that_cannot_be_are_refused(tmp_path: Path, families: str, more: str, said: str) -> None:
+def test_families_that_cannot_be_are_refused(tmp_path: Path, families: str, more: str, message: str) -> None:
     """A name of no family, no list, a list that keeps the notion with no channel, or a mechanism of another family."""
-    with pytest.raises(DraftError, match=said):
+    with pytest.raises(DraftError, match=message):
         read_draft(written(tmp_path, families, MANY, more))
 
 

@@ -148,8 +148,8 @@ def test_everybody_is_the_sum_of_the_classes(draft: str) -> None:
     for view, part in enumerate(tally.by_view):
         expected: Any = 0.0
         for name in made.classes:
-            cut, mine = within(made, tally, name)
-            own = mine.by_view[view]
+            cut, members = within(made, tally, name)
+            own = members.by_view[view]
             decoder = even_decoder(cut.views[view].channel, 0)
             expected = expected + own.reports / part.reports * decoder.invert(own.counts / own.reports)
         found = view_decoder(made, view, part).invert(part.counts / part.reports)
@@ -164,9 +164,9 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
         [Tally.of(part.counts.reshape(2, -1).sum(axis=0)) for part in tally.by_view], {}, None
     )
     assert estimate(*within(made, tally, "guests"), where="guests").where == "guests"
-    mine, theirs = estimate(made, tally), estimate(alone, together)
+    classes, plain = estimate(made, tally), estimate(alone, together)
     for name in ("raw", "se", "share", "low", "high", "simultaneous_low", "simultaneous_high"):
-        assert np.allclose(getattr(mine, name), getattr(theirs, name), atol=1e-9), name
+        assert np.allclose(getattr(classes, name), getattr(plain, name), atol=1e-9), name
     assert [worth.mse for worth in view_worths(made)] == pytest.approx([worth.mse for worth in view_worths(alone)])
 
 
@@ -181,7 +181,7 @@ def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("[classes.guests]\nepsilon = 1.0", "", "at least two classes"),
         ("epsilon = 1.0", 'notion = "lip"', "unknown entry 'notion'"),
@@ -190,8 +190,8 @@ def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
         ("epsilon = 1.0", "epsilon = 100", "must lie in 0.001 .. 20"),
     ],
 )
-def test_classes_that_a_form_cannot_have_are_refused(old: str, new: str, said: str) -> None:
-    with pytest.raises(BadData, match=said):
+def test_classes_that_a_form_cannot_have_are_refused(old: str, new: str, message: str) -> None:
+    with pytest.raises(BadData, match=message):
         read((FORM + CLASSES).replace(old, new))
 
 
@@ -203,12 +203,12 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
     assert truth.within(1).people == 3
     file.write_text("age,vote,home\n20,yes,a\n")
     assert read_truth(file, terms.domain, terms.classes).places == ()
-    for text, said in (
+    for text, message in (
         ("age,vote,home,class\n20,yes,a,strangers\n", "line 2: the campaign has no class 'strangers'"),
         ("age,vote,class\n20,yes,guests\n", "optional are a column class"),
     ):
         file.write_text(text)
-        with pytest.raises(SheetError, match=said):
+        with pytest.raises(SheetError, match=message):
             read_truth(file, terms.domain, terms.classes)
     file.write_text("age,vote,home,class\n20,yes,a,guests\n")
     with pytest.raises(SheetError, match="the campaign has no classes"):
@@ -240,12 +240,12 @@ UNRELATED = np.multiply.outer(np.multiply.outer([0.4, 0.3, 0.2, 0.1], [0.3, 0.5,
 FIGURES = ("share", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-def assert_alike(mine: FormEstimate, theirs: FormEstimate) -> None:
+def assert_alike(one: FormEstimate, other: FormEstimate) -> None:
     for name in FIGURES:
-        assert np.allclose(getattr(mine.shares, name), getattr(theirs.shares, name), atol=1e-9), name
-    assert (mine.association is None) == (theirs.association is None)
-    if mine.association is not None and theirs.association is not None:
-        assert mine.association.statistic == pytest.approx(theirs.association.statistic, abs=1e-9)
+        assert np.allclose(getattr(one.shares, name), getattr(other.shares, name), atol=1e-9), name
+    assert (one.association is None) == (other.association is None)
+    if one.association is not None and other.association is not None:
+        assert one.association.statistic == pytest.approx(other.association.statistic, abs=1e-9)
 
 
 @pytest.mark.parametrize("names", [("vote",), ("home",), ("age", "vote"), ("home", "age")])
@@ -254,10 +254,10 @@ def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tu
     made, alone = read(FORM + CLASSES.replace("epsilon = 1.0", "")), read(FORM)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(5))
     for place, name in enumerate(made.classes):
-        cut, mine = within(made, tally, name)
+        cut, members = within(made, tally, name)
         halves = [Tally.of(np.split(part.counts, 2)[place]) for part in tally.by_view]
         theirs = estimate_form(alone, ViewsTally.of_parts(halves, {}, None), names)
-        assert_alike(estimate_form(cut, mine, names, where=name), theirs)
+        assert_alike(estimate_form(cut, members, names, where=name), theirs)
     whole = ViewsTally.of_parts([Tally.of(sum(np.split(part.counts, 2))) for part in tally.by_view], {}, None)  # type: ignore[arg-type]
     assert_alike(estimate_form(made, tally, names), estimate_form(alone, whole, names))
 
@@ -271,8 +271,8 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
     found = estimate_form(made, tally, names, margins=by_class(*parts)).answered.found
     each = []
     for name in made.classes:
-        cut, mine = within(made, tally, name)
-        each.append(estimate_form(cut, mine, names).answered.found)
+        cut, members = within(made, tally, name)
+        each.append(estimate_form(cut, members, names).answered.found)
     raw = sum(part * one.raw for part, one in zip(parts, each, strict=True))
     variance = sum(part**2 * one.variances for part, one in zip(parts, each, strict=True))
     assert np.allclose(found.raw, raw, atol=1e-9)
@@ -449,8 +449,8 @@ def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
     printed("campaign", tmp_path / "form.toml", "--key", tmp_path / "a.key", "--out", tmp_path / "c")
     planned = json.loads(printed("plan", tmp_path / "form.toml", "--reports", 1000, "--json"))["classes"]
     assert [planned[name]["epsilon"] for name in ("members", "guests")] == [2.0, 1.0]
-    told = json.loads(printed("audit", tmp_path / "c", "--json"))
-    assert told["notion"] == "classes"
+    document = json.loads(printed("audit", tmp_path / "c", "--json"))
+    assert document["notion"] == "classes"
     simulated = [
         "--truth",
         tmp_path / "people.csv",

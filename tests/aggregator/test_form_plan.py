@@ -115,12 +115,12 @@ def test_the_command_prints_a_plan_of_a_form(tmp_path: Path) -> None:
     file = draft(tmp_path, '[analysis]\noutcome = "a"\n')
     result = CliRunner().invoke(halftruth, ["plan", str(file), "--reports", "5000", "--json"])
     assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert [table["questions"] for table in told["tables"]] == [["a", "c"], ["a", "b"]]
-    assert {"question", "values", "reports", "se", "people_for"} == set(told["questions"][0])
-    assert [question["reports"] for question in told["questions"]] == [5000, 2500, 2500]
+    document = json.loads(result.stdout)
+    assert [table["questions"] for table in document["tables"]] == [["a", "c"], ["a", "b"]]
+    assert {"question", "values", "reports", "se", "people_for"} == set(document["questions"][0])
+    assert [question["reports"] for question in document["questions"]] == [5000, 2500, 2500]
     result = CliRunner().invoke(halftruth, ["plan", str(file), "--reports", "5000"])
-    for words in (*told["says"], "the easiest to find first"):
+    for words in (*document["says"], "the easiest to find first"):
         assert words in result.stdout.replace("\n", " ")
     assert CliRunner().invoke(halftruth, ["plan", str(file), "--bits", "9"]).exit_code == 2
     lone = drafted(tmp_path, QUESTION.format("x", "X"))

@@ -61,7 +61,7 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
 
 
 @pytest.mark.parametrize(
-    ("questions", "more", "said"),
+    ("questions", "more", "message"),
     [
         (AGE, "", "2 to 32 questions"),
         (FORM + AGE, "", "same name"),
@@ -78,8 +78,8 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
         (FORM.replace('"number"\nlow = 17\nhigh = 19', f'"buckets"\nedges = {list(range(17))}'), "", "at most 16"),
     ],
 )
-def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, said: str) -> None:
-    with pytest.raises(Exception, match=said):
+def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, message: str) -> None:
+    with pytest.raises(Exception, match=message):
         read_draft(drafted(tmp_path, questions, more))
 
 
@@ -108,9 +108,9 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
     they are, and readers of other languages see the campaign's language."""
     aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
     terms = read_draft(in_german(tmp_path, GERMAN, aged))
-    said = terms.domain_in("de")
-    assert [one.text for one in said.questions] == ["Alter?", "Gewählt?", "Arbeit?"]
-    assert [one.domain.named for one in said.questions] == [
+    translated = terms.domain_in("de")
+    assert [one.text for one in translated.questions] == ["Alter?", "Gewählt?", "Arbeit?"]
+    assert [one.domain.named for one in translated.questions] == [
         ("Jahre",), ("nein", "ja"), ("keine", "Arbeit"),
     ]  # fmt: skip
     assert terms.domain_in("fr") is terms.domain_in() is terms.domain
@@ -121,7 +121,7 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("question.work", "question.job", "[text.de.question] work is missing: it is a table"),
         ("question.vote]", "question.votes]", "[text.de.question] has an unknown entry 'votes'; did you mean 'vote'?"),
@@ -141,10 +141,10 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
         ("[text.de.question.work]", "[text.DE]\ntitle='x'\n[text.de.question.work]", "[text.DE] is the second table"),
     ],
 )
-def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in GERMAN
     aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
-    with pytest.raises(BadData, match=re.escape(said)):
+    with pytest.raises(BadData, match=re.escape(message)):
         read_draft(in_german(tmp_path, GERMAN.replace(old, new, 1), aged))
 
 
@@ -238,7 +238,7 @@ def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("vote,age\nyes,17\n", "header"),
         ("vote,age,work,other\nyes,17,no,1\n", "header"),
@@ -249,8 +249,8 @@ def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
         ("vote,age,work\n", "nobody"),
     ],
 )
-def test_a_file_of_people_is_read_strictly(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_of_people_is_read_strictly(tmp_path: Path, text: str, message: str) -> None:
     form = read_draft(drafted(tmp_path)).domain
     (tmp_path / "people.csv").write_text(text)
-    with pytest.raises(SheetError, match=said):
+    with pytest.raises(SheetError, match=message):
         read_truth(tmp_path / "people.csv", form)

@@ -90,10 +90,12 @@ def test_a_table_has_the_order_that_was_asked_for(names: tuple[str, str]) -> Non
         assert np.allclose(row.raw, table[x] / table[x].sum(), atol=1e-3)
     assert found.association is not None
     assert found.association.significant
-    told = found.as_json()
-    assert [cell["values"] for cell in told["cells"]] == [list(label) for label in found.labels]
-    assert [each["value"] for each in told["within"]] == [FORM.questions[places[0]].label(x) for x in range(len(table))]
-    assert [each["value"] for each in told["within"][0]["values"]] == [
+    document = found.as_json()
+    assert [cell["values"] for cell in document["cells"]] == [list(label) for label in found.labels]
+    assert [each["value"] for each in document["within"]] == [
+        FORM.questions[places[0]].label(x) for x in range(len(table))
+    ]
+    assert [each["value"] for each in document["within"][0]["values"]] == [
         label[1] for label in found.labels[: len(table[0])]
     ]
 
@@ -139,21 +141,21 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     file.write_bytes(b"".join(batch))
     assert ingest(study, [file], now=NOW).accepted == people
     words = ["--study", study.path, "estimate", signed.id.hex()]
-    told = json.loads(printed(*words, "--cross", "town,vote", "--format", "json"))
-    assert len(told["cells"]) == 6
-    assert {"values", *SHARE_COLUMNS} == set(told["cells"][0])
-    assert {"statistic", "threshold", "significant"} <= set(told["association"])
-    assert sum(cell["estimate"] for cell in told["cells"]) == pytest.approx(1)
-    told = json.loads(printed(*words, "--question", "vote", "--format", "json"))
-    assert [row["value"] for row in told["values"]] == ["no", "yes"]
+    document = json.loads(printed(*words, "--cross", "town,vote", "--format", "json"))
+    assert len(document["cells"]) == 6
+    assert {"values", *SHARE_COLUMNS} == set(document["cells"][0])
+    assert {"statistic", "threshold", "significant"} <= set(document["association"])
+    assert sum(cell["estimate"] for cell in document["cells"]) == pytest.approx(1)
+    document = json.loads(printed(*words, "--question", "vote", "--format", "json"))
+    assert [row["value"] for row in document["values"]] == ["no", "yes"]
     assert "association is found" in printed(*words, "--cross", "town,pet")
     assert printed(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
     assert "without those who skipped vote" in printed(*words, "--question", "vote")
     margins = tmp_path / "population.toml"
     counted = 'groups = { else = ["south", "west"] }\npeople = { north = 400, else = 600 }'
     margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')
-    told = json.loads(printed(*words, "--question", "vote", "--margins", margins, "--json"))
-    assert {each["group"]: each["population"] for each in told["weights"]["margins"][0]["groups"]} == {
+    document = json.loads(printed(*words, "--question", "vote", "--margins", margins, "--json"))
+    assert {each["group"]: each["population"] for each in document["weights"]["margins"][0]["groups"]} == {
         "else": 0.6, "north": 0.4,
     }  # fmt: skip
     assert "weighted to known shares of the population by town" in printed(
@@ -192,7 +194,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
         assert f'id="table-{x}-{y}"' in text
         for row in found.rows:
             assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in text
-    assert "table-vote-pet" not in text, "nobody is asked both"
+    assert "table-vote-pet" not in text, "no device is asked both"
     assert "weighted by town" in text
     assert "Known shares of the population by town" in text
     printed(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)

@@ -360,8 +360,8 @@ def test_a_report_of_several_outputs_comes_in_whole_or_not_at_all(study):
     assert (first.accepted, first.outputs, first.rejected) == (2, 3, {"replayed": 1})
     second = take(study, report(0, OPEN, 6, 7, slot=2) + report(0, OPEN, 8, 9, slot=3) + report(1, OPEN, 1, 1, 1, 1, 1))
     assert (second.accepted, second.outputs, second.rejected) == (2, 7, {"replayed": 1})
-    mine = {slot: output for (_, _, key, slot), output in rows(study).items() if _is(key, device(0, OPEN))}
-    assert mine == {0: 1, 1: 2, 2: 5, 3: 8, 4: 9}
+    counted = {slot: output for (_, _, key, slot), output in rows(study).items() if _is(key, device(0, OPEN))}
+    assert counted == {0: 1, 1: 2, 2: 5, 3: 8, 4: 9}
 
 
 def _is(number: int, key: SigningKey) -> bool:
@@ -480,8 +480,8 @@ def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
         study = Study.open(shutil.copytree(made.path, tmp_path / str(threads)))
         result = ingest(study, [file], now=NOW + WEEK, threads=threads, chunk_reports=300)
         found = estimate(PLAIN, study.tally(PLAIN))
-        told = (found.raw, found.share, found.se, found.low, found.high)
-        seen.append((result, rows(study), [each.tobytes() for each in told]))
+        arrays = (found.raw, found.share, found.se, found.low, found.high)
+        seen.append((result, rows(study), [each.tobytes() for each in arrays]))
     assert len(seen[0][1]) > 150
     assert seen[1] == seen[0]
     assert seen[2] == seen[0]

@@ -65,8 +65,8 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
     packed = pack(draw(st.lists(st.integers(0, most - 1), min_size=count, max_size=count)), bits)
     if draw(st.integers(0, 5)) == 0:
         packed = draw(st.binary(min_size=len(packed), max_size=len(packed) + 1))
-    said = Report(signed.id, draw(st.integers(0, 1)), slot, count, packed)
-    return said.seal(device(draw(st.integers(0, 2)), signed)), said
+    decoded = Report(signed.id, draw(st.integers(0, 1)), slot, count, packed)
+    return decoded.seal(device(draw(st.integers(0, 2)), signed)), decoded
 
 
 @settings(max_examples=40)
@@ -80,25 +80,25 @@ def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
     with verifier(2) as threads:
         judged, offers = validate.examine(study, gathering.done(), threads, NOW, most_outputs)
     expected, refused = [], 0
-    for envelope, said in sealed:
-        signed = next(signed for signed in CAMPAIGNS.values() if signed.id == said.campaign_id)
+    for envelope, decoded in sealed:
+        signed = next(signed for signed in CAMPAIGNS.values() if signed.id == decoded.campaign_id)
         try:
-            outputs = said.outputs(signed.terms)
+            outputs = decoded.outputs(signed.terms)
         except BadData:
             refused += 1
             continue
         key = int.from_bytes(envelope[5:13], "big", signed=True)
-        expected.append([(signed.id.hex(), said.period, key, said.slot + n, y) for n, y in enumerate(outputs)])
+        expected.append([(signed.id.hex(), decoded.period, key, decoded.slot + n, y) for n, y in enumerate(outputs)])
     found = []
     for offer in offers:
-        mine: dict[int, list[tuple[object, ...]]] = {}
+        unpacked: dict[int, list[tuple[object, ...]]] = {}
         for row in range(len(offer.report)):
             word = None if offer.word is None else offer.word[row]
             y = int(offer.output[row]) if word is None else int.from_bytes(word, "big") >> PADDING
             place = [int(column[row]) for column in (offer.period, offer.key, offer.slot)]
-            mine.setdefault(int(offer.report[row]), []).append((offer.campaigns[offer.campaign[row]], *place, y))
-        assert list(mine) == list(range(offer.reports))
-        found += mine.values()
+            unpacked.setdefault(int(offer.report[row]), []).append((offer.campaigns[offer.campaign[row]], *place, y))
+        assert list(unpacked) == list(range(offer.reports))
+        found += unpacked.values()
     assert found == expected
     assert sum(judged.rejected[signed.id.hex(), Reject.BAD_OUTPUT] for signed in CAMPAIGNS.values()) == refused
     assert judged.rejected.total() == refused

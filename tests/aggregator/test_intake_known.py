@@ -106,7 +106,7 @@ def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, ch
     expected = ingest(forgetful, [file], now=now)
     without, verified_now[0] = verified_now[0], 0
     assert ingest(study, [file], now=now) == expected
-    assert 0 < verified_now[0] < without / 2  # what is near the forged report, or has changed
+    assert 0 < verified_now[0] < without / 2  # reports near the forged one, or changed ones
     for signed in (PLAIN, OPEN):
         assert study.rejected(signed) == forgetful.rejected(signed)
         assert study.periods(signed) == forgetful.periods(signed)
@@ -261,9 +261,9 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
 
     monkeypatch.setattr(Slots, "_may_hold", noted)
     for shard, parcel in enumerate(shards.split([asked], 4)):
-        mine = shards.joined(asked.campaigns, [parcel])
+        rows = shards.joined(asked.campaigns, [parcel])
         kept = Slots(path, most, *shards.bounds(shard, 4))
-        assert mine.free(table, slots=kept).tolist() == mine.free(table).tolist()
+        assert rows.free(table, slots=kept).tolist() == rows.free(table).tolist()
         assert 0 < kept._held() < most
     assert not ordered or sum(looked) < len(looked) / 2
     whole = Slots(path, most)

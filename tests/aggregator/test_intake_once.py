@@ -75,9 +75,9 @@ def test_processes_with_different_files_lose_nothing(tmp_path):
     assert len(study.registry(signed.id.hex()).ids) == 400
 
 
-def take_slowly(study: Path, file: Path, told: Connection) -> None:
+def take_slowly(study: Path, file: Path, pipe: Connection) -> None:
     """Send "ready", and ingest in many commits."""
-    told.send("ready")
+    pipe.send("ready")
     ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, piece_bytes=6000)
 
 

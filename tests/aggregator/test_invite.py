@@ -96,9 +96,9 @@ def test_nobody_is_invited_once_it_is_over():
         with pytest.raises(NoInvitation, match="over"):
             invite(SIGNED, now, closes=closes)
     tomorrow = NOW // DAY * DAY + 2 * DAY
-    said = PosterContent.of(SIGNED, invite(SIGNED, NOW, closes=tomorrow), closes=tomorrow).when
+    when = PosterContent.of(SIGNED, invite(SIGNED, NOW, closes=tomorrow), closes=tomorrow).when
     last = datetime.datetime.fromtimestamp(tomorrow - 1, datetime.UTC)
-    assert said.endswith(f"to {last.day} {last:%B} {last.year}")
+    assert when.endswith(f"to {last.day} {last:%B} {last.year}")
 
 
 @pytest.mark.parametrize("length", [60, 100, 300])
@@ -165,8 +165,8 @@ def test_a_form_lists_some_of_its_questions():
     """Of a form a poster says how many questions there are, and lists the first."""
     data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
     signed = open_campaign(data, [AUTHOR_OF_FORM.public])
-    said = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
-    assert said == ["3 Fragen, von denen jedes Telefon eine oder zwei bekommt.", *(one.text for one in FORM.questions)]
+    lines = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
+    assert lines == ["3 Fragen, von denen jedes Telefon eine oder zwei bekommt.", *(one.text for one in FORM.questions)]
     assert len(FORM.questions) <= LISTED
 
 
@@ -234,8 +234,8 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert printed.stdout.splitlines()[-1] == str(LINK)
     assert "█" in printed.stdout
     of_file = ("invite", tmp_path / "c.campaign", "--author", tmp_path / "author.pub")
-    told = json.loads(run(*of_file, "--out", tmp_path / "p.svg", "--json").stdout)
-    assert told["link"] == str(LINK)
+    document = json.loads(run(*of_file, "--out", tmp_path / "p.svg", "--json").stdout)
+    assert document["link"] == str(LINK)
     assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
     assert "not overwritten" in run(*of_file, "--out", tmp_path / "p.svg", code=1).output
     assert "end in one of .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output

@@ -86,8 +86,8 @@ def page_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.html")
 
 
-def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, told: object) -> None:
-    """Do ``work``, and die at a step; or live, and tell how many calls and writes there were."""
+def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: object) -> None:
+    """Do ``work``, and die at a step; or live, and send the numbers of calls and writes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process lives
     calls = writes = 0
@@ -121,7 +121,7 @@ def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, told: 
     sys.settrace(traced)
     work(path)
     sys.settrace(None)
-    told.send((calls, writes))  # type: ignore[attr-defined]
+    pipe.send((calls, writes))  # type: ignore[attr-defined]
 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
@@ -294,15 +294,15 @@ def obeying() -> None:
     assert libc.capset(header, rights) == 0
 
 
-def refused(name: str, first: Callable[[], None], path: Path, told: object) -> None:
+def refused(name: str, first: Callable[[], None], path: Path, pipe: object) -> None:
     """Do it where nothing can be written, and tell the error."""
     first()
     try:
         WRITING[name](path)
     except (StudyError, OSError) as error:
-        told.send((type(error).__name__, str(error)))  # type: ignore[attr-defined]
+        pipe.send((type(error).__name__, str(error)))  # type: ignore[attr-defined]
     else:
-        told.send(("", ""))  # type: ignore[attr-defined]
+        pipe.send(("", ""))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])

@@ -139,8 +139,8 @@ def test_writers_at_once_count_each_report_once(bucket, study):
 
     def work(number):
         try:
-            mine = random.Random(number).sample(files, len(files))
-            done = ingest(Study.open(study.path), mine, now=NOW, threads=1, chunk_reports=9)
+            shuffled = random.Random(number).sample(files, len(files))
+            done = ingest(Study.open(study.path), shuffled, now=NOW, threads=1, chunk_reports=9)
             accepted.append(done.accepted)
         except BaseException as error:  # a thread's error must fail the test
             failures.append(error)

@@ -80,10 +80,10 @@ def test_marks_are_the_regions_and_say_their_numbers(name):
     _, _, marked = drawn(one)
     seen = np.zeros(77, dtype=int)
     for read in marked:
-        mine = cells(read, GRID)
-        seen[mine] += 1
-        (region,) = set(cut.of[mine].tolist())
-        assert (cut.of == region).sum() == len(mine)
+        inside = cells(read, GRID)
+        seen[inside] += 1
+        (region,) = set(cut.of[inside].tolist())
+        assert (cut.of == region).sum() == len(inside)
         title, shown = read.texts
         assert title == shown
         assert read.seen["div"]["tabindex"] == "0"
@@ -111,13 +111,13 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
     checked = set()
     for read in marked:
         x, y, across, down = map(float, read.seen["svg"]["viewbox"].split())
-        mine = cells(read, GRID)
-        if not cut.holds[cut.of[mine[0]]]:
+        inside = cells(read, GRID)
+        if not cut.holds[cut.of[inside[0]]]:
             continue
-        row, column = divmod(int(mine[0]), 11)
+        row, column = divmod(int(inside[0]), 11)
         # Off the middle, where neither a coast nor the scale bar is drawn.
         at = pixels[int((GRID.rows - row - 0.5 - y) / down * high), int((column + 0.45 - x) / across * wide)]
-        colour = np.array(image.cmap(image.norm(cut.density[mine[0]])))
+        colour = np.array(image.cmap(image.norm(cut.density[inside[0]])))
         assert np.abs(at / 255 - colour).max() < 0.02
         checked.add(tuple(at))
     assert len(checked) >= 3

@@ -199,10 +199,10 @@ def test_the_last_check_in_is_the_newest(gowalla):
     folder, rows = gowalla
     found = folder.last_check_ins()
     for place, user in enumerate((3, 8, 15)):
-        mine = sorted((minute, math.floor((a + 90) / 5) * 36 + math.floor((o + 180) / 10))
+        visits = sorted((minute, math.floor((a + 90) / 5) * 36 + math.floor((o + 180) / 10))
                       for u, minute, a, o in rows if u == user)  # fmt: skip
-        assert found.last[place] == mine[-1][1]
-        counts = Counter(district for _, district in mine[:-1])
+        assert found.last[place] == visits[-1][1]
+        counts = Counter(district for _, district in visits[:-1])
         chosen = found.owner == place
         assert dict(zip(found.district[chosen].tolist(), found.count[chosen].tolist(), strict=True)) == counts
     assert found.earlier.sum() == len(rows) - 3

@@ -193,10 +193,10 @@ def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tupl
     """``transcripts``, device by device."""
     found, lost = {}, 0
     for key in {row[0] for row in rows}:
-        mine = [row[1:] for row in rows if row[0] == key]
+        sent = [row[1:] for row in rows if row[0] == key]
         chain, last, sound = [SILENT] * 4, -1, []
-        for slot in range(len(mine)):
-            there = [(period, y) for period, at, y in mine if at == slot]
+        for slot in range(len(sent)):
+            there = [(period, y) for period, at, y in sent if at == slot]
             if len(there) != 1 or there[0][0] <= last:
                 break
             last = there[0][0]
@@ -204,7 +204,7 @@ def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tupl
         for period, y in sound:
             if only is None or period <= only:
                 chain[period] = y
-        asked = [period for period, _, _ in mine if only in (None, period)]
+        asked = [period for period, _, _ in sent if only in (None, period)]
         decoded = [period for period, _ in sound if only in (None, period)]
         lost += len(asked) - len(decoded)
         if decoded:
