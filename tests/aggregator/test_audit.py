@@ -110,7 +110,7 @@ def test_the_numbers_of_randomised_response(tmp_path):
 
 
 def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
-    """A LIP campaign is audited under its own prior unless another is given; its own key keeps the certificate."""
+    """A LIP campaign is audited under its prior unless another is given; the campaign's key keeps the certificate."""
     prior = (4, 3, 2, 1)
     terms = campaign(response(4), Information(NAT, prior))
     found = json.loads(run(terms, tmp_path, "--json"))
@@ -126,7 +126,7 @@ def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
 
 
 def test_infinite_is_null_and_absent_is_explained(tmp_path):
-    """A level without bound is null; one that is not computed is not there, and the reason is."""
+    """A level without bound is null; one that is not computed is absent, with the reason."""
     notion = HighLow(NAT, 4, (1, 2))
     inner = hadamard(2)
     cover = -(-(inner.truth << (128 - inner.scale) << exact.EXP_BITS) // exact.exp_lower(NAT))
@@ -226,7 +226,7 @@ def test_options_out_of_range_are_usage(tmp_path):
 
 
 def test_what_is_asked_is_all_that_costs():
-    """Without a question besides its own, an audit is the certificate and the error alone, and has the old keys."""
+    """Without options an audit is the certificate and the error alone, and has only their keys."""
     found = audit(campaign(response(4))).as_json()
     assert set(found) == {
         "mechanism", "family", "values", "output_bits", "notion", "levels", "certified", "witness", "cost",
@@ -236,7 +236,7 @@ def test_what_is_asked_is_all_that_costs():
 
 
 def test_a_large_channel_is_audited_whole():
-    """For 10,000 values every level of a Hadamard channel is there."""
+    """The audit of a Hadamard channel of 10,000 values has every level."""
     terms = campaign(hadamard(10_000), domain=Grid(0, 100 * 10**5, 0, 100 * 10**5, 10**5))
     found = audit(terms, ask(terms, radius=Fraction(1, 20))).as_json()
     assert set(found["missing"]) == {"pufferfish"}
@@ -251,7 +251,7 @@ def test_a_large_channel_is_audited_whole():
 
 
 def walked(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
-    """Levels by a walk through all cells, in floats that know of no structure."""
+    """Compute levels by a walk through all cells, in floats, without use of the structure."""
     channel = terms.channel
     law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
     law = law[:, law.sum(axis=0) > 0] / 2.0**channel.scale
@@ -278,7 +278,7 @@ def walked(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
 
 
 def excess(terms: Campaign, epsilon: float) -> float:
-    """delta(epsilon) by all pairs of rows."""
+    """Return delta(epsilon) by all pairs of rows."""
     channel = terms.channel
     law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
     law /= 2.0**channel.scale
@@ -313,8 +313,8 @@ def test_every_mechanism_is_audited(name):
 
 
 def test_the_declared_ball_is_shown(tmp_path):
-    """A campaign that says how far off its prior may be is audited at the prior, over the ball and under every prior; a
-    ball that is asked for takes the place of the declared one."""
+    """A campaign with a declared radius is audited at the prior, over the ball and under every prior; a requested
+    ball replaces the declared one."""
     terms = campaign(response(4), Information(NAT, (4, 3, 2, 1), 5 * 10**7))
     found = json.loads(run(terms, tmp_path, "--json"))
     assert found["ball"] == 0.05
@@ -359,7 +359,7 @@ def test_classes_are_audited(domain):
 
 
 def test_classes_with_priors_are_audited_each_under_its_own():
-    """LIP of a campaign of two classes is bounded by their levels, not without bound as if the class were a secret."""
+    """LIP of a campaign of two classes is bounded by their levels: the class is public and no secret."""
     priors = (5, 3, 1, 1), (1, 1, 1, 7)
     notion = Classes.of(tuple(Information(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
     inner = tuple(lip_response(prior, one.level) for one, prior in zip(notion.notions, priors, strict=True))
@@ -383,7 +383,7 @@ ROWS = "zip,age,illness\n1,30,flu\n1,30,flu\n1,30,cold\n2,40,flu\n2,40,flu\n3,,c
 
 
 def judged(path, known, sensitive=None):
-    """k, l and the number of classes by hand."""
+    """Return k, l and the number of classes by hand."""
     lines = [line.split(",") for line in ROWS.splitlines()]
     columns = [lines[0].index(name) for name in known]
     classes: dict = {}
@@ -434,7 +434,8 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
 
 
 def test_reports_are_anonymous_among_their_output(tmp_path):
-    """Of reports k is the smallest count of a seen output; l is how many answers could have given the worst one."""
+    """k of reports is the smallest count of a seen output; l is the number of answers that could have given the
+    worst one."""
     everyone = judge_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
     assert (everyone.rows, everyone.classes, everyone.k, everyone.l) == (17, 3, 3, 4)
     assert everyone.smallest == {"output": "2"}
@@ -472,7 +473,7 @@ def test_the_command_says_and_enforces(tmp_path):
 
 @pytest.mark.parametrize("notion", [Ldp(NAT), Information(3 * NAT, (2,) + (1,) * 16_470)])
 def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
-    """The output of a unary channel is as many hexadecimal digits as its bits need, however many these are."""
+    """The output of a unary channel has as many hexadecimal digits as its bits need, at any number of bits."""
     channel = oue(16_471, NAT)
     terms = campaign(channel, notion, Items(1, 16_470))
     found = audit(terms, ask(terms)).as_json()

@@ -1,4 +1,4 @@
-"""Estimates of people of several classes, and of people with priors of their own: against dense matrices."""
+"""Estimates of people of several classes, and of people with personal priors: against dense matrices."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ each = pytest.mark.parametrize("name", TALLIES)
 
 
 def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
-    """Q of each class, from the integers."""
+    """Return Q of each class, from the integers."""
     if isinstance(tally, PersonalTally):
         rows = tally.declared.tolist()
         channels = [terms.notion.channel_of(prior, None, level % NAT) for level, *prior in rows]  # 0: the campaign's
@@ -106,7 +106,7 @@ def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
 
 
 def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
-    """The unbiased decoding matrix of each class, (m, k)."""
+    """Return the unbiased decoding matrix of each class, (m, k)."""
     if isinstance(tally, PersonalTally):
         return [np.linalg.inv(law) for law in dense(terms, tally)]
     return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in terms.channel.channels]
@@ -154,7 +154,7 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
 
 @each
 def test_the_staircase_is_the_law_of_one_report(name: str) -> None:
-    """Steps add up to the estimate, and a report reaches a step exactly where its row is that high."""
+    """Steps add up to the estimate, and a report reaches a step exactly if its row is that high."""
     terms, tally = TALLIES[name]
     decoder, rows = pooled(terms, tally), np.vstack(left_inverses(terms, tally))
     stairs = decoder.staircase(tally.counts, tally.reports)
@@ -207,7 +207,8 @@ def test_every_method_gives_a_distribution(name: str) -> None:
 
 
 def test_the_mode_leaves_a_wrong_prior_behind() -> None:
-    """With expected counts of 10^6 reports of people unlike their priors, the mode is near the truth, the mean not."""
+    """The mode is near the truth and the mean is not, with expected counts of 10^6 reports of people unlike their
+    priors."""
     terms = of_classes()
     truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
     laws = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
@@ -294,7 +295,7 @@ def test_classes_end_to_end(study_of, tmp_path) -> None:
 
 
 def test_people_without_a_named_class_are_spread_evenly() -> None:
-    """Without a column of classes each person's is drawn evenly, and again with the same seed."""
+    """Without a column of classes each person's class is drawn evenly, and the same with the same seed."""
     terms = of_classes()
     truth = Truth(("wheat", "rye"), (4000, 2000))
     order = shuffled(truth, 3)
@@ -314,7 +315,7 @@ def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
 
 
 def test_own_priors_end_to_end(study_of, tmp_path) -> None:
-    """Declared priors come in with the keys, reports are counted by them, and the estimate uses each person's own."""
+    """Declared priors arrive with the keys, reports are counted by them, and the estimate uses each person's prior."""
     made, signed = study_of(of_own())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
     truth = Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
@@ -358,7 +359,7 @@ weights = st.lists(st.integers(1, 70_000), min_size=2, max_size=30) | st.lists(s
 
 @given(st.lists(st.tuples(weights, st.integers(0, 90), st.integers(0, 7), st.booleans()), min_size=1, max_size=5))
 def test_enrolment_columns_are_the_protocols(rows) -> None:
-    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, however they are damaged."""
+    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, with any damage."""
     payloads = []
     for number, (prior, at, bit, damaged) in enumerate(rows):
         payload = bytearray(codec.encode([bytes(16), bytes([number]) * 32, list(prior)]))

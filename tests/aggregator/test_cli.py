@@ -122,7 +122,7 @@ def test_ingesting_again_counts_nothing_twice(session):
 
 
 def test_status_and_inspect_say_what_is_there(session):
-    """status counts the study's keys and reports; inspect tells a campaign from a batch."""
+    """status counts the study's keys and reports; inspect distinguishes a campaign from a batch."""
     (row,) = json.loads(run("--study", session / "lib", "status", "--json").stdout)
     assert (row["name"], row["keys"], row["reports"]) == ("education", 400, 400)
     assert json.loads(run("inspect", "--json", session / "education.campaign").stdout)["title"] == "Highest education"
@@ -183,7 +183,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
 
 
 def test_too_few_reports_are_not_yet(session, tmp_path):
-    """Below the campaign's minimum, estimate ends with 75 and says how many are missing."""
+    """Below the campaign's minimum, estimate ends with 75 and names the number of missing reports."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     assert "50" in run(*study, "estimate", "education", code=75).output
@@ -238,7 +238,7 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
 
 
 def test_files_that_are_no_batches_are_named(session, tmp_path):
-    """A folder with other files is read, and what in it holds no envelope is named; batches, cut ones too, are not."""
+    """A folder with other files is read, and a file without envelopes is named; batches, cut ones too, are not."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     for name in ("notes.txt", "photo.jpg", "z.csv", "y.csv", "x.csv", "w.csv"):
@@ -254,7 +254,7 @@ def test_files_that_are_no_batches_are_named(session, tmp_path):
 
 
 def test_nothing_to_read_is_said(session, tmp_path):
-    """An enrolment without a byte and a folder without a file are no errors, and are named in a warning."""
+    """An empty enrolment and an empty folder are no errors, and are named in a warning."""
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
     assert f"{tmp_path / 'empty'} is empty" in run(*study, "enrol", tmp_path / "empty").stderr
@@ -271,7 +271,7 @@ def test_a_batch_is_told_from_a_campaign(session):
 
 
 def test_what_an_author_wrote_is_never_markup(session, tmp_path):
-    """Brackets in titles, labels and names come out in every table as they were written."""
+    """Brackets in titles, labels and names are in every table as they were written."""
     title, label, name = "[red]Highest[/red]", "[bold]none[/]", "[/x]it"
     draft = DRAFT.replace("Highest education", title).replace('"none"', f'"{label}"').replace("enrolled", "open")
     (tmp_path / "it.toml").write_text(draft, encoding="utf-8")
@@ -294,7 +294,7 @@ def test_what_an_author_wrote_is_never_markup(session, tmp_path):
 
 
 def test_a_number_between_edges_is_not_a_value(session, tmp_path):
-    """Of a campaign that asks for numbers, mean and sum are answered, and only edges have a share."""
+    """A campaign for numbers has a mean and a sum, and only its edges have a share."""
     draft = DRAFT.replace('kind = "values"', 'kind = "buckets"').replace('"enrolled"', '"open"')
     draft = draft.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 40]")
     (tmp_path / "hours.toml").write_text(draft, encoding="utf-8")
@@ -368,5 +368,5 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
 
 
 def test_the_machine_is_fit():
-    """doctor does each thing once and finds this machine able."""
+    """doctor tries each operation once and finds this machine able."""
     assert all(found["ok"] for found in json.loads(run("doctor", "--json").stdout))

@@ -1,4 +1,4 @@
-"""Laws of closing a campaign early: it can only be shortened, by its author, and whoever counts obeys."""
+"""Laws of closing a campaign early: only its author can shorten it, and every study and service obeys."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ OTHER = SigningKey(bytes([8]) * 32)
 
 
 def notice(closes, signed=PLAIN, key=AUTHOR):
-    """A notice as whoever has ``key`` can write it."""
+    """Return a notice signed with ``key``."""
     return envelope.seal(Kind.CLOSING, key, Closing(signed.id, closes).encode())
 
 
 def fetched(address, path):
-    """Status and body of one GET."""
+    """Return status and body of one GET."""
     status, _, body = ask(address, "GET", path)
     return status, body
 
@@ -68,7 +68,7 @@ def test_a_notice_never_extends(closes):
 
 
 def test_only_the_author_seals_one():
-    """Another key, and a time that is not earlier, make no notice."""
+    """Another key, and a time that is not earlier, are refused at sealing."""
     with pytest.raises(CampaignError, match="author's key"):
         seal_closing(PLAIN, OPENS, OTHER)
     with pytest.raises(CampaignError, match="must close a campaign earlier"):
@@ -76,7 +76,7 @@ def test_only_the_author_seals_one():
 
 
 def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
-    """Closed within period 1: reports of periods 0 and 1 are taken, whenever they come, and later ones are refused."""
+    """A campaign closed within period 1 accepts reports of periods 0 and 1 at any time, and refuses later ones."""
     later = NOW + 3 * WEEK
     closed = study.close_early(notice(OPENS + WEEK + 1))
     assert closed.closes == OPENS + WEEK + 1
@@ -88,7 +88,7 @@ def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
 
 
 def test_what_was_counted_stays(study):
-    """A notice that comes after reports it would refuse takes nothing back."""
+    """A notice that arrives after reports it would refuse removes none of them."""
     assert counted(study, report(0, PLAIN, period=1))[0] == 1
     study.close_early(notice(OPENS + WEEK))
     assert study.periods(PLAIN) == {1: 1}
@@ -108,7 +108,7 @@ def test_what_was_counted_stays(study):
     ],
 )
 def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
-    """Another's signature, a flipped bit, another kind and a later time are refused, and nothing is closed."""
+    """A foreign signature, a flipped bit, another kind and a later time are refused, and nothing is closed."""
     with pytest.raises(BadData) as refused:
         study.close_early(data)
     assert refused.value.stage == stage
@@ -116,13 +116,13 @@ def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
 
 
 def test_a_notice_for_a_campaign_that_is_not_there_is_refused(study):
-    """A study takes notices about its own campaigns only."""
+    """A study accepts notices for its campaigns only."""
     with pytest.raises(StudyError, match="has no campaign"):
         study.close_early(notice(OPENS, campaign(6)))
 
 
 def test_a_notice_cannot_be_rolled_back(study):
-    """A later notice is refused, the same changes nothing, and an earlier one holds, for all who read it."""
+    """A later notice is refused, the same changes nothing, and an earlier one holds, for all readers."""
     other = Study.open(str(study.path))
     study.close_early(notice(OPENS + 2 * WEEK))
     assert study.close_early(notice(OPENS + 2 * WEEK)).closes == OPENS + 2 * WEEK
@@ -134,7 +134,7 @@ def test_a_notice_cannot_be_rolled_back(study):
 
 
 def test_in_a_batch_it_is_malformed_and_closes_nothing(study):
-    """A notice among reports is one malformed item, and has no effect: it is imported by the analyst's hand."""
+    """A notice among reports is one malformed item without effect: the analyst imports notices separately."""
     assert counted(study, notice(OPENS), report(0, PLAIN)) == (1, {"malformed": 1})
     assert study.listed()[0].closes is None
 
@@ -148,7 +148,8 @@ def test_a_rebuilt_study_stays_closed(study, tmp_path):
 
 
 def test_the_service_hands_it_out(study):
-    """The list says since when, and the notice's bytes are served beside the campaign's, which stay as they are."""
+    """The list has the time of the closing, and the notice's bytes are served beside the campaign's, which stay the
+    same."""
     where = f"/v1/campaigns/{PLAIN.id.hex()}"
     with served(study) as address:
         assert fetched(address, f"{where}/closing")[0] == 404

@@ -1,4 +1,4 @@
-"""Laws of single-use codes: one device each, redeemed in one piece, and no pair of code and key in the study."""
+"""Laws of single-use codes: one device each, redeemed atomically, and no pair of code and key in the study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYS = [device(number, ENROLLED).public for number in range(3)]
 
 @pytest.fixture
 def study(tmp_path):
-    """A study of one campaign that takes enrolled devices only, and of one that anybody may answer."""
+    """A study of one campaign that takes enrolled devices only, and of an open one."""
     made = crowd.study(tmp_path / "lib", ENROLLED)
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     return made
@@ -62,7 +62,7 @@ def test_what_is_no_code_lets_nobody_in(study, code, text):
 
 @given(st.binary(min_size=10, max_size=10))
 def test_a_code_is_read_as_people_write_it(octets):
-    """All 80 random bits are in the code, and dashes, small letters and mistaken letters make no difference."""
+    """All 80 random bits are in the code, and dashes, small letters and confused letters make no difference."""
     number = int.from_bytes(octets, "big")
     code = "".join(LETTERS[number >> 5 * place & 31] for place in reversed(range(CODE_LETTERS)))
     assert normal(code) == code
@@ -71,7 +71,7 @@ def test_a_code_is_read_as_people_write_it(octets):
 
 
 def test_of_many_devices_at_once_one_is_let_in(study, code):
-    """Sixteen keys present one code at the same time, each by itself: exactly one succeeds."""
+    """Exactly one of sixteen keys that present the same code at the same time succeeds."""
     keys = [device(number, ENROLLED).public for number in range(16)]
     with ThreadPoolExecutor(16) as pool:
         let_in = list(pool.map(lambda key: Codes(study.path).redeem(ENROLLED.id, code, key), keys))
@@ -95,7 +95,7 @@ def test_the_study_keeps_no_pair_of_code_and_key(study, code):
 
 
 def test_a_redeemed_key_counts_and_others_do_not(study, code):
-    """Uploads with a code, with a used one, with none and with a wrong one: the first is counted, the others not."""
+    """The upload with a valid code is counted; those with a used, a wrong or no code are not."""
     with served(study) as address:
         first = enrolment(0, ENROLLED) + report(0, ENROLLED)
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
@@ -132,7 +132,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
     ],
 )
 def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
-    """And the code is as good as before."""
+    """A refused upload leaves the code unused."""
     with served(study) as address:
         answered, answer = post(address, body(), headers={"halftruth-code": code})
     assert (answered, answer["stage"]) == (status, stage)
@@ -142,7 +142,7 @@ def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
 
 @pytest.fixture
 def joined(tmp_path, study):
-    """Opens devices that followed a link with a code, each in a store of its own."""
+    """A function that opens devices that followed a link with a code, each in a separate store."""
     opened = []
 
     def join(address, code):
@@ -181,7 +181,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
 
 
 def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
-    """CSV and cards: as many different codes as asked for, of which the study has hashes only."""
+    """CSV and cards have the requested number of different codes, of which the study has hashes only."""
     out = tmp_path / "codes.csv"
     options = ["--study", str(study.path), "codes", "education"]
     made = [*options, "--count", "7", "--address", "https://study.example"]

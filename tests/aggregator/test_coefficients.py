@@ -1,4 +1,4 @@
-"""Sums in which the people of each class count differently: S = sum of a_i X_i + b_i."""
+"""Sums in which the people of each class have different coefficients: S = sum of a_i X_i + b_i."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EACH = (Coefficients(3.0, 1.5), Coefficients(-1.0, 0.0), Coefficients(0.5, -2.0,
 
 
 def terms(minimum: int = 1, prior: bool = False) -> Campaign:
-    """A campaign of three classes at levels of their own, or with a prior each."""
+    """A campaign of three classes at different levels, or with a prior each."""
     levels = (NAT, 2 * NAT, 3 * NAT // 2)
     if prior:
         notion = Classes.of(tuple(Information(level, PRIOR) for level in levels))
@@ -48,7 +48,7 @@ def terms(minimum: int = 1, prior: bool = False) -> Campaign:
 
 
 def laws_of(campaign: Campaign) -> list[np.ndarray]:
-    """The law of an output for each class's people, from the integers."""
+    """Return the output distribution of each class's people, from the integers."""
     found = []
     for channel, law in zip(campaign.channel.channels, LAWS, strict=True):
         rows = [[channel.weight(x, y) / 2**channel.scale for y in range(K)] for x in range(K)]
@@ -58,8 +58,8 @@ def laws_of(campaign: Campaign) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("prior", [False, True])
 def test_sums_are_unbiased_and_their_intervals_hold(prior):
-    """Over 2,000 crowds of 900 people with fixed shares in each class, the mean of the estimate is within 5 standard
-    errors of the sum (chance 6e-7), and 95% intervals miss it in 3 to 7% (chance below 1e-4)."""
+    """The mean estimate of 2,000 surveys of 900 people with fixed shares in each class is within 5 standard errors
+    of the sum (chance 6e-7), and 95% intervals miss it in 3 to 7% (chance below 1e-4)."""
     campaign, draw = terms(prior=prior), np.random.default_rng(SEED)
     sizes = (200, 400, 300)
     people = (200, 400, 5000)
@@ -91,7 +91,7 @@ def test_alike_coefficients_are_the_sum_of_everybody():
 
 
 def test_a_class_of_few_is_not_singled_out():
-    """Each class that counts has to reach the campaign's minimum: else coefficients would be a way around it."""
+    """Each class with a coefficient has to reach the campaign's minimum; otherwise coefficients would circumvent it."""
     campaign = terms(minimum=100)
     tally = Tally.of(np.array([30] * K + [10] * K + [30] * K))
     with pytest.raises(NotEnough, match="employees"):

@@ -78,7 +78,7 @@ def features(channel, senders, rng):
 
 @lru_cache
 def laws(channel):
-    """(k, m) the law of the output of each input."""
+    """Return the (k, m) distributions of the output of each input."""
     decoder = decoder_of(channel)
     assert decoder.one_hot
     found = np.array([decoder.forward(unit) for unit in np.eye(channel.inputs)])
@@ -86,7 +86,8 @@ def laws(channel):
 
 
 def baskets():
-    """(TYPES, PADDING) the items of each kind of basket, and dummies; and the share of people who hold each item."""
+    """Return the (TYPES, PADDING) items of each kind of basket with dummies, and the share of people who hold each
+    item."""
     rng = np.random.default_rng(7)
     popular = 1 / np.arange(1, ITEMS + 1)
     held = np.tile(np.arange(ITEMS, ITEMS + PADDING), (TYPES, 1))
@@ -98,7 +99,7 @@ def baskets():
 
 
 def of_items(mechanism, people, surveys, rng):
-    """Each device tells one of five places of its basket; where that is no item's, a dummy."""
+    """Survey item sets: each device reports one of five places of its basket, or a dummy at an empty place."""
     _, channel = chosen(mechanism, Question(BASKET, Ldp(2 * NANONATS)))
     (kinds, truth), terms, found = baskets(), campaign(channel, domain=BASKET), []
     for _ in range(surveys):
@@ -113,7 +114,8 @@ def of_items(mechanism, people, surveys, rng):
 
 
 def of_changes(mechanism, moves, surveys, rng):
-    """Two periods of 800 devices, of which ``moves`` go from the first value to the last; a device keeps its output."""
+    """Survey two periods of 800 devices, of which ``moves`` go from the first value to the last; a device keeps its
+    output."""
     channel = {"oue": unary.oue, "randomized-response": randomized_response}[mechanism](4, NANONATS)
     terms, truth, found = campaign(channel), np.zeros(4), []
     truth[[0, -1]] = -moves, moves
@@ -131,7 +133,7 @@ def of_changes(mechanism, moves, surveys, rng):
 
 
 def of_means(mechanism, people, surveys, rng):
-    """Numbers around 35, rounded to an edge at random as devices do it."""
+    """Survey numbers around 35, rounded to an edge at random as devices do it."""
     _, channel = chosen(mechanism, Question(EDGES, Ldp(NANONATS)))
     terms, found = campaign(channel, domain=EDGES), []
     for _ in range(surveys):
@@ -147,14 +149,15 @@ KINDS = {"items": of_items, "change": of_changes, "mean": of_means}
 
 
 def percentages(name, surveys):
-    """Percent of surveys in which the interval of a value held, and in which all simultaneous ones did."""
+    """Return the percentages of surveys in which the interval of a value held, and in which all simultaneous ones
+    did."""
     kind, mechanism, number = CASES[name]
     found = KINDS[kind](mechanism, number, surveys, np.random.default_rng(41))
     return tuple(round(100 * float(part), 1) for part in np.mean(found, axis=0))
 
 
 def test_the_page_states_what_was_found():
-    """docs/ESTIMATES.md has a row for each case with the percentages that the long law finds."""
+    """docs/ESTIMATES.md has a row for each case with the percentages of the long test."""
     page = (Path(__file__).parents[2] / "docs/ESTIMATES.md").read_text(encoding="utf-8")
     for name, (alone, together) in STATED.items():
         last = "" if CASES[name][0] == "mean" else f"{together}% "
@@ -164,8 +167,8 @@ def test_the_page_states_what_was_found():
 
 @pytest.mark.parametrize("name", ["item sets, `oue`, 300 people", "a mean, `hadamard`, 100 people"])
 def test_intervals_hold(name):
-    """Of S = 100 surveys, intervals that are right hold in fewer than 88 once in 250 such tests; of item sets they are
-    of the shares of people who hold an item."""
+    """Of S = 100 surveys, correct intervals hold in fewer than 88 once in 250 such tests; those of item sets are of
+    the shares of people who hold an item."""
     alone, together = percentages(name, 100)
     assert alone >= 88
     assert together >= 88

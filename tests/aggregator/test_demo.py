@@ -17,8 +17,8 @@ from aggregator.cli.shell import halftruth
 
 
 def require_shown(printed: str, folder: Path, crowd: int, aged: int) -> None:
-    """The crowd is counted twice over and then by age, no attack is, and the prior brings the estimate nearer to the
-    truth; the median of the ages lies in the interval that it has."""
+    """Assert that the people are counted twice, all together and by age, that attacks are not, that the prior
+    improves the estimate, and that the interval of the median age holds the median."""
     accepted = re.findall(r"^accepted +([\d,]+)$", printed, re.MULTILINE)
     assert accepted == [f"{crowd:,}"] * 2 + [f"{aged:,}"]
     ((truth, *estimated),) = re.findall(r"median +(\d+) years; estimated (\d+), from (\d+) to (\d+)", printed)
@@ -35,7 +35,7 @@ def require_shown(printed: str, folder: Path, crowd: int, aged: int) -> None:
 
 
 def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
-    """A sixteenth of the people are counted twice over, no attack is, and the prior brings the estimate nearer.
+    """A sixteenth of the people are counted twice, attacks are not, and the prior improves the estimate.
 
     The prior is 1% off in total variation and the estimate leans on it; without it, sixteen standard errors of about
     four percentage points add up to about 25%. With chance far below 1e-6 the second is not the smaller one.
@@ -52,7 +52,7 @@ def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_the_demonstration_of_all_people_runs_to_its_end(tmp_path):
-    """The same in a process of its own and of 48,842 people, whose standard errors add up to about 6%."""
+    """The same holds in a separate process with 48,842 people, whose standard errors add up to about 6%."""
     halftruth = Path(sys.executable).with_name("halftruth")
     ran = subprocess.run([halftruth, "demo", "--out", tmp_path], capture_output=True, text=True, check=True)
     require_shown(ran.stdout, tmp_path, 48_842, 48_842)

@@ -1,4 +1,4 @@
-"""Laws of drafts and recipes: what an author writes becomes integers that keep the level, or one clear error."""
+"""Laws of drafts and recipes: a draft becomes integers that keep the level, or one clear error."""
 
 import json
 import random
@@ -96,10 +96,7 @@ def test_lip_recipe_is_legal_and_tight_for_every_prior(prior, level):
 
 
 def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
-    """For two values the recipe gives the closed forms of the binary optimum (MATH 2.3).
-
-    A rounding to 2^-64 is all that may separate them.
-    """
+    """For two values the recipe gives the closed forms of the binary optimum (MATH 2.3), up to a rounding to 2^-64."""
     for epsilon, p in ((1.0, Fraction(1, 100)), (1.0, Fraction(1, 10)), (2.0, Fraction(3, 10)), (1.0, Fraction(2, 5))):
         level = exact.level_from(epsilon)
         E = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
@@ -134,7 +131,7 @@ def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
 
 
 def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
-    """Every entry of a draft is found in the campaign, and defaults are those of the guide."""
+    """The campaign has every entry of a draft, and the defaults of the guide."""
     (tmp_path / "d.toml").write_text(DRAFT, encoding="utf-8")
     terms = read_draft(tmp_path / "d.toml")
     assert (terms.title, terms.organisation, terms.domain.size) == ("Highest education", "Town library", 4)
@@ -203,7 +200,7 @@ def test_a_wrong_study_or_translation_is_named(entries, named):
 
 
 def test_auto_takes_the_recipe_of_smaller_error():
-    """`auto` is k-ary response where k is small against e^eps, and a projective space where it is large."""
+    """`auto` is k-ary response if k is small against e^eps, and a projective space if it is large."""
     assert drafted(DRAFT).mechanism == "randomized-response"
     many = ", ".join(f'"{x}"' for x in range(100))
     assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "projective"
@@ -343,7 +340,7 @@ def test_geo_counts_distances_in_the_metric_asked_for():
 
 
 def test_gaussian_noise_is_as_wide_as_asked():
-    """`gaussian` needs its sigma, on a line of numbers under ldp; more sigma is more error."""
+    """`gaussian` needs sigma, on a line of numbers under ldp; a larger sigma has wider noise."""
     asked = NUMBERS + '[mechanism]\nname = "gaussian"\n'
     narrow, wide = (drafted(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
     assert narrow.weight(0, 0) > wide.weight(0, 0)
@@ -355,7 +352,7 @@ def test_gaussian_noise_is_as_wide_as_asked():
 
 
 def test_pufferfish_scenarios_become_noise_as_wide_as_the_secrets_move_answers(tmp_path):
-    """A Pufferfish file becomes geo-indistinguishability at epsilon for the furthest that a secret moves an answer."""
+    """A Pufferfish file becomes geo-indistinguishability at epsilon for the largest effect of a secret on an answer."""
     scenario = {"name": "one", "joint": {"ill": {"0": 1, "1": 1}, "well": {"2": 1, "4": 1}}}
     (tmp_path / "scenarios.json").write_text(
         json.dumps({"secrets": ["ill", "well"], "scenarios": [scenario]}), encoding="utf-8"
@@ -537,7 +534,7 @@ def rate_distortion(law, apart, allowed):
 
 @pytest.mark.parametrize(("distortion", "power"), [("absolute", 1), ("squared", 2), ("wrong", 0)])
 def test_distortions_of_numbers_are_kept_as_small_as_they_can_be(distortion, power):
-    """Under mutual information the mean distance of a bucket's edge from the one that is sent is the least there is, by
+    """Under mutual information the mean distance of a bucket's edge from the reported one is the least possible, by
     Blahut and Arimoto; labels have no distance, and other notions no distortion."""
     entries = 'notion = "mutual-information"\nepsilon = 0.3\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]\n[mechanism]\n'
     labels = changed('notion = "ldp"\nepsilon = 1.0', f'{entries}distortion = "{distortion}"')

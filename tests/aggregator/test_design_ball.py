@@ -39,7 +39,7 @@ def zipf(size: int, power: float) -> tuple[int, ...]:
 
 
 def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
-    """Every corner of the ball of priors: mass moves from inputs, in every order, to every one."""
+    """Return every corner of the ball of priors: mass moves from inputs, in every order, to every one."""
     corners = []
     for givers in itertools.permutations(range(len(law))):
         moved, left = law.copy(), radius
@@ -53,10 +53,10 @@ def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
 
 
 def brute_force(law: np.ndarray, b: float, radius: float) -> float:
-    """The least MSE over all channels: a linear program over every corner of the posteriors that are legal.
+    """Return the least MSE over all channels: a linear program over every legal corner of the posteriors.
 
-    The legal lifts are those that keep b and 1/b at each corner of the ball, one inequality for each input and corner;
-    the library of convex hulls finds where these meet. Nothing of the design's own reasoning is used.
+    The legal lifts keep b and 1/b at each corner of the ball, one inequality for each input and corner; the library of
+    convex hulls finds their intersections. The test uses nothing of the design's reasoning.
     """
     priors, n = ball_corners(law, radius), len(law)
     cells = []  # A l + c <= 0 for lifts l
@@ -78,7 +78,7 @@ def brute_force(law: np.ndarray, b: float, radius: float) -> float:
 
 
 def searched(law: np.ndarray, b: float, radius: float) -> float:
-    """The MSE of the best mixture of staircases."""
+    """Return the MSE of the best mixture of staircases."""
     given = Staircases.of(law, b, radius)
     mixture = best_mixture(given)
     assert mixture.weights @ mixture.lifts == pytest.approx(np.ones(len(law)), abs=1e-9)
@@ -87,7 +87,7 @@ def searched(law: np.ndarray, b: float, radius: float) -> float:
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 def test_staircases_are_all_corners(size):
-    """Column generation over staircases finds the optimum that all corners have, on skewed and even priors."""
+    """Column generation over staircases finds the optimum over all corners, on skewed and even priors."""
     draw = np.random.default_rng(SEED + size)
     for _ in range({2: 20, 3: 12, 4: 6, 5: 2}[size]):
         law = draw.dirichlet(np.full(size, draw.choice([0.7, 3.0])))
@@ -102,8 +102,8 @@ def test_staircases_are_all_corners(size):
 
 @pytest.mark.parametrize(("radius", "error"), [(0, 0.1261), (0.1, 0.1431), (0.2, 0.1602), (1, 0.1710)])
 def test_two_values_at_one_nat(radius, error):
-    """P1 = .3 at 1 nat: a polygon of the four constraints gave these errors of the exact prior, of two intervals and of
-    all priors, where it is randomised response."""
+    """With P1 = .3 at 1 nat the errors are those of a polygon of the four constraints: for the exact prior, for two
+    intervals and for all priors, at which the channel is randomised response."""
     mass = np.array([0.3, 0.7])
     mixture = of_two(mass, math.e, radius)
     assert (1 - mixture.weights @ mixture.lifts**2 @ mass**2) / 2 == pytest.approx(error, abs=6e-5)
@@ -170,8 +170,8 @@ def _extremes(law: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndar
     [((1, 9), 1, 0.05), ((3, 7), 0.5, 1.0), (zipf(5, 1), 1, 0.1), (zipf(20, 1), 2, 0.05), (zipf(9, 2), 4, 0.3)],
 )
 def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
-    """The integers keep the declared level for every prior near, are within a thousandth of it, and tell at most what
-    the exact prior's optimum tells and at least what plain LDP and the scaled optimum of the centre do."""
+    """The integers keep the declared level for every nearby prior, within a thousandth of it. Their gain is at most
+    that of the exact prior's optimum, and at least those of plain LDP and of the scaled optimum of the centre."""
     level, billionths = round(eps * NANONATS), round(radius * RADIUS_UNITS)
     notion = Information(level, prior, billionths)
     table = optimal_table(prior, level, billionths)
@@ -192,8 +192,8 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
 
 @pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_auto_designs_for_the_ball(size):
-    """Of a draft with a radius every mechanism made for a prior keeps the level over the ball, and the choice has the
-    least error of them: less than the scaled optimum of the centre has, and than plain LDP."""
+    """Every mechanism made for a prior with a radius keeps the level over the ball. The choice has the least error
+    of them: less than the scaled optimum of the centre and than plain LDP."""
     prior = zipf(size, 1)
     question = Question(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
     wanted = ("lip-table", "lip-windows", "lip-centre", "lip-response", "subset", "projective")
@@ -209,7 +209,7 @@ def test_auto_designs_for_the_ball(size):
 
 @pytest.mark.long
 def test_many_values_keep_a_ball():
-    """Of 2,000 values a device can walk over all windows, and they tell more under the prior than plain LDP can."""
+    """A device can walk over all windows of 2,000 values, and they gain more under the prior than plain LDP can."""
     prior = zipf(2000, 1)
     channel = windows(prior, NANONATS, 5 * 10**7)
     assert certify(channel, Information(NANONATS, prior, 5 * 10**7)).ball <= NANONATS

@@ -1,4 +1,4 @@
-"""Drafts of campaigns with classes, with people's own priors, and of a second round."""
+"""Drafts of campaigns with classes, with personal priors, and of a second round."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def drafted(notion: str = "lip", more: str = "", folder=None) -> Campaign:
 
 
 def test_classes_take_their_levels_and_priors(tmp_path) -> None:
-    """Each class has its own prior, and its own level where it names one; a file is looked for beside the draft."""
+    """Each class has its prior, and its level if it names one; a file is looked for beside the draft."""
     (tmp_path / "gardeners.csv").write_text("value,count\nwheat,1\nrye,1\noats,4\nhay,4\n")
     written = tables('[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = "gardeners.csv"\n')
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
@@ -95,7 +95,7 @@ def test_several_levels_are_classes_without_priors(tmp_path) -> None:
     ],
 )
 def test_tables_that_are_no_classes_are_refused(written: str, tmp_path) -> None:
-    """One class, no tables, a class without its prior or with a wrong one, and unknown entries."""
+    """One class, no tables, a class with a missing or wrong prior, and unknown entries are refused."""
     with pytest.raises(DraftError):
         classes_of(tables(written), {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
 
@@ -113,7 +113,7 @@ def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) ->
 
 @pytest.mark.parametrize("name", ["nothing", "hadamard-of-nobody", "rappor"])
 def test_a_mechanism_that_cannot_serve_a_class_is_refused(name: str, tmp_path) -> None:
-    """Unknown mechanisms, and those whose channels cannot stand beside others."""
+    """Unknown mechanisms, and those whose channels cannot stand beside others, are refused."""
     notion, names = classes_of(tables("[a]\n[b]\n"), {"notion": "ldp", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     with pytest.raises(DraftError, match="mechanism"):
         DraftClasses.of(names, Question(DOMAIN, notion), name)
@@ -141,7 +141,7 @@ def test_a_draft_for_own_priors_is_a_campaign(tmp_path) -> None:
 
 
 def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
-    """A campaign whose prior is an earlier estimate: its people cost less error than under an even prior."""
+    """A campaign whose prior is an earlier estimate has less error than one with an even prior."""
     first = drafted("ldp", folder=tmp_path)
     truth = np.array([0.7, 0.2, 0.08, 0.02])
     law = [
@@ -159,7 +159,7 @@ def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
     even = drafted(more="[prior]\ncounts = [1, 1, 1, 1]", folder=tmp_path)
 
     def person(campaign: Campaign) -> float:
-        """Expected squared error of one person's posterior mean where people are as ``truth`` says."""
+        """Return the expected squared error of one person's posterior mean if people are as in ``truth``."""
         weights = np.array([[campaign.channel.weight(x, y) for y in range(campaign.channel.outputs)] for x in range(4)])
         joint = truth[:, np.newaxis] * (weights / 2**campaign.channel.scale)
         seen = joint.sum(axis=0) > 0
@@ -200,7 +200,7 @@ def numbers(folder, high=30, goal="distribution", name="auto"):
 
 
 def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None:
-    """For a distribution each class has the channel that ``auto`` takes for it alone, at its own level; a wave by name
+    """For a distribution each class has the channel that ``auto`` takes for it alone, at its level; a wave by name
     is taken by both; for a mean both round to the same few numbers, of least error of everybody's mean."""
     made = read_draft(numbers(tmp_path))
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
@@ -225,8 +225,8 @@ def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None
 
 
 def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
-    """Of everybody and of each class whose mean is off by more than 5% of the range with the fewest devices; the number
-    that it names is enough and a tenth fewer are not; none is named where enough are waited for."""
+    """A warning names everybody and each class whose mean is off by more than 5% of the range with the fewest
+    devices. Its number is enough and a tenth fewer are not; a sufficient minimum has no warning."""
     made = read_draft(numbers(tmp_path))
     warnings = [line for line in lint(made) if "error of the mean" in line]
     assert [line.split("with the")[0] for line in warnings] == ["", "class town: ", "class village: "]
@@ -239,7 +239,7 @@ def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
 
 def test_the_plan_has_a_row_for_each_class_and_one_for_everybody(tmp_path) -> None:
     """Each class's row is that of its channel alone with its part of the reports, and everybody's mean has the error
-    that ``estimate`` would tell; the numbers of people are enough for the error that is wanted."""
+    of ``estimate``; the numbers of people are enough for the wanted error."""
     path, run = numbers(tmp_path), CliRunner()
     rows = json.loads(run.invoke(halftruth, ["plan", str(path), "--json"]).stdout)
     assert [(one["class"], one["reports"]) for one in rows] == [("town", 2000), ("village", 2000), (None, 4000)]

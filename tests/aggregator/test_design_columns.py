@@ -31,7 +31,7 @@ def random_prior(size, seed):
 
 
 def corners(law, a, b):
-    """Every posterior with all coordinates but one at an end of their range, one by one."""
+    """Return every posterior with all coordinates but one at an end of their range, one by one."""
     found = []
     for between in range(len(law)):
         for ends in product((a, b), repeat=len(law) - 1):
@@ -44,7 +44,7 @@ def corners(law, a, b):
 
 
 def slow_optimum(law, level):
-    """The least error of any channel at ``level``: the linear program over all corners."""
+    """Return the least error of any channel at ``level``: the linear program over all corners."""
     b = math.exp(level / NANONATS)
     posteriors = corners(law, 1 / b, b)
     solved = linprog(-((posteriors**2).sum(axis=1)), A_eq=posteriors.T, b_eq=law, method="highs")
@@ -52,7 +52,7 @@ def slow_optimum(law, level):
 
 
 def gained(error, law):
-    """The part of a guess's error that is taken away."""
+    """Return the part by which a channel reduces the error of a guess."""
     return 1 - (law**2).sum() - error
 
 
@@ -105,7 +105,7 @@ def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
     ("size", "eps", "share"), [(20, 1, 0.9995), (20, 0.1, 0.9995), (40, 1, 0.9995), (30, 2, 0.998)]
 )
 def test_larger_tables_come_close_to_the_bound(size, eps, share):
-    """Zipf priors: the part of the coordinate bound's gain that a table reaches, at its level and no more."""
+    """Under Zipf priors a table reaches this part of the coordinate bound's gain, at its level and no more."""
     level, prior = round(eps * NANONATS), zipf(size, 1)
     law = np.array(prior) / sum(prior)
     table = optimal_table(prior, level)
@@ -119,7 +119,8 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_plain_mixture_tells_all_classes_apart(seed):
-    """Its lifts stay in their range and use the budget, their mean is the one asked for, and no two classes are one."""
+    """The lifts stay in their range and use the budget, their mean is the requested one, and they are linearly
+    independent."""
     draw = np.random.default_rng(seed)
     mass, b = 0.9 * draw.dirichlet(np.ones(seed + 2)), math.exp(draw.uniform(0.2, 1.2))
     given = Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 0.95, 0.95)
@@ -133,15 +134,16 @@ def test_a_plain_mixture_tells_all_classes_apart(seed):
 
 
 def test_a_table_of_many_values_is_refused():
-    """It would take minutes, and windows are as good."""
+    """A table of many values is refused: it would take minutes, and windows are as good."""
     with pytest.raises(ChannelError, match="windows"):
         optimal_table((1,) * 1000, NANONATS)
 
 
 @pytest.mark.parametrize(("size", "nats", "seed"), [(4, 0.5, 1), (5, 1.0, 2), (8, 2.0, 3), (16, 1.0, 4)])
 def test_auto_tells_all_values_apart_where_that_costs_a_hundredth(size, nats, seed):
-    """Under a random prior the table with some responses keeps the level, has an unbiased estimate, and at most 1.005
-    times the least error; auto takes nothing without an estimate while something has one within 1% of the error."""
+    """Under a random prior the table with some responses keeps the level, has an unbiased estimate, and at most
+    1.005 times the least error. auto takes a channel without an estimate only if none within 1% of its error has
+    one."""
     prior = tuple((1 + np.random.default_rng(seed).dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
     question = Question(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))
     table, best = telling_table(prior, question.notion.level), optimal_table(prior, question.notion.level)

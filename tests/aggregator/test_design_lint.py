@@ -1,4 +1,4 @@
-"""Laws of the author's warnings: each comes where its number is passed, and a sound campaign has none."""
+"""Laws of the author's warnings: each appears beyond its threshold, and a sound campaign has none."""
 
 from dataclasses import replace
 
@@ -66,7 +66,7 @@ def test_an_infinite_level_is_told():
 
 
 def test_what_is_left_unsaid_is_told():
-    """A campaign without an address, or without a contact, is one warning each, with the entry to give."""
+    """A campaign without an address, or without a contact, has one warning each, with the entry to give."""
     sound = terms(hadamard(10, NANONATS), Ldp(NANONATS))
     (address,) = lint(replace(sound, addresses=()))
     (contact,) = lint(replace(sound, contact=""))
@@ -75,7 +75,7 @@ def test_what_is_left_unsaid_is_told():
 
 
 def test_labels_that_a_translation_leaves_out_are_named():
-    """A reader who sees foreign labels, units or classes between translated texts is a warning, by question."""
+    """Labels, units or classes that a translation leaves in another language are a warning, by question."""
     german = of_hours().translations[0]
     sound = {"addresses": ("https://study.example",), "contact": "o@example", "minimum_reports": 10_000}
     assert lint(replace(of_hours(), **sound)) == ()

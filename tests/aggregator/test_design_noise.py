@@ -24,8 +24,8 @@ def line(size, level):
 @pytest.mark.parametrize("size", [2, 3, 4, 17, 200])
 @pytest.mark.parametrize("level", [10**6, NAT // 10, NAT, 5 * NAT, 20 * NAT])
 def test_discrete_laplace_keeps_its_level_a_step(size, level):
-    """Any two points d apart keep d levels, to the nanonat: certified as geo, refused one nanonat lower; the LDP level
-    is that of the ends, as long as the integers last."""
+    """Any two points d apart keep d levels to the nanonat: certified as geo, refused one nanonat lower. The LDP
+    level is that of the ends, up to the precision of the integers."""
     channel = discrete_laplace(size, level)
     certificate = certify(channel, line(size, level))
     assert certificate.audited == level
@@ -89,7 +89,7 @@ TOWN = Grid(47_000_000, 47_120_000, 11_000_000, 11_100_000, 10_000)
     ],
 )
 def test_planar_noise_keeps_its_level_closely(notion):
-    """Planar noise keeps the level for all pairs of cells, and gives away less than a ten thousandth of it."""
+    """Planar noise keeps the level for all pairs of cells, and loses less than a ten thousandth of it."""
     audited = certify(planar(notion), notion).audited
     assert (1 - 1e-4) * notion.level < audited <= notion.level
 
@@ -105,7 +105,7 @@ def test_planar_noise_falls_off_with_the_distance():
 
 
 def test_planar_noise_on_a_line_is_discrete_laplace():
-    """With one row or one column there is nothing planar, and the nearest neighbours set the level a step."""
+    """With one row or one column the noise is that of a line, and the nearest neighbours set the level a step."""
     notion = geo_over(Buckets.of([0, 1, "2.5", 10]), NAT, "numbers")
     assert planar(notion) == discrete_laplace(4, NAT)
     assert certify(planar(notion), notion).audited == NAT
@@ -114,7 +114,7 @@ def test_planar_noise_on_a_line_is_discrete_laplace():
 
 
 def test_cells_too_close_are_refused():
-    """A level that a neighbour hardly differs by is refused with the reason, not rounded away."""
+    """A level too small for neighbouring cells is refused with the reason, not rounded away."""
     with pytest.raises(NotionError, match="so close"):
         planar(geo_over(Grid(0, 10, 0, 10, 1), exact.MIN_LEVEL))
     with pytest.raises(NotionError, match="so close"):
@@ -122,7 +122,7 @@ def test_cells_too_close_are_refused():
 
 
 def test_metrics_are_those_of_the_domain():
-    """Steps, the buckets' numbers, degrees and kilometres give the distances they say, for the scale they are given."""
+    """Steps, the buckets' numbers, degrees and kilometres give their distances, at the given scale."""
     edges = Buckets.of([0, 1, "2.5", 10])
     assert geo_over(edges, NAT).bound(0, 3) == 3 * NAT
     assert geo_over(edges, NAT, "numbers").bound(1, 2) == 3 * NAT // 2
@@ -162,6 +162,6 @@ def test_kilometres_are_not_overstated():
     ],
 )
 def test_a_distance_that_is_none_is_refused(domain, metric, scale):
-    """A metric that the domain does not have, a scale of nothing, and cells at a pole: stage notion."""
+    """A metric that the domain does not have, a scale of zero, and cells at a pole fail at the stage notion."""
     with pytest.raises(NotionError):
         geo_over(domain, NAT, metric, Fraction(scale))

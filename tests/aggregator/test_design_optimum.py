@@ -86,8 +86,8 @@ def test_a_level_of_zero_is_refused(e12, e21):
 
 @pytest.mark.parametrize("share", [1, 10, 30, 50, 90])
 def test_the_symmetric_lip_channel_is_proposition_4(share):
-    """Legal for every prior, at the level to the nanonat; its error is eq. 22 at the q of Proposition 4. (Eq. 23 as
-    printed is negative.)"""
+    """The channel is legal for every prior, at the level to the nanonat; its error is eq. 22 at the q of Proposition
+    4. (Eq. 23 as printed is negative.)"""
     for level in (NAT // 2, NAT, 2 * NAT):
         prior = (share, 100 - share)
         channel = symmetric_lip(prior, level)
@@ -176,7 +176,8 @@ def test_the_best_table_is_certified_and_better_than_ldp(matrix):
 
 
 def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
-    """Against 12 starts of a search over all 3 x 5 tables under random levels, with no knowledge of rays."""
+    """The table is no worse than 12 starts of a search over all 3 x 5 tables under random levels, without use of
+    rays."""
     matrix = MATRICES["random 3"]
     ours = expected_mse(best_table(matrix))
     bound = np.exp(np.array(matrix.levels) / NAT)
@@ -213,7 +214,8 @@ def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
 
 
 def test_the_best_table_is_for_the_shares_it_is_told():
-    """A table for a skewed law has the smaller error at that law, the one for an even law at the even one."""
+    """A table for a skewed distribution has the smaller error at that one, and a table for an even one at the even
+    one."""
     matrix, skewed = MATRICES["random 4"], [0.7, 0.1, 0.1, 0.1]
     even_table, skewed_table = best_table(matrix), best_table(matrix, skewed)
     certify(skewed_table, matrix)
@@ -299,7 +301,7 @@ def test_mutual_information_round_trips_and_refuses_nonsense():
 
 
 def test_a_cap_that_forbids_nothing_is_refused():
-    """A cap above the entropy would be met by telling everything: refused rather than signed."""
+    """A cap above the entropy would allow the answer itself, and is refused."""
     for cap in (NAT, 10 * NAT):
         with pytest.raises(NotionError, match="already"):
             mutual_information_table((1, 1), cap)
@@ -311,7 +313,7 @@ def test_a_cap_that_forbids_nothing_is_refused():
 
 
 def test_the_distance_of_two_laws_is_that_of_their_quantiles():
-    """Against the sorted populations of two laws, person by person, for random laws."""
+    """The distance of two random distributions is that of the sorted populations, person by person."""
     draw = random.Random(SEED)
     for _ in range(300):
         size = draw.randint(2, 6)
@@ -334,7 +336,7 @@ def scenarios():
 
 
 def noise_for(asked, level):
-    """The channel that an author gets for scenarios: the noise on a line of the notion that implies them."""
+    """Return the channel that an author gets for scenarios: the noise on a line of the notion that implies them."""
     labels = tuple(f"v{x}" for x in range(len(asked.scenarios[0].joint[0])))
     return chosen("geometric", Question(Values(labels), geo_for(asked, level)))[1]
 
@@ -358,7 +360,7 @@ def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
 
 
 def test_two_certain_answers_use_the_whole_level():
-    """Secrets that fix the answers, four steps apart, are as far apart as the level allows."""
+    """Secrets that fix the answers, four steps apart, use the whole level."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 0, 0, 0, 0), (0, 0, 0, 0, 1))),))
     loss = noise_for(asked, NAT).loss([0], [4])
     assert exact.nats(loss.level) == pytest.approx(1, abs=1e-8)

@@ -93,8 +93,8 @@ PRIORS = [
 @pytest.mark.parametrize("level", [10**7, NANONATS // 2, NANONATS, 3 * NANONATS, 8 * NANONATS])
 @pytest.mark.parametrize("prior", PRIORS)
 def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
-    """It is certified, reaches its level to a part in a million, and errs no more than OUE at the same level, whose LDP
-    implies LIP; its own LDP level is at most twice as high (Jiang, Li, Tandon 2020, Prop. 1)."""
+    """The channel is certified, reaches its level to a part in a million, and has no more error than OUE at the same
+    level, whose LDP implies LIP; its LDP level is at most twice as high (Jiang, Li, Tandon 2020, Prop. 1)."""
     channel = unary.oue_lip(prior, level)
     certificate = notions.certify(channel, Information(level, tuple(prior)))
     assert certificate.audited > level * (1 - 1e-6) - 100
@@ -277,7 +277,7 @@ def test_an_incomplete_policy_graph_gains():
 
 
 def test_an_unknown_kind_is_a_programmers_mistake():
-    """opt0, opt1 and opt2 are all there are, and something must be bounded."""
+    """Any kind but opt0, opt1 and opt2 is a ValueError, and so are levels without any bound."""
     with pytest.raises(ValueError, match="opt0"):
         idue.idue(table_1(), "opt3")
     with pytest.raises(ValueError, match="bounded"):
@@ -350,8 +350,9 @@ def test_expected_error_of_a_padding(family):
 
 @pytest.mark.parametrize("unbiased", [True, False])
 def test_the_best_padding_grows_with_the_crowd(unbiased):
-    """With few people a small padding is best, for its variance; with many a large one, for its bias; never above the
-    largest set. It is the best of all lengths by brute force; cut off is nothing at the largest set's size."""
+    """With few people a small padding is best, for its variance; with many a large one, for its bias; never above
+    the largest set. The choice is the best of all lengths by brute force; at the largest set's size nothing is cut
+    off."""
     baskets, items = shopping(np.random.default_rng(3), 300, 30), 30
 
     def decoder(length):
@@ -374,8 +375,8 @@ def test_the_best_padding_grows_with_the_crowd(unbiased):
 
 
 def test_the_padding_is_the_best_of_the_estimate_that_is_made():
-    """Of 200 items and 3,000 people's sets at 2 nats, the default estimate of reports counted bit by bit has the error
-    that was expected to 15%, and with the padding that is best for the unbiased estimate at least 1.2 times as much.
+    """The default estimate of reports counted bit by bit has the expected error to 15%, for 200 items and 3,000
+    people's sets at 2 nats; with the best padding of the unbiased estimate it has at least 1.2 times as much.
 
     6 surveys for each of two paddings; one spreads by less than 5%.
     """

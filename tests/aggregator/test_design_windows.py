@@ -24,7 +24,7 @@ def zipf(size, power):
 
 
 def share_of_gain(channel, prior, level):
-    """The part of the coordinate bound's gain over a guess from the prior (MATH 2.6)."""
+    """Return the part of the coordinate bound's gain over a guess from the prior (MATH 2.6)."""
     law = np.array(prior) / sum(prior)
     decoder = WindowsDecoder(channel)
     error = 1 - (decoder.forward_squares(law**2) / decoder.forward(law)).sum()
@@ -52,7 +52,7 @@ SHARES = {
 @pytest.mark.parametrize(("prior", "eps", "share"), SHARES.values(), ids=SHARES)
 def test_the_design_gains_nearly_all_and_keeps_its_level(prior, eps, share):
     """The gain is at least this part of the bound's and not above it; the level is kept exactly, and 0.1% less is
-    not; the LDP level is at most twice the LIP level."""
+    not. The LDP level is at most twice the LIP level."""
     level = round(eps * NANONATS)
     channel = windows(prior, level)
     assert share <= share_of_gain(channel, prior, level) <= 1 + 1e-9
@@ -84,7 +84,7 @@ def test_bits_and_orders():
 
 
 def test_a_prior_without_meaning_is_refused():
-    """A weight of 0 is no prior."""
+    """A prior with a weight of 0 is refused."""
     with pytest.raises(NotionError):
         windows([1, 0, 2], NANONATS)
 

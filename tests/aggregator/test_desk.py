@@ -105,7 +105,7 @@ class Crowd:
 
 
 def group_of(crowd, device):
-    """The group of a device, from the key id that is in its reports."""
+    """Return the group of a device, from the key id in its reports."""
     return int.from_bytes(key_id(crowd.key(device).public), "big", signed=True) & (GROUPS - 1)
 
 
@@ -195,7 +195,7 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
 
 
 def test_spans_take_the_latest_answer_in_them(desk):
-    """A span counts of each device the outputs of its latest period in it, by the groups of all other spans."""
+    """A span counts the outputs of each device's latest period in it, by the groups of all other spans."""
     study = Study.open(desk / "lib")
     signed = study.campaign("education")
     early, late, all_of_it, last = study.spans(signed, [(0, 2), (3, 4), (0, 5), (4, 5)])
@@ -207,7 +207,7 @@ def test_spans_take_the_latest_answer_in_them(desk):
 
 
 def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
-    """With transcripts each period is decoded by itself, in groups of its devices; several at once are refused."""
+    """With transcripts each period is decoded separately, in groups of its devices; several at once are refused."""
     notion = TranscriptPrior(NANONATS, (4, 3, 2, 1))
     signed = campaign(notion=notion, channel=notion.channel_of(notion.prior))
     study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
@@ -231,7 +231,7 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
 
 
 def test_the_json_of_a_trend_is_the_contract(desk):
-    """Each span has what its own estimate has; the change is of the first and last that have enough reports."""
+    """Each span has the values of its estimate; the change is of the first and last that have enough reports."""
     found = json.loads(in_study(desk, "estimate", "education", "--by", "period", "--json").stdout)
     assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
     assert [row["periods"] for row in found["spans"]] == ["0", "1", "2", "3", "4"]
@@ -247,7 +247,7 @@ def test_the_json_of_a_trend_is_the_contract(desk):
 
 
 def test_a_period_with_too_few_reports_is_left_out_and_said(desk):
-    """A period below the minimum shows how many reports it has and no shares, in every form."""
+    """A period below the minimum shows its number of reports and no shares, in every form."""
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
         assert "fewer than 20 devices in 3" in result.stderr
@@ -325,8 +325,8 @@ def course_of(desk, *words):
 
 
 def test_any_two_periods_are_compared_and_each_with_the_next(desk):
-    """--between names the two periods that the change is between; --steps gives the change from each period that has
-    enough devices to the next, with intervals that hold for all values and all steps together."""
+    """--between names the two periods of the change; --steps gives the change from each period with enough devices
+    to the next, with intervals that hold for all values and all steps together."""
     whole = course_of(desk)
     assert whole["steps"] == []
     found = course_of(desk, "--between", "1,2", "--steps")
@@ -353,7 +353,7 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
 
 def test_the_course_of_one_value_is_told_alone(desk, tmp_path):
     """--value with --by period gives the share of one value in each period with its interval, and its change, whose
-    simultaneous interval is then its own; the same numbers as without it."""
+    simultaneous interval is then the plain one; the other numbers are the same as without it."""
     whole, one = course_of(desk), course_of(desk, "--value", "secondary", "--plot", tmp_path / "one.png")
     x = LABELS.index("secondary")
     for row, its in zip(whole["spans"], one["spans"], strict=True):
@@ -371,7 +371,7 @@ def test_the_course_of_one_value_is_told_alone(desk, tmp_path):
 
 
 def test_the_truth_of_a_rehearsal_stands_beside_a_course(desk, tmp_path):
-    """--truth with --by period is of all periods, or given once for each; every form has it, and the true change."""
+    """--truth with --by period is for all periods, or given once for each; every form has it, and the true change."""
     files = []
     for period in range(5):
         files.append(tmp_path / f"{period}.csv")
@@ -402,7 +402,7 @@ def test_a_course_is_drawn_in_characters():
 
 
 def test_points_have_a_sign_unless_they_are_nothing():
-    """Differences are in percentage points with their sign; what rounds to nothing has none, the unknown is a dash."""
+    """Differences are in percentage points with their sign; a rounded zero has none, an unknown one is a dash."""
     assert [points(x, 1) for x in (0.012, -0.012, 0.0001, -0.0001, float("nan"))] == [
         "+1.2",
         "\N{MINUS SIGN}1.2",
@@ -486,7 +486,7 @@ def test_people_count_by_their_class(desk, tmp_path):
 
 
 def test_classes_are_weighted_to_known_shares(desk, tmp_path):
-    """Every form of the result says that weights were used, and which; nothing takes them that does not use them."""
+    """Every form of a weighted result names the weights; options that do not use them refuse them."""
     file = tmp_path / "population.toml"
     file.write_text(
         '[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.1 }\nsource = "Census 2021"\n'
@@ -549,7 +549,8 @@ def _changed(path, old, new):
 
 
 def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
-    """A class whose devices answer often has errors between devices, wider than those of as many strangers."""
+    """A class whose devices answer often has errors between devices, wider than those of the same number of single
+    reports."""
     of_classes = classes()
     signed = campaign(
         notion=of_classes.terms.notion, channel=of_classes.terms.channel, classes=of_classes.terms.classes,
@@ -570,7 +571,7 @@ def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
 
 
 def test_a_page_of_a_class_says_so(desk, tmp_path):
-    """The page of a class names it, states that class's promise, and has a digest of its own."""
+    """The page of a class names it, states that class's promise, and has a separate digest."""
     digests = set()
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
@@ -583,7 +584,7 @@ def test_a_page_of_a_class_says_so(desk, tmp_path):
 
 
 def test_the_digest_has_classes_and_groups():
-    """A class, and groups where devices have several reports, are part of the text that the digest is of."""
+    """A class, and groups if devices have several reports, are part of the digest's text."""
     counted = Groups.of(np.array([7, 3, 7]), np.array([1, 0, 1]), np.array([2, 1, 1]), 2, 3)
     text = '{"campaign":"01","class":"town","counts":[1,3],"groups":[[3,0,1],[7,1,3]],"period":null,"rejected":{},'
     expected = hashlib.sha256(f'{text}"reports":4}}'.encode()).hexdigest()
@@ -596,7 +597,8 @@ def test_the_digest_has_classes_and_groups():
 
 
 def test_exports_hold_every_output_once(desk, tmp_path):
-    """Parquet and CSV have the same rows: period, output, count, and the period's reports; small periods are out."""
+    """Parquet and CSV have the same rows: period, output, count, and the period's reports; small periods are left
+    out."""
     for name in ("t.parquet", "t.csv"):
         summary = json.loads(in_study(desk, "export", "education", "--to", tmp_path / name, "--json").stdout)
         assert (summary["reports"], summary["withheld"], summary["periods"]) == (600, 1, 4)
@@ -619,7 +621,7 @@ def test_exports_hold_every_output_once(desk, tmp_path):
 
 
 def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
-    """A class has a column, with outputs of its own channel; words of bits are counted bit by bit."""
+    """A class has a column, with outputs of its channel; words of bits are counted bit by bit."""
     in_study(desk, "export", "classes", "--to", tmp_path / "c.parquet")
     table = pq.read_table(tmp_path / "c.parquet")
     assert table.column_names == ["period", "class", "output", "count", "reports"]
@@ -783,7 +785,7 @@ def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
 
 
 def test_devices_of_a_class_are_counted_from_below():
-    """Of a part of a tally, filled groups and the largest device say how many devices there are at least."""
+    """The filled groups and the largest device of a part of a tally give a lower bound on its devices."""
     group = np.array([0, 0, 5, 9])
     whole = Groups.of(group, np.array([0, 4, 0, 4]), np.array([6, 2, 3, 1]), 9, 4)
     assert whole.least == 9
@@ -814,10 +816,8 @@ COUNTED = [
 @pytest.mark.parametrize("form", ["json", pytest.param("csv", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("where", "words"), [(one, words) for one, *words in COUNTED])
 def test_every_engine_prints_the_same(request, scheduler, where, words, form):
-    """Trends, comparisons and classes come out the same, byte for byte, whichever engine has counted.
-
-    In short, as JSON, which has every number that CSV has.
-    """
+    """Trends, comparisons and classes are the same, byte for byte, with every engine. In short, as JSON, which has
+    every number that CSV has."""
     folder = request.getfixturevalue(where)
     local, other = (in_study(folder, *words, "--format", form, "--engine", engine) for engine in ("local", scheduler))
     assert other.stdout == local.stdout
@@ -833,7 +833,7 @@ def complete(words, incomplete):
 
 
 def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
-    """After a study is named, campaigns are completed by name, and shown with their titles; without one, nothing is."""
+    """After a study is named, campaigns are completed by name, and shown with their titles; without a study none is."""
     study = ["--study", str(desk / "lib")]
     for command in ("estimate", "compare", "export"):
         assert complete([*study, command], "") == {

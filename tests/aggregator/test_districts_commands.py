@@ -1,4 +1,4 @@
-"""Districts of a GeoJSON file, from the draft to the picture, by the commands that a person types."""
+"""Districts of a GeoJSON file, from the draft to the picture, by the commands of the desk."""
 
 import csv
 import io

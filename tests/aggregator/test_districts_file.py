@@ -40,7 +40,8 @@ def cells(found, name):
 
 
 def holds(ring, x, y):
-    """The slow twin: whether a point lies inside a ring, by counting the edges that a line to the north crosses."""
+    """Return whether a point lies inside a ring, by counting the edges that a line to the north crosses: the slow
+    twin."""
     odd = False
     for (x1, y1), (x2, y2) in pairwise(ring):
         if (x1 <= x) != (x2 <= x):
@@ -76,7 +77,7 @@ def test_a_cell_is_in_the_polygon_that_holds_its_centre(tmp_path_factory, points
 
 
 def test_borders_belong_to_one_side(tmp_path):
-    """A centre on a border belongs to the polygon east or north of it: neighbours share no cell and leave none out."""
+    """A centre on a border belongs to the polygon east or north of it: neighbours share no cell and omit none."""
     four = [
         feature("sw", box(0, 0, 4.5, 2.5)), feature("se", box(4.5, 0, 8, 2.5)),
         feature("nw", box(0, 2.5, 4.5, 6)), feature("ne", box(4.5, 2.5, 8, 6)),

@@ -67,7 +67,7 @@ def address():
 
 @pytest.fixture
 def dask(address):
-    """The engine on them, with small pieces and rounds, and both workers there."""
+    """The engine on the scheduler, with small pieces and rounds, and both workers present."""
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.workers.client.wait_for_workers(2, timeout=20)
         yield replace(engine, piece_bytes=PIECE, round_outputs=80)
@@ -135,8 +135,8 @@ def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
 
 
 def test_of_two_copies_the_first_counts(dask, study, tmp_path):
-    """Of reports that fill the same slot the first in the order of files, then of bytes, is counted, wherever each is
-    verified."""
+    """The first of the reports that fill the same slot, in the order of files, then of bytes, is counted, on any
+    worker."""
     rng = random.Random(3)
     files, first = [], {}
     for number in range(6):
@@ -155,7 +155,7 @@ def test_of_two_copies_the_first_counts(dask, study, tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch):
-    """A file that is gone when its turn comes is in the warnings, and the rest is counted."""
+    """A file that is missing in its turn is in the warnings, and the rest is counted."""
     (tmp_path / "good").write_bytes(report(0, PLAIN))
     (tmp_path / "gone").write_bytes(report(1, PLAIN))
     real = pieces._guesses
@@ -227,7 +227,7 @@ def noted():
 
 @pytest.fixture
 def watched(dask):
-    """The engine, and what its workers note, summed up and forgotten by every call."""
+    """The engine, and a function that sums up and resets the counts of its workers."""
     usual = signatures.LEAST, signatures.BLOCK_BYTES
     dask.workers.client.run(watch, 1, 512)
     yield dask, lambda: sum(dask.workers.client.run(noted).values(), Counter())
@@ -235,7 +235,7 @@ def watched(dask):
 
 
 def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
-    """Of a file whose signatures were all good none is verified again, alone or with others; and all count."""
+    """Signatures of a file that were all good are not verified again, alone or with others; all reports count."""
     dask, seen = watched
     one, other = tmp_path / "one.htr", tmp_path / "a.htr"
     one.write_bytes(b"".join(report(n % 8, PLAIN, period=n // 8) for n in range(16)) + enrolment(1, OPEN))
@@ -252,7 +252,7 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
 
 
 def test_a_known_file_is_known_however_it_is_cut(watched, study, tmp_path):
-    """A file that other pieces, for another number of workers, were verified of is not verified again."""
+    """A file verified in other pieces, for another number of workers, is not verified again."""
     dask, seen = watched
     file = tmp_path / "one.htr"
     file.write_bytes(b"".join(report(n % 8, PLAIN, period=n // 8) for n in range(48)))
@@ -279,7 +279,7 @@ def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change)
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
-    """However many rounds look for free slots, each data file is read once for each shard, where the shard is kept."""
+    """Each data file is read once for each shard on its worker, in any number of rounds."""
     dask, seen = watched
     file = many(study, tmp_path)
     replace(dask, piece_bytes=2000, round_outputs=40).ingest(study, [file], now=NOW)
@@ -323,7 +323,7 @@ def envelopes_of(chunk_data, found):
 
 
 def agree(path, size):
-    """The ranges of a file are next to one another, and hold the envelopes and the garbage of the whole."""
+    """Assert that the ranges of a file are adjacent, and hold the envelopes and the garbage of the whole."""
     data = path.read_bytes()
     whole, found = frames(data, final=True), cut(path, size)
     assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]
@@ -358,8 +358,8 @@ def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
 
 @pytest.mark.parametrize("size", range(40, 300, 20))
 def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
-    """A head hidden in a payload, which claims what follows up to the middle of an envelope, takes in only who begins
-    to read there; and that is undone."""
+    """A head hidden in a payload, which claims the bytes up to the middle of an envelope, misleads only a reader
+    that begins there; and that is corrected."""
     one, two = report(1, PLAIN), around(b"\xc4\x40" + bytes(84))
     until = one + two[: two.index(b"\xc4\x40" + bytes(84)) + 66]
     head = one[:13] + bytes([0xC4, len(until)])
@@ -379,7 +379,7 @@ def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 8, 16]), st.booleans())
 def test_shards_hold_what_was_offered(seed, number, words):
-    """Every report is in one shard, the one of its key, whole and in order; and no range of keys is left out."""
+    """Every report is in one shard, the one of its key, whole and in order; and no range of keys is omitted."""
     rng = np.random.default_rng(seed)
     offers = []
     for _ in range(rng.integers(0, 4)):
@@ -492,10 +492,8 @@ def contents(tally):
     "kind", ["plain", "several", "bits", pytest.param("own", marks=pytest.mark.long), "own, several", "transcript"]
 )
 def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
-    """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate.
-
-    In short, people with priors of their own answer several times.
-    """
+    """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate. In
+    short, people with personal priors answer several times."""
     made, signed = counted(tmp_path, kind)
     study_version = StudyVersion.of(made)
     version = tables.snapshot(made.path / REPORTS).version()
@@ -531,7 +529,7 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
 
 
 def many(study, tmp_path, number=200):
-    """A file of reports of ``PLAIN`` by devices of its own, half of which are known; and its counts."""
+    """Return a file of reports of ``PLAIN`` by other devices, half of which are known; and its counts."""
     study.enrol(b"".join(enrolment(n, PLAIN) for n in range(100, 100 + number // 2)))
     file = tmp_path / "many.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n % 16) for n in range(100, 100 + number)))
@@ -539,7 +537,7 @@ def many(study, tmp_path, number=200):
 
 
 def spoil(flag, how):
-    """On a worker: the first piece that is read after ``flag`` was made comes to grief."""
+    """On a worker: fail in the first piece that is read after ``flag`` was made."""
     if not hasattr(ranges, "sound"):
         ranges.sound = ranges.gather
 
@@ -558,7 +556,7 @@ def spoil(flag, how):
 
 
 def struck(engine, study, tmp_path, how):
-    """Ingest ``many`` while one worker comes to grief; every report is counted once."""
+    """Ingest ``many`` while one worker fails; every report is counted once."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
     engine.workers.client.run(spoil, str(flag), how)
     flag.touch()
@@ -569,14 +567,14 @@ def struck(engine, study, tmp_path, how):
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
-    """A worker killed in the middle of a piece: its work is done again, and every report counts once."""
+    """The work of a worker killed in the middle of a piece is done again, and every report counts once."""
     struck(dask, study, tmp_path, "die")
 
 
 @pytest.mark.long
 def test_a_silent_worker_is_given_up(study, tmp_path):
-    """A worker that is stopped, with results that others need: these are computed again; every report counts once. One
-    that is stopped at the end is killed with the others."""
+    """Results of a stopped worker that others need are computed again, and every report counts once. A worker
+    stopped at the end is killed with the others."""
     with dask_processes(2, heartbeat=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
@@ -627,7 +625,7 @@ def drive(address, study, file, moment, die, pipe):
 
 @pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
 def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
-    """kill -9 just before or after the second round's commit: run again, and every report is counted once."""
+    """After kill -9 just before or after the second round's commit, a second run counts every report once."""
     file = many(study, tmp_path)
     process, _ = begun(drive, address, study.path, file, 2, die)
     process.join(60)
@@ -711,7 +709,7 @@ def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeyp
 
 
 def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
-    """A file that is here and not where the workers are stops the ingest with advice."""
+    """A file that the workers do not have stops the ingest with advice."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
     dask.workers.client.run(blind, str(flag))
     flag.touch()
@@ -724,7 +722,7 @@ def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
 
 
 def blind(flag):
-    """On a worker: while there is ``flag``, no file is."""
+    """On a worker: find no file while ``flag`` exists."""
     real = ranges.part
 
     def part(path, begin, size):
@@ -750,7 +748,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
 
 
 def test_the_local_engine_imports_no_dask(study, tmp_path):
-    """An ingest without --engine, and what an estimate needs, load nothing of Dask."""
+    """An ingest without --engine, and an estimate, load nothing of Dask."""
     file = tmp_path / "batch.htr"
     file.write_bytes(report(0, PLAIN, 3))
     program = f"""if True:

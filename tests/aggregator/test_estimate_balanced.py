@@ -33,7 +33,7 @@ CHANNELS = {
 
 
 def words(channel):
-    """(2^k, k) the bits of every word, and (k, 2^k) their probabilities."""
+    """Return (2^k, k) the bits of every word, and (k, 2^k) their probabilities."""
     k, one = channel.inputs, 1 << channel.scale
     bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
     return bits, np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
@@ -42,7 +42,7 @@ def words(channel):
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     """raw' is generalised least squares of raw under the constraint, unbiased, with the variance and extremes of all
-    words; and no query has a larger variance than without the sum, at the reference law."""
+    words; no query has a larger variance than without the sum, at the reference prior."""
     generator, k = np.random.default_rng(11), channel.inputs
     bits, law = words(channel)
     reference, p, v = generator.dirichlet(np.ones(k)), generator.dirichlet(np.ones(k)), generator.normal(size=k)
@@ -96,10 +96,8 @@ def asked(domain, channel):
 
 
 def test_the_plan_states_the_error_of_the_estimate_that_is_made():
-    """n times the squared standard errors of an estimate of expected counts sum to the plan's error.
-
-    Of values the sum of the shares is used, of item sets it is not.
-    """
+    """n times the squared standard errors of an estimate of expected counts sum to the plan's error. The sum of the
+    shares is used for values, and not for item sets."""
     for domain in (Values(tuple("abcdef")), Items(2, tuple("abcd"))):
         question = Question(domain, Ldp(2 * NANONATS))
         for mechanism, one in candidates(question):
@@ -112,7 +110,7 @@ def test_the_plan_states_the_error_of_the_estimate_that_is_made():
 
 
 def drawn(channel, p, n, generator):
-    """(k,) counts of the bits of n people."""
+    """Draw (k,) counts of the bits of n people."""
     members = np.asarray(channel.class_of)
     own, other = np.array(channel.own)[members] / S, np.array(channel.other)[members] / S
     people = generator.multinomial(n, p)
@@ -120,7 +118,7 @@ def drawn(channel, p, n, generator):
 
 
 def covered(channel, p, n, surveys, seed):
-    """(k,) how often the 95% interval holds the share; (k,) a width over that of the uncorrected interval."""
+    """Return (k,) the coverage of the 95% interval, and (k,) its width over that of the uncorrected interval."""
     generator, decoder = np.random.default_rng(seed), decoder_of(channel)
     hits = np.zeros(len(p))
     for _ in range(surveys):
@@ -194,9 +192,9 @@ def test_the_weighted_projection_is_the_nearest_distribution():
 
 
 def test_the_weights_of_the_projection_take_off_up_to_a_fifth_of_the_error():
-    """Squared error over that of the plain projection: below .9 in some of 12 cells (3 channels, 2 laws, 2 numbers of
-    reports), never above 1.06; 200 surveys each, seed fixed. Where three values hold everything and are the noisiest
-    ones, it is 1.3 at most."""
+    """The squared error over that of the plain projection is below .9 in some of 12 cells (3 channels, 2
+    distributions, 2 numbers of reports), never above 1.06; 200 surveys each, seed fixed. It is 1.3 at most if three
+    values hold everything and are the noisiest ones."""
     generator, least = np.random.default_rng(8), 1.0
     channels = (
         idue.idue(Graded.over([NANONATS] * 3 + [2 * NANONATS] * 13), "opt0"),

@@ -25,7 +25,7 @@ def geometric(k, ratio=0.95):
 
 
 def estimated(channel, p, n, batches, seed=1):
-    """Total variation of the projection's and of empirical Bayes' shares, in the mean of the batches."""
+    """Return the mean total variation of the projection's and of empirical Bayes' shares over the batches."""
     rng, decoder = np.random.default_rng(seed), decoder_of(channel)
     law = decoder.forward(p)
     found = []
@@ -74,9 +74,10 @@ CHANNELS = {
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 @pytest.mark.parametrize("p", [zipf(400), zipf(400)[::-1], np.full(400, 1 / 400)], ids=["falling", "rising", "even"])
 def test_it_beats_the_projection_where_noise_is_large(channel, p):
-    """n = 10,000, k = 400, errors alike or not, related to the shares or not: less total variation than projecting.
+    """Empirical Bayes has less total variation than the projection for n = 10,000 and k = 400, with errors equal or
+    not, related to the shares or not.
 
-    10 batches. The margins are 5 to 95%; a failure means that unlike errors are treated as alike.
+    10 batches. The margins are 5 to 95%; a failure means that unequal errors are treated as equal.
     """
     projection, bayes = estimated(channel, p, 10_000, 10, seed=2)
     assert bayes < projection
@@ -125,8 +126,8 @@ def test_shares_are_a_distribution(k, seed):
 
 
 def test_what_is_known_exactly_stays():
-    """Without noise the shares are the raw ones; a value far above the noise and unlike all others keeps its own to a
-    twentieth of its standard error, one above all learning to a hundredth."""
+    """Without noise the shares are the raw ones. A value far above the noise and unlike all others keeps its
+    estimate to a twentieth of its standard error, one above all learning to a hundredth."""
     p = zipf(50)
     np.testing.assert_allclose(empirical_bayes(p, np.zeros(50)), p)
     for se, most in ((0.02, 0.02 / 20), (0.002, 0.002 / 100)):
@@ -179,16 +180,16 @@ SPARSE = {"zipf 1": zipf(1024), "zipf 1.5": zipf(1024, 1.5), "geometric": geomet
 @pytest.mark.parametrize("p", SPARSE.values(), ids=SPARSE.keys())
 @pytest.mark.parametrize("n", [100_000, 1_000_000])
 def test_values_that_are_like_no_other_are_not_drawn_together(p, n):
-    """Shares that all differ, some far above the noise: at most 1.05 times the projection's total variation.
+    """Shares that all differ, some far above the noise, have at most 1.05 times the projection's total variation.
 
-    Hadamard, eps = 1, 6 batches. Where each point of the most likely law is believed, it is up to 1.25 times.
+    Hadamard, eps = 1, 6 batches. If each point of the most likely distribution is believed, it is up to 1.25 times.
     """
     projection, found = estimated(hadamard(len(p), NANONATS), p, n, 6, seed=9)
     assert found <= 1.05 * projection
 
 
 def test_binning_does_not_change_the_shares():
-    """The law fitted to bins and the law fitted to every value by itself give the same shares, to 1% of a total."""
+    """The distribution fitted to bins and that fitted to every single value give the same shares, to 1% of a total."""
     rng = np.random.default_rng(3)
     p = zipf(2000)
     se = np.full(2000, 0.0015)

@@ -26,7 +26,7 @@ LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
 
 
 def table(size, level):
-    """A table of three outputs more than inputs, that keeps no level in particular."""
+    """Return a table of three outputs more than inputs, at no particular level."""
     rows = np.random.default_rng(size).integers(50, 100, (size, size + 3))
     return Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
 

@@ -25,7 +25,7 @@ def random_table(inputs, outputs, seed):
 
 
 def as_table(channel):
-    """The same law as an explicit table."""
+    """Return the same distributions as an explicit table."""
     return Table.nearest(
         [
             [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
@@ -103,7 +103,7 @@ def test_the_decoder_is_a_left_inverse(channel):
 
 
 def test_all_forms_multiply_with_one_left_inverse(channel):
-    """invert, adjoint, variances, query and weight speak of the same matrix L."""
+    """invert, adjoint, variances, query and weight use the same matrix L."""
     L, decoder = left_inverse(channel), decoder_of(channel)
     share = RNG.dirichlet(np.ones(channel.outputs))
     v = RNG.normal(size=channel.inputs)
@@ -115,7 +115,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
 
 
 def test_no_output_is_more_probable_than_its_ceiling(channel):
-    """The ceiling is the largest weight of each output, or above it where no row of a Hadamard block is +1."""
+    """The ceiling is the largest weight of each output, or above it if no row of a Hadamard block is +1."""
     largest, ceiling = dense(channel).max(axis=0), decoder_of(channel).ceiling
     assert (ceiling >= largest - 1e-12).all()
     if channel.family not in ("hadamard", "blocks"):
@@ -145,7 +145,7 @@ def test_every_step_counts_one_set_of_outputs(channel):
 
 @pytest.mark.parametrize("name", [*PLAIN, *RESPONSE, "binary table"])
 def test_support_channels_have_one_step_with_the_stated_probabilities(name):
-    """p* and q* are the probabilities, summed from the weights, that an input's own report and another's reach S_x."""
+    """p* and q* are the probabilities, summed from the weights, that a report of the input and of another reach S_x."""
     channel = CHANNELS[name]
     Q, stairs = dense(channel), decoder_of(channel).staircase(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
     reach = np.array(
@@ -228,7 +228,7 @@ def test_the_table_decoder_has_the_least_error_at_its_reference():
 
 
 def test_a_channel_that_confuses_inputs_is_refused():
-    """A table of rank below k, and a response that never tells the truth, say what to do instead."""
+    """A table of rank below k, and a response independent of the input, are errors that name an alternative."""
     half = 2**61
     confused = Table(((half, half), (half, half), (2**62, 0)))
     with pytest.raises(NotInvertible, match="rank 2"):

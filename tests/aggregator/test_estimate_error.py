@@ -18,7 +18,7 @@ ONE = 1 << 64
 
 
 def per_coordinate(inside, outside, f):
-    """Variance of one report's estimate of a share f, theta (1 - theta) / (p* - q*)^2   (MATH 4.1)."""
+    """Return the variance of one report's estimate of a share f, theta (1 - theta) / (p* - q*)^2 (MATH 4.1)."""
     theta = outside + f * (inside - outside)
     return theta * (1 - theta) / (inside - outside) ** 2
 
@@ -144,7 +144,7 @@ def test_the_bound_is_the_short_form_for_rare_values():
 
 
 def test_the_error_of_a_table_needs_no_simulation():
-    """A table's expected error at p is the variance of one report's estimate, summed, over its own law."""
+    """A table's expected error at p is the variance of one report's estimate, summed over its outputs."""
     rows = ((1, 2, 5), (6, 1, 1))
     channel = Table.nearest([[Fraction(cell, 8) for cell in row] for row in rows])
     p = np.array([0.3, 0.7])

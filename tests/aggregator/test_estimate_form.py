@@ -35,7 +35,7 @@ PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
 
 @cache
 def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
-    """(words, m) the features of each word a device may send, and (k, words) their probabilities: of small channels."""
+    """Return (words, m) the features of each possible word, and (k, words) their probabilities, for small channels."""
     decoder = decoder_of(channel)
     if decoder.one_hot:
         return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
@@ -51,7 +51,7 @@ decoder = cache(decoder_of)
 
 
 def view_of(questions: Sequence[int], channel: Channel, table: Floats, n: int, rng: np.random.Generator) -> FormView:
-    """A view whose reports are drawn from the law of its channel."""
+    """Return a view whose reports are drawn from its channel."""
     words, law = outputs_of(channel)
     drawn = rng.multinomial(n, np.maximum(table.ravel() @ law, 0) / (table.ravel() @ law).sum())
     tally = Tally((drawn @ words).astype(np.int64), n)
@@ -59,7 +59,7 @@ def view_of(questions: Sequence[int], channel: Channel, table: Floats, n: int, r
 
 
 def crowd(truth: Floats, n: int, rng: np.random.Generator, channels: dict[tuple[int, ...], Channel]) -> list[FormView]:
-    """The views of a form, ``n`` people each; ``truth`` is the law of all questions together."""
+    """Return the views of a form, ``n`` people each; ``truth`` is the distribution of all questions together."""
     return [
         view_of(asked, channel, truth.sum(axis=tuple(q for q in range(len(SIZES)) if q not in asked)), n, rng)
         for asked, channel in channels.items()
@@ -78,13 +78,13 @@ def channels_of(level: int = NANONATS) -> dict[tuple[int, ...], Channel]:
 
 
 def unrelated() -> Floats:
-    """(3, 4, 2) a law in which no question is connected with another."""
+    """Return (3, 4, 2) a distribution in which all questions are independent."""
     p, q, r = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.7, 0.3])
     return np.asarray(p[:, None, None] * q[:, None] * r)
 
 
 def increments(decoder: Decoder, words: Floats) -> Floats:
-    """(words, k) what each word adds to the estimate of each input."""
+    """Return (words, k) the contribution of each word to the estimate of each input."""
     units = np.eye(decoder.inputs)
     constants = np.array([decoder.intercept(unit) for unit in units])
     return words @ np.array([decoder.adjoint(unit) for unit in units]).T + constants
@@ -216,7 +216,7 @@ def test_an_association_is_seldom_found_where_there_is_none(crowds: int, most: i
 
 
 def related() -> Floats:
-    """(3, 4, 2) a law in which each question says something of each other."""
+    """Return (3, 4, 2) a distribution in which all questions are related."""
     law = unrelated()
     law[0, 0] += 0.15
     law[1, :, 1] += 0.1

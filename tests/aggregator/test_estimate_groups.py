@@ -47,7 +47,8 @@ def campaign(channel, minimum=1, domain=None):
 
 
 def memo(channel, devices, rng):
-    """(devices, k, m) the features of the output that each device would draw for each value, once and for good."""
+    """Return (devices, k, m) the features of the output that each device would draw for each value, once and for
+    all."""
     if isinstance(channel, Bits):
         own = np.array(channel.own)[np.array(channel.class_of)] / 2.0**32
         other = np.array(channel.other)[np.array(channel.class_of)] / 2.0**32
@@ -59,7 +60,7 @@ def memo(channel, devices, rng):
 
 
 def counted(features, device, key):
-    """The tally of reports with such features, sent by the devices of these numbers, by group of devices."""
+    """Return the tally of reports with such features, sent by the devices of these numbers, by group of devices."""
     group = (key & (GROUPS - 1))[device]
     cells = np.zeros((GROUPS, features.shape[1]), dtype=np.int64)
     np.add.at(cells, group, features)
@@ -95,12 +96,11 @@ SHORT = {("response", 0.0), ("hadamard", 0.3), ("bits", 0.0), ("sharp", 0.3)}
     ],
 )
 def test_intervals_hold_where_devices_repeat_themselves(name, restless):
-    """Many reports of one device: 95% intervals cover, where those of independent reports would not.
+    """95% intervals of many reports of one device cover, though those of independent reports would not.
 
-    In short, each channel with people of one kind, and each kind with two channels.
-
-    S = 60 surveys of 500 devices with 1 to 12 reports each. Right intervals cover less than 90% once in 25 such tests;
-    a lower coverage means that reports of one device are taken for evidence of many.
+    In short, each channel with people of one kind, and each kind with two channels. S = 60 surveys of 500 devices with
+    1 to 12 reports each. Correct intervals cover less than 90% once in 25 such tests; a lower coverage means that
+    reports of one device are taken for independent.
     """
     rng, terms = np.random.default_rng(11), campaign(CHANNELS[name])
     right, wrong, together = [], [], []
@@ -133,7 +133,8 @@ def test_intervals_hold_for_a_dozen_devices():
 
 @each
 def test_fewer_groups_make_wider_intervals(name):
-    """An error that is known from few groups has the quantiles of Student's law: 1.31 times as wide for five."""
+    """An error that is known from few groups has the quantiles of Student's distribution: 1.31 times as wide for
+    five."""
     linear = solve(decoder_of(CHANNELS[name]), survey(CHANNELS[name], np.random.default_rng(19), devices=5000))
     few, many = (replace(linear, between=Spread(linear.between.variance, freedom)) for freedom in (5, 10**7))
     widths = [high - low for low, high in (one.intervals(0.05) for one in (few, many))]
@@ -183,7 +184,7 @@ def test_the_spread_is_the_sum_of_squares_of_groups(name):
 
 
 def test_one_report_a_device_is_estimated_as_ever():
-    """Groups of devices with one report each change nothing in an estimate, to the last bit."""
+    """Groups of devices with one report each leave an estimate unchanged, to the last bit."""
     rng, terms = np.random.default_rng(15), campaign(CHANNELS["response"])
     tally = survey(CHANNELS["response"], rng, readings=1)
     found, plain = estimate(terms, tally).as_json(), estimate(terms, Tally(tally.counts, tally.reports)).as_json()
@@ -192,7 +193,7 @@ def test_one_report_a_device_is_estimated_as_ever():
 
 
 def test_reports_of_one_device_have_no_error():
-    """From one device nothing follows for others: no error, no interval, and a warning; queries have dashes too."""
+    """Reports of one device alone give no error, no interval, and a warning; queries have dashes too."""
     rng, terms = np.random.default_rng(16), campaign(CHANNELS["response"])
     features = memo(CHANNELS["response"], 1, rng)[0][np.array([0] * 40 + [1] * 10)]
     tally = counted(features, np.zeros(50, dtype=int), np.array([7]))
@@ -204,7 +205,7 @@ def test_reports_of_one_device_have_no_error():
 
 
 def test_honest_devices_that_repeat_themselves_raise_no_alarm():
-    """The screen takes a device for one witness: 100 surveys of 20 honest devices with up to 200 reports, no alarm.
+    """The screen counts a device once: 100 surveys of 20 honest devices with up to 200 reports raise no alarm.
 
     False alarms come once in 5,000 surveys or more rarely; taken for independent, these reports raise many.
     """
@@ -301,7 +302,7 @@ def test_intervals_of_a_change_hold_everywhere(name, moves):
 
 
 def test_a_change_is_surer_than_the_shares_it_is_between():
-    """Devices that say the same twice add no error: paired intervals are a fraction as wide as unpaired ones."""
+    """Devices that repeat their output add no error: paired intervals are a fraction as wide as unpaired ones."""
     channel, rng = CHANNELS["response"], np.random.default_rng(22)
     terms = campaign(channel)
     (before, after), _ = two_periods(channel, rng, 4000, 0.01, both=1.0)
@@ -372,7 +373,7 @@ def test_only_like_is_compared():
 
 
 def test_a_difference_of_item_sets_is_of_people():
-    """Of items the difference is of the shares of people who hold each, as the estimates beside it."""
+    """The difference of item sets is of the shares of people who hold each item, as in the estimates beside it."""
     domain = Items(2, ("bread", "milk", "tea"))
     channel = randomized_response(domain.size, 3 * NANONATS)
     terms = campaign(channel, domain=domain)

@@ -91,7 +91,7 @@ def case(channel):
 
 
 def channels_under_test():
-    """Name -> what makes the case. A family joins the grid of laws by a line here; unary ones with 2^k small."""
+    """Name -> builder of the case. A family joins the grid by a line here; unary ones with 2^k small."""
     return {
         "randomised response k=2": lambda: case(randomized_response(2, E1)),
         "randomised response k=6": lambda: case(randomized_response(6, E1)),
@@ -185,7 +185,7 @@ def test_simulated_counts_follow_the_channels_weights(given):
 
 
 def test_the_long_staircase_is_each_batchs_own(given):
-    """Steps and standard errors of a batch are what ``staircase`` and ``standard_errors`` say of it."""
+    """Steps and standard errors of a batch equal those of ``staircase`` and ``standard_errors``."""
     counts = given.drawn[:3]
     low, high = all_intervals(given, counts, ALPHA)
     for b, batch in enumerate(counts):

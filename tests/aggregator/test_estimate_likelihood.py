@@ -1,4 +1,4 @@
-"""Laws of maximum likelihood: nothing is more likely, the gap is honest, and error bars cover where they are given."""
+"""Laws of maximum likelihood: nothing is more likely, the stated gap is right, and error bars cover if given."""
 
 from fractions import Fraction
 
@@ -114,7 +114,7 @@ def test_the_longer_steps_are_worth_it():
 
 
 def test_zeros_of_the_start_are_no_verdict():
-    """A start without a value finds it all the same."""
+    """A start without a value still finds that value."""
     decoder = decoder_of(WIDE)
     share = decoder.forward(np.array([0.3, 0.3, 0.4]))
     fit = em(decoder, share, 10**6, np.array([0.0, 0.5, 0.5]))
@@ -131,7 +131,7 @@ def test_bits_have_no_likelihood_here():
 
 
 def test_an_invertible_channel_tells_all_values_apart(channel):
-    """Weighed at the truth the estimate is the least-squares one: unbiased, and no worse than the decoder's."""
+    """Weighted at the truth the estimate is the least-squares one: unbiased, and no worse than the decoder's."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     p /= p.sum()
     law = decoder.forward(p)
@@ -173,7 +173,7 @@ def test_error_bars_of_partly_told_channels_cover():
 
 
 def test_a_matrix_too_large_is_not_written_down():
-    """More than 2^20 cells are a programmer's mistake."""
+    """A matrix of more than 2^20 cells is a ValueError."""
     decoder = decoder_of(hadamard(2000, NANONATS))
     with pytest.raises(ValueError, match="cells"):
         identified_values(decoder, np.full(2048, 1 / 2048), even(2000))

@@ -51,7 +51,7 @@ def shapes(k):
 
 
 def wasserstein(p, q):
-    """As a part of the range."""
+    """Return the Wasserstein distance as a part of the range."""
     return np.abs(np.cumsum(p) - np.cumsum(q))[:-1].sum() / (len(p) - 1)
 
 
@@ -86,7 +86,7 @@ EDGES = Buckets.of([0, 1, 2, 4, 8, 16, 32, 64])
 
 
 def test_the_plan_states_the_error_of_the_mean():
-    """The planned standard error of the mean is that of n expected reports read by the estimate, for each mechanism."""
+    """The planned standard error of the mean is the estimate's from n expected reports, for each mechanism."""
     question, n = Question(EDGES, Ldp(NANONATS)), 10**9
     checked = 0
     rows = {row.mechanism: row for row in plan(question, n)}
@@ -106,7 +106,7 @@ def test_the_plan_states_the_error_of_the_mean():
 
 
 def covered(surveys, seed, people=400):
-    """For each of some channels and laws of numbers, how often the 95% interval of the mean holds the mean."""
+    """Return the coverage of the 95% interval of the mean, for each of some channels and distributions of numbers."""
     generator = np.random.default_rng(seed)
     for channel in (randomized_response(8, NANONATS), projective(8, NANONATS), OUE):
         terms, decoder = asked(EDGES, channel), decoder_of(channel)
@@ -140,7 +140,7 @@ def test_intervals_of_means_hold_long():
 
 
 def test_what_a_share_of_rounded_numbers_is_is_said_everywhere():
-    """Table, JSON and CSV say that numbers were rounded at random; of labels none does."""
+    """Table, JSON and CSV say that numbers were rounded at random; those of labels do not."""
     counts = Tally.of(np.full(8, 100))
     channel = randomized_response(8, NANONATS)
     for domain, says in ((EDGES, True), (Values(tuple("abcdefgh")), False)):

@@ -81,7 +81,7 @@ def test_projection_leaves_distributions_alone():
 
 
 def test_the_mmse_estimate_is_the_mean_posterior_and_one_step_of_em():
-    """P_x sum over y of share Q(y|x) / P(y), summed by hand, is the mean of everybody's posterior   (MATH 2.9)."""
+    """P_x sum over y of share Q(y|x) / P(y), summed by hand, is the mean of all people's posteriors (MATH 2.9)."""
     channel = LIP.channel
     P = np.array(PRIOR) / 100
     Q = np.array([[channel.weight(x, y) / 2**64 for y in range(4)] for x in range(4)])
@@ -139,7 +139,7 @@ def test_an_estimate_says_what_it_is_made_of():
 
 
 def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk():
-    """The intervals for all k values together are each value's own at alpha / k   (Bonferroni)."""
+    """The intervals for all k values together are each value's interval at alpha / k (Bonferroni)."""
     counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     together, alone = estimate(LDP, counted, level=0.96), estimate(LDP, counted, level=0.99)
     np.testing.assert_allclose(together.simultaneous_low, alone.low)
@@ -178,7 +178,7 @@ def test_a_tally_of_another_channel_is_a_programmers_mistake():
 
 
 def test_methods_are_refused_where_they_make_no_sense():
-    """An unknown method, and a prior's method without a prior, say what to use."""
+    """An unknown method, and a prior's method without a prior, are errors that name an alternative."""
     counted = tally(LDP.channel, [0.25] * 4, 500)
     with pytest.raises(MethodRefused, match="projection"):
         estimate(LDP, counted, method="guess")
@@ -190,7 +190,7 @@ def test_methods_are_refused_where_they_make_no_sense():
 
 
 def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
-    """A unary channel has no law of its outputs to be likely under: em, mmse and map are refused."""
+    """A unary channel's counts have no likelihood of outputs: em, mmse and map are refused."""
     bits = decoder_of(unary.oue(4, NANONATS))
     for method in ("em", "mmse", "map"):
         with pytest.raises(MethodRefused, match="bit by bit"):
@@ -237,7 +237,7 @@ def test_every_method_estimates_a_distribution():
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
-    """Shares of a search that has not settled come with a warning of how far it had to go."""
+    """Shares of a search that has not settled have a warning with its remaining gap."""
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = terms(hadamard(200, NANONATS))
     found = estimate(asked, tally(asked.channel, np.full(200, 1 / 200), 5000), method="em")
@@ -245,7 +245,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
 
 
 def test_values_that_are_told_apart_have_error_bars_where_others_have_none():
-    """Of three values, two of which answer alike, only the first has an estimate, an interval and an influence."""
+    """If two of three values have the same outputs, only the third has an estimate, an interval and an influence."""
     third = 2**60
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
     asked = terms(alike, Information(2 * NANONATS, (1, 1, 1)))
@@ -260,7 +260,7 @@ def test_values_that_are_told_apart_have_error_bars_where_others_have_none():
 
 
 def test_without_inverse_and_prior_the_likelihood_decides():
-    """A campaign without a prior whose channel has no inverse is estimated by em unless asked otherwise."""
+    """A campaign without a prior whose channel has no inverse is estimated by em by default."""
     third = 2**60
     asked = terms(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
     counted = Tally.of(np.array([450, 550]))
@@ -272,7 +272,7 @@ def test_without_inverse_and_prior_the_likelihood_decides():
 
 
 def test_lip_campaigns_default_to_their_prior():
-    """A LIP campaign is estimated by MMSE unless asked otherwise, with intervals that do not use the prior."""
+    """A LIP campaign is estimated by MMSE by default, with intervals that do not use the prior."""
     counted = tally(LIP.channel, np.array(PRIOR) / 100, 20_000)
     found = {method: estimate(LIP, counted, method=method) for method in (None, "mmse", "map", "projection", "linear")}
     assert found[None].method == "mmse"
@@ -302,7 +302,7 @@ def test_a_singular_lip_channel_is_estimated_without_error_bars():
 
 @pytest.mark.parametrize("asked", [LDP, LIP, terms(hadamard(6, NANONATS))])
 def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
-    """Ten forged reports among 1,010, all alike, raise no raw share by more than the stated influence."""
+    """Ten equal forged reports among 1,010 raise no raw share by more than the stated influence."""
     decoder = decoder_of(asked.channel)
     honest = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000).counts
     found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
@@ -318,7 +318,7 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
 
 
 def test_any_number_of_forged_reports_can_be_asked_about():
-    """The influence of as many forged reports as somebody fears stands beside the usual ones."""
+    """The influence of a requested number of forged reports stands beside the usual ones."""
     counted = tally(LDP.channel, [0.25] * 4, 1000)
     crowds = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
     assert [crowd["reports"] for crowd in crowds] == [1, 10, 37]
@@ -328,7 +328,7 @@ def test_any_number_of_forged_reports_can_be_asked_about():
 
 
 def test_a_tally_of_43750_values_is_estimated():
-    """A large domain goes the same way as a small one; how fast is the benchmark's question."""
+    """A large domain is estimated as a small one; the benchmark measures the time."""
     channel = hadamard(43_750, NANONATS)
     asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
     found = estimate(asked, tally(channel, np.full(43_750, 1 / 43_750), 1_000_000))
@@ -371,7 +371,7 @@ def test_a_query_equals_its_dense_twin():
 
 
 def test_a_constant_has_no_error():
-    """The mean of the same number for everybody is that number, without error, in every mechanism."""
+    """The mean of the same number for all people is that number, without error, in every mechanism."""
     for asked in (LDP, AGES, LIP):
         counted = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
         answer = query.weighted(asked, counted, [5.0] * asked.domain.size, offset=1)
@@ -426,13 +426,13 @@ def test_a_survey_is_one_row_of_the_histogram():
 
 
 def test_a_mean_needs_numbers():
-    """Labels have no mean, and the error says which domain has."""
+    """Labels have no mean, and the error names the domains that have one."""
     with pytest.raises(query.NotANumber, match="numbers have one"):
         query.mean(LDP, tally(LDP.channel, [0.25] * 4, 500))
 
 
 def test_weights_are_one_for_each_value():
-    """Another number of weights is a programmer's mistake."""
+    """Another number of weights is a ValueError."""
     with pytest.raises(ValueError, match="4 values"):
         query.weighted(LDP, tally(LDP.channel, [0.25] * 4, 500), [1, 2])
 

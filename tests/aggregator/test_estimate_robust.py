@@ -28,7 +28,7 @@ GEOMETRY = ProjectiveGeometry(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONA
 
 
 def attacked(channel, forged, rng, targets=10):
-    """Counts of honest people, and of a maximal-gain attack on some values; and the people's shares."""
+    """Return counts of honest people and of a maximal-gain attack on some values, and the people's shares."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     chosen = np.zeros(channel.inputs)
     chosen[rng.choice(channel.inputs, targets, replace=False)] = 1
@@ -52,10 +52,10 @@ def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
 
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_fit(n):
-    """Of 100 honest batches of channels with many outputs, uniform, skewed or of one value, none raises an alarm.
+    """None of 100 honest batches of channels with many outputs, uniform, skewed or of one value, raises an alarm.
 
-    Each of three tests has alpha 1e-4, so one of them fails with probability 3e-2 at most, by this seed with 0 or 1.
-    A test that suspects one batch in 25 fails with 98%.
+    Each of three tests has alpha 1e-4, so one of them fails with probability 3e-2 at most, by this seed with 0 or 1. A
+    test that suspects one batch in 25 fails with 98%.
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):
@@ -67,7 +67,7 @@ def test_honest_reports_fit(n):
 
 @pytest.mark.parametrize("channel", [TRIPLES, GEOMETRY], ids=["triples", "projective"])
 def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
-    """Its distance from the people's shares grows by at most 15%, where that of the projection grows by 100%."""
+    """Its distance from the people's shares grows by at most 15%, but that of the projection by 100%."""
     rng = np.random.default_rng(23)
     far = {"honest": [], "projected": [], "robust": []}
     for _ in range(4):
@@ -95,7 +95,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
 
 
 def test_bits_are_not_believed_one_by_one():
-    """A channel of bits is refused as the programmer's mistake."""
+    """A channel of bits is refused with a ValueError."""
     with pytest.raises(ValueError, match="bits"):
         robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
 

@@ -67,7 +67,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
 
 
 def test_reports_that_speak_for_many_values_unbalance_the_shares():
-    """1% of the reports that each add over 100 people show in the sum of the shares."""
+    """1% of the reports that each add over 100 people are visible in the sum of the shares."""
     channel, rng = hadamard(200, NANONATS), np.random.default_rng(6)
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
@@ -109,7 +109,7 @@ def honest_bits(decoder, p, n, batches, rng):
 @pytest.mark.parametrize("channel", BITS.values(), ids=BITS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_bits_pass(channel, n):
-    """Of 2,500 honest batches of bits, uniform, skewed or all of one value, at most 3 raise an alarm.
+    """At most 3 of 2,500 honest batches of bits, uniform, skewed or all of one value, raise an alarm.
 
     Two tests of alpha 1e-4 each: 1/2 an alarm is expected at most, more than 3 come with probability 2e-3. A test that
     suspects one batch in 300 fails with 96%.
@@ -123,7 +123,7 @@ def test_honest_bits_pass(channel, n):
 
 
 def test_honest_subsets_pass():
-    """Of 1,000 honest batches of subsets, at most 3 raise an alarm; counts follow the law of all 126 subsets."""
+    """At most 3 of 1,000 honest batches of subsets raise an alarm; counts are drawn over all 126 subsets."""
     channel, rng, n = subset_selection(9, NANONATS), np.random.default_rng(14), 2000
     words = [y for y in range(1 << 9) if channel.emits(y)]
     bits = np.array([[y >> (8 - x) & 1 for x in range(9)] for y in words])
@@ -148,7 +148,7 @@ def test_words_that_set_only_the_targets_are_seen(targets):
 
 
 def test_words_forged_with_the_usual_number_of_ones_are_not_seen():
-    """Bits of other values set as often as an honest device would keep the sum: only the influence tells of these."""
+    """Forged words that set the usual number of bits keep the sum and pass: only their influence is known."""
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(16), 100_000
     noise = rng.binomial(1000, decoder.forward(np.eye(30)[0]))
     noise[0] = 1000
@@ -192,7 +192,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 
 
 def seen(channel, attacked, targets, n, batches):
-    """The part of attacked batches that raise an alarm.
+    """Return the part of attacked batches that raise an alarm.
 
     Shares are as 1 / rank, in random order. 1% of the reports are the output that adds most to some values at random,
     one such output of all; of bits, the word of these values.
@@ -224,7 +224,7 @@ def stated():
 
 
 def test_the_table_of_what_is_seen_has_every_case():
-    """ESTIMATES.md says of every case how often an attack on one value, and on three, is seen."""
+    """ESTIMATES.md has the detection rate of every case, for an attack on one value and on three."""
     assert stated().keys() == {(name, targets) for name in CASES for targets in (1, 3)}
 
 
@@ -245,7 +245,7 @@ def test_attacks_are_seen_as_often_as_the_table_says(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_attacks_of_every_size_are_seen_as_often_as_the_table_says(name):
-    """The same of 200 batches of each size."""
+    """The detection rates of 200 batches of each size are those of the table."""
     for targets in (1, 3):
         for n, expected in zip(SIZES, stated()[name, targets], strict=True):
             assert abs(seen(*CASES[name], targets, n, 200) - expected) <= max(

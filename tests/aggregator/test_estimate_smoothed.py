@@ -15,7 +15,7 @@ from protocol.exact import NANONATS
 
 
 def kernel(size: int) -> np.ndarray:
-    """K, (size, size): the triangle of smoothing, mirrored at the ends, from its definition."""
+    """Return K, (size, size): the triangle of smoothing, mirrored at the ends, from its definition."""
     width = max(2, round(2 * size / smoothed.PARTS))
     matrix = np.zeros((size, size))
     for x in range(size):
@@ -62,7 +62,7 @@ def test_blocks_of_a_line_are_the_channel_added_up() -> None:
 
 @pytest.mark.parametrize("reports", [1, 2, 3])
 def test_a_handful_of_reports_has_an_estimate(reports: int) -> None:
-    """Shares are finite and sum to one wherever one to three reports lie, also where a half of them is empty."""
+    """Shares are finite and sum to one for any one to three reports, also if a half of them is empty."""
     decoder = decoder_of(wave(9, NANONATS))
     for first in range(decoder.features):
         counts = np.zeros(decoder.features, dtype=np.int64)
@@ -96,7 +96,7 @@ def test_without_smoothing_it_is_maximum_likelihood() -> None:
 
 
 def shapes(k: int) -> dict[str, np.ndarray]:
-    """Five laws of numbers, some smooth and some not."""
+    """Return five distributions of numbers, some smooth and some not."""
     x = (np.arange(k) + 0.5) / k
     hill = np.exp(-(((x - 0.4) / 0.15) ** 2))
     found = {
@@ -110,7 +110,8 @@ def shapes(k: int) -> dict[str, np.ndarray]:
 
 
 def distances(k: int, crowds: int, n: int = 5000) -> dict[str, tuple[float, float, float]]:
-    """For each shape the mean Wasserstein distance, as a part of the range, of the choice, of s = 0 and of s = 1."""
+    """Return for each shape the mean Wasserstein distance, as a part of the range, of the choice, of s = 0 and of s
+    = 1."""
     decoder, rng, found = decoder_of(wave(k, NANONATS)), np.random.default_rng(8), {}
     for name, p in shapes(k).items():
         law = decoder.forward(p)
@@ -137,14 +138,14 @@ def test_the_choice_is_as_good_as_the_better_end() -> None:
 
 @pytest.mark.long
 def test_the_choice_is_as_good_as_the_better_end_long() -> None:
-    """As the short form, with at most 1.1 times on each shape: 100 crowds on 64 and on 160 numbers, seed fixed."""
+    """Each shape has at most 1.1 times the better distance: 100 surveys on 64 and on 160 numbers, seed fixed."""
     for k in (64, 160):
         ratios = {name: chosen / min(ends) for name, (chosen, *ends) in distances(k, 100).items()}
         assert max(ratios.values()) < 1.1, (k, ratios)
 
 
 def test_a_hundred_thousand_numbers_are_decoded() -> None:
-    """Of 100,000 numbers and 10^6 people at 1 nat, the distance to the truth is below .006 of the range; seed fixed."""
+    """The distance to the truth is below .006 of the range for 100,000 numbers and 10^6 people at 1 nat; seed fixed."""
     k = 100_000
     decoder, x = decoder_of(wave(k, NANONATS)), (np.arange(k) + 0.5) / k
     p = x * (1 - x) ** 4

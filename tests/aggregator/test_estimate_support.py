@@ -105,7 +105,7 @@ def test_forward_squares(one_hot):
 
 
 def test_bits_have_no_squares(subset):
-    """The bits of a subset are not one-hot, and the law of its words is not asked for."""
+    """The bits of a subset are not one-hot, so a request for squares of word probabilities is refused."""
     assert not SubsetDecoder.one_hot
     with pytest.raises(ValueError, match="one-hot"):
         decoder_of(subset).forward_squares(np.ones(subset.inputs))
@@ -138,7 +138,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
 
 
 def test_part_of_the_reports_is_decoded_as_it_is(one_hot):
-    """Shares that do not sum to one, of a block among others, go through the same left inverse."""
+    """Shares that do not sum to one, for example those of a block, use the same left inverse."""
     decoder = decoder_of(one_hot)
     share, _ = some_share(one_hot, RNG.dirichlet(np.ones(one_hot.inputs)))
     L = np.array([decoder.adjoint(unit) for unit in np.eye(one_hot.inputs)]).T
@@ -159,7 +159,7 @@ def test_the_variance_of_a_query_on_bits(subset):
 
 
 def test_one_step_of_the_stated_probabilities(channel):
-    """The staircase is one step; what an own report and another's reach it with, from the weights, are p* and q*."""
+    """The staircase is one step; the probabilities that a report of the input and of another reach it are p* and q*."""
     decoder, R = decoder_of(channel), dense(channel)
     features = bits(channel) if channel.unary else np.eye(channel.outputs, dtype=np.int64)
     seen = [y for y in range(channel.outputs) if channel.emits(y)]
@@ -306,7 +306,7 @@ def test_fewer_bits_at_a_price():
     ],
 )  # fmt: skip
 def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
-    """At k = 1024 and 43,750 the error is this much above the least of any channel of the level."""
+    """At k = 1024 and 43,750 the error is at most this factor above the least of any channel of the level."""
     level = int(eps * NANONATS)
     channel = projective(size, level)
     best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
@@ -430,7 +430,7 @@ def test_triples_of_many_values_are_decoded_without_a_matrix():
 
 
 def test_recipes_keep_the_level_in_exact_fractions():
-    """inside / outside is at most the rational lower bound of e^level, with nothing but integers between."""
+    """inside / outside is at most the rational lower bound of e^level, in integers alone."""
     for size, level in [(5, NANONATS), (62, NANONATS // 1000), (40, 20 * NANONATS)]:
         recipes = (projective, subset_selection, triples)
         for channel in (recipe(size, level) for recipe in recipes):
@@ -440,8 +440,7 @@ def test_recipes_keep_the_level_in_exact_fractions():
 
 
 def test_a_set_needs_three_values():
-    """Two values have no proper sets of two: subset selection is refused there, and where there are too many values to
-    be written so."""
+    """Subset selection is refused for two values, which have no proper sets of two, and for too many values."""
     for size in (2, 63):
         with pytest.raises(ChannelError):
             subset_selection(size, NANONATS)
@@ -449,7 +448,8 @@ def test_a_set_needs_three_values():
 
 
 def test_triples_need_two_values():
-    """One value has nothing to hide, and above 4095 there are too many triples to count."""
+    """Triples are refused for one value, which has nothing to hide, and above 4095 values, which have too many
+    triples."""
     for size in (1, MAX_INPUTS + 1):
         with pytest.raises(ChannelError, match=f"2 to {MAX_INPUTS} inputs"):
             triples(size, NANONATS)

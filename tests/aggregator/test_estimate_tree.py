@@ -26,7 +26,7 @@ from protocol.exact import NANONATS
 
 
 def coarse(rows, columns, factor):
-    """The square of ``factor`` by ``factor`` cells that each cell of a grid lies in; smaller ones at the border."""
+    """Return the square of ``factor`` by ``factor`` cells of each cell of a grid; smaller ones at the border."""
     row, column = np.divmod(np.arange(rows * columns), columns)
     return row // factor * -(-columns // factor) + column // factor
 
@@ -43,7 +43,7 @@ def random_tree(rng, levels):
 
 
 def random_surveys(rng, tree, missing=False):
-    """Surveys with errors of their own, one or more of them left out."""
+    """Return surveys with different errors, one or more of them missing."""
     made = []
     for level, size in enumerate(tree.sizes):
         if missing and level + 1 < len(tree.sizes) and rng.random() < 0.5:
@@ -80,7 +80,7 @@ def dense(districts, surveys):
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
 def test_two_passes_are_weighted_least_squares(seed, levels, missing):
-    """Estimates and variances are those of weighted least squares over all surveys at once, whichever were held."""
+    """Estimates and variances are those of weighted least squares over all surveys at once, for any set of surveys."""
     rng = np.random.default_rng(seed)
     tree, districts = random_tree(rng, levels)
     surveys = random_surveys(rng, tree, missing)
@@ -163,7 +163,8 @@ CHANNELS = {
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_drawn_survey_has_the_law_of_the_channel(name):
-    """Counts drawn from ``Decoder.forward`` have, output by output, the law of sum p(x) Q(y | f(x)) of the integers."""
+    """Counts drawn from ``Decoder.forward`` have the distribution sum p(x) Q(y | f(x)) of the integers at each
+    output."""
     channel = CHANNELS[name]
     people = np.random.default_rng(3).dirichlet(np.ones(60))
     districts = coarse(6, 10, 2)[:60] % 12
@@ -214,11 +215,8 @@ def coverage(crowds, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weigh
 
 
 def test_errors_are_as_large_as_claimed():
-    """Over 120 crowds of 6,000 people the 95% intervals hold in 92% to 98%, and squared errors are 0.8 to 1.25 of their
-    claim, at every resolution.
-
-    The seed is fixed, so this fails by no chance. A failure means that errors are claimed wrongly.
-    """
+    """Over 120 surveys of 6,000 people the 95% intervals hold in 92% to 98%, and squared errors are 0.8 to 1.25 of
+    their claim, at every resolution. The seed is fixed. A failure means that errors are claimed wrongly."""
     held, ratio = coverage(120, 1)
     assert (held > 0.92).all(), held
     assert (held < 0.98).all(), held
@@ -230,7 +228,7 @@ def test_errors_are_as_large_as_claimed():
 @pytest.mark.parametrize("n", [2_000, 100_000])
 @pytest.mark.parametrize("factors", [(6, 2, 1), (6, 3, 1), (4, 1)])
 def test_intervals_hold_at_every_resolution(n, factors):
-    """Over 200 crowds, fixed seeds, the 95% intervals of districts and cells hold in 93.5% to 97%."""
+    """Over 200 surveys, fixed seeds, the 95% intervals of districts and cells hold in 93.5% to 97%."""
     weights = np.full(len(factors), 1 / len(factors))
     held, _ = coverage(200, n, rows=23, columns=31, factors=factors, n=n, weights=weights)
     assert (held > 0.935).all(), held
@@ -292,7 +290,7 @@ def test_weights_are_never_taken_from_the_reports():
 
 
 def test_the_finest_resolution_needs_a_survey():
-    """Without one, nothing is known of the finest districts, and nothing is made up."""
+    """Without a survey the finest districts have no estimate."""
     tree = Tree.of([np.array([0, 0, 1]), np.arange(3)])
     with pytest.raises(ValueError, match="finest"):
         trees.combine(tree, [Survey(np.ones(2) / 2, np.ones(2), np.ones(2)), None])

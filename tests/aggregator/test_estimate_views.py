@@ -1,4 +1,4 @@
-"""Laws of the estimate of a campaign with views: every resolution is unbiased, adds up, and says how sure it is."""
+"""Laws of the estimate of a campaign with views: every resolution is unbiased, adds up, and states its error."""
 
 import csv
 import io
@@ -104,7 +104,7 @@ def test_every_resolution_is_unbiased(name):
 
 
 def test_shares_of_nested_resolutions_add_up():
-    """The shares of a square's parts sum to the square's, in a crowd of any size."""
+    """The shares of a square's parts sum to the square's, at any number of people."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
     for n in (50, 5000):
         found = estimate(terms, counted(terms, PEOPLE, [n, n, n], np.random.default_rng(n)))
@@ -116,7 +116,7 @@ def test_shares_of_nested_resolutions_add_up():
 
 
 def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
-    """Stripes across squares: their estimate is of their own survey and of the cells, and changes no cell."""
+    """The estimate of stripes across squares is made of their survey and of the cells, and changes no cell."""
     terms = campaign(GRID, Coarse(3), CROSSING, Identity())
     tally = counted(terms, PEOPLE, [4000, 3000, 4000], np.random.default_rng(1))
     found = estimate(terms, tally)
@@ -130,7 +130,8 @@ def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
 
 
 def test_a_view_that_nobody_answered_is_left_out():
-    """Its districts are estimated from the others; finer ones than anybody was asked for have no error."""
+    """The districts of an unanswered view are estimated from the others; districts finer than every view have no
+    error."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
     rng = np.random.default_rng(2)
     found = estimate(terms, counted(terms, PEOPLE, [4000, 0, 4000], rng))
@@ -144,7 +145,7 @@ def test_a_view_that_nobody_answered_is_left_out():
 
 
 def test_resolutions_are_in_the_machine_readable_form():
-    """Values are those of the finest resolution, as of every campaign; the coarser ones stand beside them, named."""
+    """Values are those of the finest resolution, as in every campaign; the coarser ones stand beside them, named."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity(), weights=[1, 1, 2])
     found = estimate(terms, counted(terms, PEOPLE, [300, 300, 600], np.random.default_rng(3)), forged=7)
     document = found.as_json()
@@ -173,7 +174,7 @@ def test_what_views_do_not_have_is_refused():
 
 
 def test_the_share_of_a_range_is_of_all_views():
-    """Any weighted sum: unbiased, surer than from the values alone, and held by its interval in 34 of 40 crowds.
+    """Any weighted sum is unbiased, surer than from the values alone, and its interval holds in 34 of 40 surveys.
 
     A range is a sum with weights 0 and 1. The seed is fixed.
     """
@@ -210,7 +211,7 @@ def test_a_sum_that_no_view_tells_apart_is_refused():
 
 
 def covered(terms, people, numbers, crowds, seed):
-    """Part of each resolution's 95% intervals that hold."""
+    """Return the coverage of each resolution's 95% intervals."""
     rng, total = np.random.default_rng(seed), sum(numbers)
     held = None
     for _ in range(crowds):
@@ -225,7 +226,7 @@ def covered(terms, people, numbers, crowds, seed):
 
 
 def test_intervals_hold_in_a_few_crowds():
-    """Of 30 crowds of 3,000 people, 95% intervals hold in 93% and more, and all of a resolution together in 26.
+    """In 30 surveys of 3,000 people, 95% intervals hold in 93% and more, and all of a resolution together in 26.
 
     The seed is fixed. A failure means that errors are claimed too small.
     """
@@ -237,11 +238,11 @@ def test_intervals_hold_in_a_few_crowds():
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["squares in squares", "stripes across squares", "numbers"])
 def test_intervals_hold(name):
-    """Over 200 crowds of 1,000 and of 50,000 people, 95% intervals of each value hold in 93% and more everywhere.
+    """Over 200 surveys of 1,000 and of 50,000 people, 95% intervals of each value hold in 93% and more everywhere.
 
-    Of four districts 200 crowds say no more: one standard error is about 1.1%. Intervals of all values of a resolution
-    together hold in more than 91% of the crowds. If they hold in 95% of all crowds, each of the 18 checks fails for
-    1.2% of the seeds. The seeds are fixed.
+    200 surveys of four districts resolve no more: one standard error is about 1.1%. Intervals of all values of a
+    resolution together hold in more than 91% of the surveys. If they hold in 95% of all surveys, each of the 18 checks
+    fails for 1.2% of the seeds. The seeds are fixed.
     """
     domain, *maps = CAMPAIGNS.get(name, (NUMBERS, Coarse(16), Coarse(4), Identity()))
     people = np.random.default_rng(6).dirichlet(np.full(domain.size, 0.3))
@@ -317,7 +318,7 @@ def test_intervals_of_a_change_hold_for_all_views_together(moves):
 
 
 def test_a_change_is_told_at_the_resolution_that_holds():
-    """Of 1,500 devices a move of 30% is sure for the square it went to, and JSON and the table name that square.
+    """With 1,500 devices a move of 30% is sure for its target square, and JSON and the table name that square.
 
     Changes of its cells sum to the square's. The seed is fixed.
     """
@@ -370,7 +371,8 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
 
 
 def test_a_reader_can_name_a_district():
-    """The course and the change of one square: its own intervals, which hold for nothing else, and no other rows."""
+    """The course and the change of one square have its plain intervals, which hold for nothing else, and no other
+    rows."""
     terms, rng = block(), np.random.default_rng(45)
     tallies, _ = panel(terms, rng, 1500, 0.3)
     signed = SignedCampaign(terms, b"", b"", b"")
@@ -398,7 +400,8 @@ def test_a_reader_can_name_a_district():
 
 
 def test_a_change_of_a_map_is_the_difference_of_its_estimates():
-    """By groups and by hand; devices that say the same twice make it surer; unpaired errors add."""
+    """The change is the difference by groups and by hand; devices that repeat their output make it surer; unpaired
+    errors add."""
     terms, rng = block(), np.random.default_rng(42)
     tallies, _ = panel(terms, rng, 3000, 0.01)
     sides = [Side(str(at), terms, tally) for at, tally in enumerate(tallies)]
@@ -420,7 +423,7 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
 
 
 def test_no_device_moves_a_map_further_than_is_said():
-    """Each device's change to any other output moves each cell by ``furthest`` at most, whichever view it has."""
+    """Each device's change to any other output moves each cell by at most ``furthest``, with any view."""
     terms, rng = block(), np.random.default_rng(43)
     tally = panel(terms, rng, 500, 0.0)[0][0]
     bound, passes = TreeShares.of(terms, tally)[-1].furthest, Views.of(terms, tally.by_view).passes()

@@ -49,7 +49,7 @@ def test_the_mean_of_evenly_spaced_numbers_is_unbiased(channel: Wave) -> None:
 
 
 def test_single_shares_and_uneven_numbers_are_refused_in_words() -> None:
-    """Neither has an unbiased estimate, and the error names what does."""
+    """Single shares and uneven numbers have no unbiased estimate, and the error names an alternative."""
     decoder = decoder_of(WAVES["wave"])
     share = np.full(decoder.features, 1 / decoder.features)
     for asked in (
@@ -86,9 +86,9 @@ def asked(channel, numbers) -> Campaign:
 
 
 def test_numbers_are_told_better_than_labels() -> None:
-    """Of 10,000 people with numbers of Beta(2, 5) on 64 edges, at 1 nat, the default estimate from a wave has at most
-    half the Wasserstein distance of that from the channel of ``auto``; mean of 8 surveys each, seed fixed. Single
-    shares have no raw value, standard error or interval, and a warning says why."""
+    """The default estimate from a wave has at most half the Wasserstein distance of that from the channel of
+    ``auto``, for 10,000 people with numbers of Beta(2, 5) on 64 edges at 1 nat; mean of 8 surveys each, seed fixed.
+    Single shares have no raw value, standard error or interval, and a warning says why."""
     generator, k, n = np.random.default_rng(5), 64, 10_000
     x = (np.arange(k) + 0.5) / k
     p = x * (1 - x) ** 4 / (x * (1 - x) ** 4).sum()
@@ -109,7 +109,7 @@ def test_numbers_are_told_better_than_labels() -> None:
 
 
 def test_the_mean_has_its_error() -> None:
-    """Of 400 surveys of 400 people, their standard errors are the scatter of the means to a fifth (5.6 standard
+    """The standard errors of 400 surveys of 400 people are the scatter of the means to a fifth (5.6 standard
     deviations of it), and the mean of the means is the truth to four of its errors; seed fixed."""
     generator, k, n = np.random.default_rng(7), 20, 400
     numbers = [10 + 5 * x for x in range(k)]
@@ -122,8 +122,8 @@ def test_the_mean_has_its_error() -> None:
 
 
 def test_a_wave_is_chosen_by_its_name_only() -> None:
-    """It serves numbers without a prior, by name; ``auto`` takes what has an unbiased estimate, and labels are
-    refused with a reason."""
+    """A wave serves numbers without a prior, by name; ``auto`` takes a channel with an unbiased estimate, and labels
+    are refused with a reason."""
     numbers = Question(Buckets.of(range(30)), Ldp(NANONATS))
     assert isinstance(chosen("wave", numbers)[1], Wave)
     assert not isinstance(chosen(AUTO, numbers)[1], Wave)

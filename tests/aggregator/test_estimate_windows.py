@@ -38,7 +38,7 @@ def test_passes_are_matrix_products(channel):
 
 @grid
 def test_many_passes_at_once_are_those_one_by_one(channel):
-    """A pass of several laws, or of several numbers an output, is each one's pass."""
+    """A pass of several distributions, or of several numbers an output, equals the single passes."""
     decoder = WindowsDecoder(channel)
     laws, numbers = RNG.dirichlet(np.ones(channel.inputs), size=3), RNG.normal(size=(3, channel.outputs))
     np.testing.assert_allclose(decoder.forward(laws), [decoder.forward(p) for p in laws], rtol=1e-12, atol=1e-18)

@@ -1,4 +1,4 @@
-"""A draft that says which families of channels its devices have is made of these, or refused."""
+"""A draft that lists the families of channels of its devices uses only these, or is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def written(folder: Path, families: str, draft: str = MANY, more: str = "") -> P
     ],
 )  # fmt: skip
 def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: str, families: list[str]) -> None:
-    """The campaign's channels, and those inside of blocks, are of the families listed; of all, they are as of none."""
+    """The campaign's channels, and those inside of blocks, are of the listed families; a list of all is as none."""
     terms = read_draft(written(tmp_path, json.dumps(families), draft))
     used = {one.family for view in terms.views for one in (view.channel, *getattr(view.channel, "channels", ()))}
     assert used - {"constant"} <= {name.strip().lower() for name in families}
@@ -61,7 +61,7 @@ def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
 
 
 def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
-    """Each view of a form, and each resolution of a number, has a channel of a family listed."""
+    """Each view of a form, and each resolution of a number, has a channel of a listed family."""
     form = read_draft(drafted(tmp_path, FORM, '[mechanism]\nfamilies = ["subset"]\n'))
     assert {view.channel.family for view in form.views} == {"subset"}
     views = written(tmp_path, '["hadamard"]', NUMBER, "[views]\nresolutions = [[10, 0.5], [1, 0.5]]\n")
@@ -84,13 +84,14 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
     ],
 )
 def test_families_that_cannot_be_are_refused(tmp_path: Path, families: str, more: str, message: str) -> None:
-    """A name of no family, no list, a list that keeps the notion with no channel, or a mechanism of another family."""
+    """An unknown family, no list, a list with no channel for the notion, and a mechanism of another family are
+    refused."""
     with pytest.raises(DraftError, match=message):
         read_draft(written(tmp_path, families, MANY, more))
 
 
 def test_a_channel_that_the_author_wrote_is_of_the_families_too(tmp_path: Path) -> None:
-    """A table of the author's own is refused for devices that sample no tables."""
+    """The author's table is refused for devices that sample no tables."""
     rows = "[[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]"
     table = f'name = "table"\nrows = {rows}\n'
     assert read_draft(written(tmp_path, '["table"]', DRAFT, table)).channel.family == "table"

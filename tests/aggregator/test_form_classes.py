@@ -142,7 +142,7 @@ def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
 def test_everybody_is_the_sum_of_the_classes(draft: str) -> None:
-    """Each view's unbiased shares of everybody are those of the classes, by how many reports each sent."""
+    """Each view's unbiased shares of everybody are those of the classes, weighted by their reports."""
     made = read(draft + CLASSES)
     tally = counted(made, 3)
     for view, part in enumerate(tally.by_view):
@@ -219,7 +219,7 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
 
 
 def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
-    """The counts of as many people of each class, whose answers are drawn from a law of age, vote and home."""
+    """Draw the counts of a number of people of each class, with answers from a distribution of age, vote and home."""
     parts = []
     for view in terms.views:
         assert isinstance(view.map, Questions)
@@ -420,7 +420,8 @@ def test_devices_that_repeat_everything_show_no_change() -> None:
 
 
 def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
-    """Weighted to a known margin, the change is that of the weighted shares, and as sure as the devices that stay."""
+    """The change weighted to a known margin is that of the weighted shares, and has the error of the devices that
+    stay."""
     terms, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
     tallies = twice(terms, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
     course = form_course(
@@ -437,7 +438,8 @@ def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
 
 
 def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
-    """Draft, rehearsal in two periods, estimates by class and period, comparison, page, tallies; each in every form."""
+    """The draft, a simulation of two periods, estimates by class and period, comparison, page and tallies work in
+    every form."""
     (tmp_path / "form.toml").write_text(
         FORM.replace("closes = 2026-12-20", "closes = 2026-12-20\nperiod_days = 10") + CLASSES
     )

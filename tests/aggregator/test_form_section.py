@@ -49,8 +49,8 @@ def drafted(folder: Path, questions: str = FORM, more: str = "", tail: str = TAI
     ],
 )
 def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
-    """All pairs, those of the tables, or the outcome with each other question; a question in no pair is asked alone,
-    and each view has its number of answers and the whole level."""
+    """The views are all pairs, those of the tables, or the outcome with each other question. A question in no pair
+    is asked alone, and each view has its number of answers and the whole level."""
     terms = read_draft(drafted(tmp_path, more=analysis))
     assert isinstance(terms.domain, Form)
     assert [view.map for view in terms.views] == list(map(Questions, asked))
@@ -149,7 +149,7 @@ def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: s
 
 
 def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
-    """Asked alone it keeps them all."""
+    """A number of many values keeps them all if it is asked alone."""
     many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
     asked = read_form(drafted(tmp_path, many, tables))
     assert asked is not None
@@ -207,7 +207,7 @@ def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
-    """It has a single view, and still no channel of its own."""
+    """A form of one pair has a single view, but no channel of the whole answer."""
     terms = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
     assert len(terms.views) == 1
     assert any("address" in warning for warning in lint(terms))

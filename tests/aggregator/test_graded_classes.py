@@ -54,9 +54,10 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
 
 @pytest.mark.parametrize("people", [400, 20_000])
 def test_everybodys_intervals_hold(made, people):
-    """Over 300 crowds with fixed shares in each class, everybody's mean estimate is within 5 standard errors (chance
-    6e-7 a value), and 95% intervals of all values together miss at most 6.5% of 3,600 (above 2,200 independent ones the
-    chance is below 1e-3); with 20,000 people they are normal, no wider than 4.2 standard errors."""
+    """Over 300 surveys with fixed shares in each class, everybody's mean estimate is within 5 standard errors
+    (chance 6e-7 a value), and 95% intervals of all values together miss at most 6.5% of 3,600 (above 2,200
+    independent ones the chance is below 1e-3); with 20,000 people they are normal, no wider than 4.2 standard
+    errors."""
     choices, _ = made
     draw = np.random.default_rng(SEED)
     laws = draw.dirichlet(np.ones(K), 2)

@@ -101,8 +101,9 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
 @pytest.mark.parametrize("reports", [100, 20_000])
 @pytest.mark.parametrize("name", ["q=2 t=3 k=5", "q=3 t=3 k=13"])
 def test_intervals_hold(name, reports):
-    """n = 1,000 surveys of a random law, few reports and many: the 95% interval of each value holds its share in at
-    least 92.5%, which alpha = 10^-3 of one value would miss at 95%; a failure means intervals that are too narrow."""
+    """The 95% interval of each value holds its share in at least 92.5% of n = 1,000 surveys of a random
+    distribution, few reports and many, which alpha = 10^-3 of one value would miss at 95%; a failure means intervals
+    that are too narrow."""
     channel = CHANNELS[name]
     decoder, rng = decoder_of(channel), np.random.default_rng(4)
     p = rng.dirichlet(np.full(channel.inputs, 0.5))
@@ -182,7 +183,7 @@ def test_classes_of_a_matrix_are_those_that_may_be_exchanged():
 
 
 def test_what_it_does_not_serve_is_said():
-    """One class, and values that must look alike, are refused in words."""
+    """A single class, and values that must be indistinguishable, are refused with a reason."""
     assert "2 to 64 classes" in made(budgets((1,), (5,)))
     rows = ((0, 0, NAT), (0, 0, NAT), (NAT, NAT, 0))
     assert "must look alike" in made(Matrix(NAT, rows))

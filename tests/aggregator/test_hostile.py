@@ -78,7 +78,7 @@ LONG = "scraps"
 
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:
-    """The result, the most memory of its own, and the processor's time of ingesting a flood into a new study."""
+    """Ingest a flood into a new study; return the result, its peak memory and the processor's time."""
     study = crowd.study(path, PLAIN, range(10))
     study.import_campaign(OPEN.data, [crowd.AUTHOR.public], "open")
     file = path.with_suffix(".htr")

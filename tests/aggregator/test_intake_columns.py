@@ -56,7 +56,7 @@ def every_form() -> list[bytes]:
 
 
 def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Payloads as they stand in a batch, each with the bytes of an envelope around it."""
+    """Return payloads as in a batch, each with the bytes of an envelope around it."""
     starts, data = [], b""
     for part in parts:
         data += bytes(15)
@@ -69,7 +69,7 @@ def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @given(st.lists(payloads(), min_size=1, max_size=8))
 @example(every_form())
 def test_columns_are_the_reports_decoded(parts):
-    """A payload is refused where Report.decode refuses it, and else says the same."""
+    """A payload is refused exactly if Report.decode refuses it, and otherwise read the same."""
     found = columns.reports(*laid_out(parts))
     data = laid_out(parts)[0]
     for row, part in enumerate(parts):
@@ -87,7 +87,7 @@ def test_columns_are_the_reports_decoded(parts):
 
 @given(st.integers(1, 20), st.integers(1, 40), st.data())
 def test_outputs_are_the_reports_unpacked(bits, count, data):
-    """Outputs are refused where Report.outputs refuses them, and else are the same."""
+    """Outputs are refused exactly if Report.outputs refuses them, and otherwise are the same."""
     limit = data.draw(st.integers(2 ** (bits - 1) + (bits > 1), 2**bits)) if bits > 1 else 2
     width = (bits * count + 7) // 8
     parts = data.draw(st.lists(st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))

@@ -45,7 +45,7 @@ def study(tmp_path):
 
 
 def take(study, data, now=NOW, **options):
-    """The result of ingesting one file of ``data``; accepted and rejected add up to read."""
+    """Return the result of ingesting one file of ``data``; accepted and rejected add up to read."""
     file = study.path.parent / f"{random.getrandbits(64):x}.htr"
     file.write_bytes(data)
     result = ingest(study, [file], now=now, threads=2, **options)
@@ -57,7 +57,7 @@ def take(study, data, now=NOW, **options):
 
 
 def rows(study):
-    """The counted outputs: (campaign, period, key, slot) -> output."""
+    """Return the counted outputs: (campaign, period, key, slot) -> output."""
     table = tables.query(tables.snapshot(study.path / "reports"), "SELECT * FROM rows").to_pylist()
     found = {(row["campaign"], row["period"], row["key"], row["slot"]): row["output"] for row in table}
     assert len(found) == len(table)
@@ -65,12 +65,12 @@ def rows(study):
 
 
 def sealed_by(signed, number, payload, kind=Kind.REPORT):
-    """Any payload under a device's signature."""
+    """Return any payload under a device's signature."""
     return envelope.seal(kind, device(number, signed), payload)
 
 
 def one_of_each():
-    """A purpose-made envelope for each class, and the class."""
+    """Return a purpose-made envelope for each class, and the class."""
     good = report(1, PLAIN, 3)
     forged = bytes([*good[:-1], good[-1] ^ 1])
     cases = {
@@ -126,7 +126,7 @@ def test_the_first_failing_check_wins(study):
 
 
 def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
-    """Reports of earlier periods count, whenever they come; of that period and later ones none is looked at further."""
+    """Reports of earlier periods count at any time; those of that period and later ones are not examined further."""
     assert take(study, report(1, PLAIN, 1, period=0) + report(1, PLAIN, 2, period=1), NOW + 3 * WEEK).accepted == 2
     assert study.revoke(enrolment(0, PLAIN), enrolment(1, PLAIN), since=2) == 2
     for period, verdict in enumerate(["accepted", "accepted", "revoked-key", "revoked-key"]):
@@ -142,7 +142,8 @@ def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
 
 
 def test_the_earliest_revocation_holds(study):
-    """A later revocation lowers the period and never raises it, and says of how many keys it did; others' stay."""
+    """A later revocation lowers the period and never raises it, and returns the number of changed keys; others'
+    stay."""
     named = enrolment(0, PLAIN) + enrolment(1, PLAIN)
     for since, new, until in ((3, 2, 3), (3, 0, 3), (1, 2, 1), (2, 0, 1), (0, 2, 0), (1, 0, 0)):
         assert study.revoke(named, since=since) == new
@@ -153,7 +154,7 @@ def test_the_earliest_revocation_holds(study):
 
 
 def test_revocation_and_enrolment_come_in_either_order(study):
-    """A key that is revoked before it enrols is unknown until it does, and then speaks of earlier periods."""
+    """A key that is revoked before it enrols is unknown until it does, and then its earlier periods count."""
     named = enrolment(5, OPEN)
     assert study.revoke(named, since=1) == 1
     data = report(5, OPEN, 1) + report(5, OPEN, 2, period=1)
@@ -185,14 +186,14 @@ def test_a_prior_that_is_declared_after_a_revocation_is_known(study):
 
 @pytest.mark.parametrize("since", [-1, 4, 2**40])
 def test_a_key_is_revoked_from_a_period_of_its_campaign(study, since):
-    """Any other period is refused with a line that names those there are, and no key of any campaign is revoked."""
+    """Any other period is refused with a line that names the valid ones, and no key of any campaign is revoked."""
     with pytest.raises(StudyError, match=rf"has no period {since}: give a period from 0 to 3; no key was revoked"):
         study.revoke(enrolment(0, OPEN), enrolment(0, PLAIN), since=since)
     assert not any(study.registry(signed.id.hex()).revoked.any() for signed in (PLAIN, OPEN))
 
 
 def test_counted_outputs_of_revoked_keys_are_told(study):
-    """Outputs of the period and later ones, under the keys that are named and revoked, and under no others."""
+    """Outputs of the period and later ones are counted under the named revoked keys, and under no others."""
     take(study, b"".join(report(n, PLAIN, n, period=p) for n in range(3) for p in range(2)))
     take(study, enrolment(0, OPEN) + report(0, OPEN, 1, 2, period=1))
     named = enrolment(0, PLAIN), enrolment(1, PLAIN) + enrolment(1, PLAIN), enrolment(0, OPEN)
@@ -223,7 +224,7 @@ def test_reports_may_be_a_period_ahead_and_any_time_late(study, now, period, acc
 
 
 def test_no_altered_report_is_accepted(study):
-    """Whichever bit of a report is flipped, it is not counted."""
+    """A report with any flipped bit is not counted."""
     good = report(0, PLAIN, 3)
     for bit in range(8 * len(good)):
         altered = bytearray(good)
@@ -289,7 +290,8 @@ def test_files_are_those_of_the_folders_in_order(study, tmp_path):
 
 @given(data=st.binary(max_size=60), begin=st.integers(0, 60), size=st.integers(1, 9), length=st.integers(2, 6))
 def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size, length):
-    """However it is cut into pieces, they are found where they are and nowhere else; who cannot read, cannot say no."""
+    """The bytes are found at their places in any pieces of the file, and nowhere else; an unreadable file may hold
+    them."""
     mark = bytes(range(200, 200 + length))
     path = tmp_path_factory.mktemp("file") / "data"
     for content in (data, data[:begin] + mark + data[begin:]):
@@ -369,7 +371,7 @@ def _is(number: int, key: SigningKey) -> bool:
 
 
 def test_a_campaign_may_bring_its_own_output_width(study):
-    """One file of several campaigns, periods and report lengths counts each by its own terms."""
+    """One file of several campaigns, periods and report lengths counts each by its campaign."""
     wide = campaign(300, answers=9, title="Wide")
     study.import_campaign(wide.data, [AUTHOR.public], "wide")
     study.enrol(b"".join(enrolment(number, wide) for number in range(4)))
@@ -445,7 +447,7 @@ def furnished(tmp_path_factory):
 
 @given(st.lists(batches(), min_size=1, max_size=3))
 def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
-    """Class by class and row by row, ingest gives what SPEC 10 gives when read one envelope at a time."""
+    """Class by class and row by row, ingest gives the result of SPEC 10 read one envelope at a time."""
     study = Study.open(shutil.copytree(furnished, tmp_path_factory.mktemp("twin") / "study"))
     slow = SlowStudy.of([PLAIN, OPEN])
     slow.enrol(b"".join(enrolment(number, PLAIN) for number in (0, 1, 2, 9)))
@@ -465,8 +467,8 @@ def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
 
 
 def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
-    """One thread or many, of honest and mutated reports: the same verdicts, the same rows, and the same estimate to the
-    last bit (promise 18; what other engines give: test_engine_dask)."""
+    """One thread or many give the same verdicts, the same rows, and the same estimate to the last bit, of honest and
+    mutated reports (promise 18; the other engines: test_engine_dask)."""
     monkeypatch.setattr(signatures, "SLICE", 16)  # so that every thread has some
     made = crowd.study(tmp_path / "made", PLAIN, range(200))
     rng = random.Random(18)

@@ -239,7 +239,8 @@ def test_slots_alone_are_kept_without_bounds():
 
 @pytest.mark.parametrize("ordered", [False, True], ids=["files in any order", "files sorted by key"])
 def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered):
-    """For a quarter of all keys, free slots are those of a full look; of sorted files, others' row groups stay unread.
+    """For a quarter of all keys, free slots are those of a full look; other keys' row groups of sorted files stay
+    unread.
 
     Half of the rows is the most that may be kept: a quarter of them is less, and all are more.
     """
@@ -272,7 +273,7 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
 
 
 def test_what_verified_under_one_key_has_not_under_another(tmp_path):
-    """The same bytes under the same key id, whose public key is another one, are looked at again and refused."""
+    """The same bytes under the same key id with another public key are verified again and refused."""
     data = report(0, PLAIN)
     gathering = Gathering()
     gathering.add(data * LEAST, frames(data * LEAST, final=True))

@@ -25,19 +25,19 @@ BUCKETS = campaign(4096, answers=3, title="Buckets")
 
 
 def take(study: Path, file: Path) -> IngestResult:
-    """In a process of its own."""
+    """Ingest a file in a separate process."""
     return ingest(Study.open(study), [file], now=NOW, threads=1)
 
 
 def take_together(study: Path, files: list[Path]) -> list[IngestResult]:
-    """Every file in a process of its own, at the same time."""
+    """Ingest every file in a separate process, at the same time."""
     with PROCESSES.Pool(len(files)) as pool:
         pool.starmap(time.sleep, [(0,)] * len(files))
         return pool.starmap(take, [(study, file) for file in files], chunksize=1)
 
 
 def together(tmp_path: Path, processes: int, reports: int) -> None:
-    """Processes ingest the same file at once: one count a report, the rest replays."""
+    """Ingest the same file in several processes at once: one count a report, the rest replays."""
     study = crowd.study(tmp_path / "study", BUCKETS, range(reports))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number % 4096) for number in range(reports)))

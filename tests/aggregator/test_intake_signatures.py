@@ -21,7 +21,7 @@ KEY = SigningKey(bytes(range(32)))
 
 
 def slow(public: bytes, signature: bytes, message: bytes) -> bool:
-    """The protocol's verdict."""
+    """Return the protocol's verdict."""
     try:
         keys.verify(public, signature, message)
     except BadData:
@@ -30,7 +30,7 @@ def slow(public: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def fast(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Intake's verdict, on a message that is no envelope's: byte checks, then the same binding."""
+    """Return intake's verdict on a message that is no envelope's: byte checks, then the same binding."""
     if len(signature) != 64 or not sound(np.frombuffer(signature, dtype=np.uint8).reshape(1, 64))[0]:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The invitation: a link that devices take, a code that a camera reads, and a poster in every format."""
+"""The invitation: a link that devices accept, a code that a camera reads, and a poster in every format."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_nobody_is_invited_where_no_report_would_go(changes, address, error, why
 
 
 def test_nobody_is_invited_once_it_is_over():
-    """By the campaign's own end or by its author's earlier one, which a poster then names."""
+    """No link is made after the campaign's end, or after its author's earlier one, which a poster then names."""
     for now, closes in ((SIGNED.terms.closes, None), (NOW, NOW)):
         with pytest.raises(NoInvitation, match="over"):
             invite(SIGNED, now, closes=closes)
@@ -122,7 +122,7 @@ def test_runs_are_the_dark_modules():
 
 
 def test_a_poster_says_what_the_campaign_and_the_app_say():
-    """Every text of the campaign and the promise of the app stands on it, in the language asked for."""
+    """The poster has every text of the campaign and the promise of the app, in the requested language."""
     terms = SIGNED.terms
     english, german = (PosterContent.of(SIGNED, LINK, language) for language in (None, "de_AT"))
     whole = "\n".join(english.texts)
@@ -162,7 +162,7 @@ def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
 
 
 def test_a_form_lists_some_of_its_questions():
-    """Of a form a poster says how many questions there are, and lists the first."""
+    """The poster of a form has the number of its questions, and lists the first."""
     data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
     signed = open_campaign(data, [AUTHOR_OF_FORM.public])
     lines = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
@@ -218,14 +218,15 @@ def test_an_authors_text_is_no_markup():
 
 
 def test_letters_that_cannot_be_drawn_are_named():
-    """The font has no Chinese letter, and Hebrew is written from the right."""
+    """Chinese letters, which the font lacks, and Hebrew, which is written from the right, are refused by name."""
     signed = signed_campaign(title="Age 年齢 גיל", translations=())
     assert set("年齢גיל") == set(undrawn(PosterContent.of(signed, invite(signed, NOW))))
     assert undrawn(PosterContent.of(SIGNED, LINK, "de")) == []
 
 
 def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
-    """From a study or from a campaign's file; a wrong author, another address or file ending is one sentence."""
+    """The command works with a study or with a campaign's file; a wrong author, another address or file ending is
+    one sentence."""
     study = tmp_path / "study"
     crowd.study(study, SIGNED, range(1))
     (tmp_path / "c.campaign").write_bytes(SIGNED.data)

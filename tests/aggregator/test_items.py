@@ -51,7 +51,7 @@ def drafted(padding: str, mechanism: str = "idue", folder: Path = Path()) -> Cam
 
 
 def baskets(seed: int) -> simulation.Truth:
-    """People who hold each item with a probability of its own, three items at most."""
+    """Return people who hold each item with a different probability, three items at most."""
     draw = random.Random(seed)
     chances = (0.7, 0.4, 0.3, 0.15, 0.05)
     sets = []
@@ -119,7 +119,7 @@ def test_dummies_are_protected_like_the_best_protected_item() -> None:
 
 
 def test_a_catalogue_may_go_by_number() -> None:
-    """A domain of tens of thousands of items is their number, and a campaign of it is small."""
+    """A domain of tens of thousands of items is given by their number, and a campaign of it is small."""
     text = DRAFT.format(padding="4", mechanism="randomized-response")
     text = text.replace('["bread", "cheese", "wine", "fish", "figs"]', "41270").replace("wine =", "7 =")
     terms = campaign_of(tomllib.loads(text.replace("figs =", "9 ="), parse_float=Decimal), Path())

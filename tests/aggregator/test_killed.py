@@ -1,8 +1,8 @@
 """A study survives processes that are killed at any step, disks that are full or read-only, and clocks that jump.
 
-The process to be killed counts its own steps, calls of the aggregator's functions and writes to the study,
-and sends itself SIGKILL at a given one; so every step is met, and a failure can be met again. Writes are also cut in
-the middle of a file (by the system, at a limit of bytes) and between a file and its commit.
+The process to be killed counts its steps, calls of the aggregator's functions and writes to the study, and sends
+itself SIGKILL at a given one; so every step is met, and a failure can be repeated. Writes are also cut in the middle
+of a file (by the system, at a limit of bytes) and between a file and its commit.
 
 Kills at any moment by the clock: test_intake_once, test_upkeep. Damaged and missing files: test_upkeep.
 """
@@ -67,7 +67,7 @@ def held(furnished):
 
 
 def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
-    """Ingest what waits in the inbox, a few reports a commit, and put it away."""
+    """Ingest the waiting uploads of the inbox, a few reports a commit, and archive them."""
     study = Study.open(path)
     files = inbox.waiting(path)
     result = ingest(study, files, now=NOW, threads=1, piece_bytes=piece_bytes, chunk_reports=chunk_reports)
@@ -82,7 +82,7 @@ def tell(path: Path) -> None:
 
 
 def page_of(path: Path) -> Path:
-    """Beside the study."""
+    """Return the page's path, beside the study."""
     return path.with_name(f"{path.name}.html")
 
 
@@ -125,7 +125,7 @@ def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: 
 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
-    """Do it in another process; the calls and writes there were, or None where it was killed."""
+    """Run work in another process; return its calls and writes, or None if it was killed."""
     process, ours = begun(doomed, work, path, how, step)
     process.join(120)
     if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
@@ -147,7 +147,7 @@ def rows(path: Path, table: str) -> list[tuple[object, ...]]:
 
 
 def holds(path: Path) -> dict[str, object]:
-    """Counted reports, keys, the estimate, what waits, and every envelope that was put away."""
+    """Return counted reports, keys, the estimate, waiting uploads, and every archived envelope."""
     shares = estimate(OPEN, Study.open(path).tally(OPEN)).as_json()
     kept = set()
     for file in inbox.done_of(path).glob(f"*{inbox.ENDING}"):
@@ -198,7 +198,7 @@ def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp
 
 
 def bar(path: Path) -> None:
-    """Revoke keys from a period on, in a study that has none such."""
+    """Revoke keys from a period on, in a study without such a revocation."""
     Study.open(path).revoke(enrolment(1, OPEN), enrolment(2, OPEN), since=2)
 
 
@@ -285,7 +285,7 @@ def full() -> None:
 
 
 def obeying() -> None:
-    """Permissions hold for this process, even where it is root's."""
+    """Make permissions hold for this process, also for root."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     rights = (ctypes.c_uint32 * 6)()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -295,7 +295,7 @@ def obeying() -> None:
 
 
 def refused(name: str, first: Callable[[], None], path: Path, pipe: object) -> None:
-    """Do it where nothing can be written, and tell the error."""
+    """Work in a place without write access, and send the error."""
     first()
     try:
         WRITING[name](path)

@@ -45,13 +45,13 @@ def take(path: Path, data: bytes) -> int:
 
 
 def later_column(path: Path, name: str) -> None:
-    """A column in a table that this version knows nothing of."""
+    """Add a column to a table that this version does not know."""
     schema = SCHEMAS[name].append(pa.field("later", pa.int32()))
     write_deltalake(str(path / name), schema.empty_table(), mode="append", schema_mode="merge")
 
 
 def later_engine(path: Path, name: str) -> None:
-    """A table that only a later engine can read."""
+    """Change a table so that only a later engine can read it."""
     log = path / name / "_delta_log"
     commit = log / f"{len(list(log.glob('*.json'))):020}.json"
     commit.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
