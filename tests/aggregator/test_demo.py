@@ -16,11 +16,11 @@ from aggregator import demo
 from aggregator.cli.shell import halftruth
 
 
-def require_shown(printed: str, folder: Path, crowd: int, aged: int) -> None:
+def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
     """Assert that the people are counted twice, all together and by age, that attacks are not, that the prior
     improves the estimate, and that the interval of the median age holds the median."""
     accepted = re.findall(r"^accepted +([\d,]+)$", printed, re.MULTILINE)
-    assert accepted == [f"{crowd:,}"] * 2 + [f"{aged:,}"]
+    assert accepted == [f"{people:,}"] * 2 + [f"{aged:,}"]
     ((truth, *estimated),) = re.findall(r"median +(\d+) years; estimated (\d+), from (\d+) to (\d+)", printed)
     assert truth == "37"
     age, low, high = map(int, estimated)

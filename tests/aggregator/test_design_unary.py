@@ -334,7 +334,7 @@ def test_expected_error_of_a_padding(family):
     truth = np.bincount([x for basket in baskets for x in basket], minlength=items) / people
     errors = []
     for _ in range(40):
-        # People are drawn anew, since the variance is that of a crowd drawn from the sample.
+        # People are drawn anew, since the variance is that of people drawn from the sample.
         chosen = draw.integers(0, people, people)
         counts = np.zeros(decoder.features, dtype=np.int64)
         for person in chosen:
@@ -349,7 +349,7 @@ def test_expected_error_of_a_padding(family):
 
 
 @pytest.mark.parametrize("unbiased", [True, False])
-def test_the_best_padding_grows_with_the_crowd(unbiased):
+def test_the_best_padding_grows_with_the_number_of_people(unbiased):
     """With few people a small padding is best, for its variance; with many a large one, for its bias; never above
     the largest set. The choice is the best of all lengths by brute force; at the largest set's size nothing is cut
     off."""

@@ -58,7 +58,7 @@ def view_of(questions: Sequence[int], channel: Channel, table: Floats, n: int, r
     return FormView(tuple(questions), tuple(SIZES[q] for q in questions), decoder(channel), tally)
 
 
-def crowd(truth: Floats, n: int, rng: np.random.Generator, channels: dict[tuple[int, ...], Channel]) -> list[FormView]:
+def survey(truth: Floats, n: int, rng: np.random.Generator, channels: dict[tuple[int, ...], Channel]) -> list[FormView]:
     """Return the views of a form, ``n`` people each; ``truth`` is the distribution of all questions together."""
     return [
         view_of(asked, channel, truth.sum(axis=tuple(q for q in range(len(SIZES)) if q not in asked)), n, rng)
@@ -110,7 +110,7 @@ def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int,
 
 def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
     rng, truth = np.random.default_rng(5), unrelated()
-    views = crowd(truth, 5_000, rng, channels_of())
+    views = survey(truth, 5_000, rng, channels_of())
     for question, holding in ((0, 2), (1, 3), (2, 2)):
         found = margin(views, question)
         assert len(found.views) == holding
@@ -129,16 +129,16 @@ def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
 def test_weights_do_not_depend_on_the_answers() -> None:
     weights = []
     for seed, truth in enumerate((unrelated(), np.eye(24)[5].reshape(SIZES))):
-        weights.append(margin(crowd(truth, 3_000, np.random.default_rng(seed), channels_of()), 1).weights)
+        weights.append(margin(survey(truth, 3_000, np.random.default_rng(seed), channels_of()), 1).weights)
     assert np.array_equal(*weights)
 
 
 def test_errors_of_a_question_are_as_large_as_they_say() -> None:
     rng, truth = np.random.default_rng(6), unrelated()
-    found = [margin(crowd(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
+    found = [margin(survey(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
     off = np.array([one.raw for one in found]) - truth.sum(axis=(0, 2))
     variance = np.mean([one.variances for one in found], axis=0)
-    # 200 crowds: a mean square is within a part 5 sqrt(2 / 200) = .5 of its expectation, a mean within .35 errors.
+    # 200 surveys: a mean square is within a part 5 sqrt(2 / 200) = .5 of its expectation, a mean within .35 errors.
     assert np.abs((off**2).mean(axis=0) / variance - 1).max() < 0.5
     assert np.abs(off.mean(axis=0) / np.sqrt(variance)).max() < 0.35
 
@@ -170,13 +170,13 @@ def test_shares_leave_out_who_skipped() -> None:
     rng, truth, held = np.random.default_rng(7), unrelated(), 0
     true = truth.sum(axis=(0, 2))[:3] / truth.sum(axis=(0, 2))[:3].sum()
     for _ in range(100):
-        found = question_shares(margin(crowd(truth, 4_000, rng, channels_of()), 1), skippable=True)
+        found = question_shares(margin(survey(truth, 4_000, rng, channels_of()), 1), skippable=True)
         assert len(found.share) == 3
         assert found.share.sum() == pytest.approx(1)
         assert (found.simultaneous_low <= found.low).all()
         assert (found.high <= found.simultaneous_high).all()
         held += int(((found.simultaneous_low <= true) & (true <= found.simultaneous_high)).all())
-    # 100 crowds at 95% or more: 5 standard deviations below is 84.
+    # 100 surveys at 95% or more: 5 standard deviations below is 84.
     assert held >= 84
 
 
@@ -205,11 +205,11 @@ def test_a_fitted_table_has_its_margins_and_its_odds() -> None:
     assert nobody.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("crowds", "most"), [(60, 9), pytest.param(400, 30, marks=pytest.mark.long)])
-def test_an_association_is_seldom_found_where_there_is_none(crowds: int, most: int) -> None:
+@pytest.mark.parametrize(("surveys", "most"), [(60, 9), pytest.param(400, 30, marks=pytest.mark.long)])
+def test_an_association_is_seldom_found_where_there_is_none(surveys: int, most: int) -> None:
     rng, found = np.random.default_rng(10), dict.fromkeys(PAIRS, 0)
-    for _ in range(crowds):
-        views = crowd(unrelated(), 2_000, rng, channels_of())
+    for _ in range(surveys):
+        views = survey(unrelated(), 2_000, rng, channels_of())
         for pair in PAIRS:
             found[pair] += cross(views, *pair).association.significant
     assert max(found.values()) <= most, found
@@ -223,11 +223,11 @@ def related() -> Floats:
     return np.asarray(law / law.sum())
 
 
-@pytest.mark.parametrize(("crowds", "least"), [(60, 52), pytest.param(400, 372, marks=pytest.mark.long)])
-def test_intervals_of_all_cells_hold_together(crowds: int, least: int) -> None:
+@pytest.mark.parametrize(("surveys", "least"), [(60, 52), pytest.param(400, 372, marks=pytest.mark.long)])
+def test_intervals_of_all_cells_hold_together(surveys: int, least: int) -> None:
     rng, held, truth = np.random.default_rng(11), dict.fromkeys(PAIRS, 0), related()
-    for _ in range(crowds):
-        views = crowd(truth, 2_000, rng, channels_of())
+    for _ in range(surveys):
+        views = survey(truth, 2_000, rng, channels_of())
         for pair in PAIRS:
             table = truth.sum(axis=3 - sum(pair)).ravel()
             cells = cross(views, *pair).cells()
@@ -240,7 +240,7 @@ def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None
     table = truth.sum(axis=2)
     off: list[tuple[float, ...]] = []
     for _ in range(20):
-        found = cross(crowd(truth, 50_000, rng, channels_of(2 * NANONATS)), 0, 1)
+        found = cross(survey(truth, 50_000, rng, channels_of(2 * NANONATS)), 0, 1)
         assert found.association.significant
         assert found.association.p_value == 1 / 200
         assert np.allclose(found.share.sum(axis=1), found.rows.share, atol=1e-6)
@@ -256,7 +256,7 @@ def test_shares_within_a_row_are_of_its_people() -> None:
     table = truth.sum(axis=2)
     true = table[0, :3] / table[0, :3].sum()
     for _ in range(100):
-        found = cross(crowd(truth, 20_000, rng, channels_of()), 0, 1)
+        found = cross(survey(truth, 20_000, rng, channels_of()), 0, 1)
         row = found.within(0, 0, skippable=(False, True))
         held += int(((row.simultaneous_low <= true) & (true <= row.simultaneous_high)).all())
         assert row.share.sum() == pytest.approx(1)
@@ -268,7 +268,7 @@ def test_shares_within_a_row_are_of_its_people() -> None:
 
 
 def test_cells_leave_out_who_skipped_either_question() -> None:
-    found = cross(crowd(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
+    found = cross(survey(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
     cells = found.cells(skippable=(True, True))
     assert len(cells.share) == 2 * 3
     assert cells.share.sum() == pytest.approx(1)
@@ -278,12 +278,12 @@ def test_cells_leave_out_who_skipped_either_question() -> None:
 
 
 def test_the_same_counts_have_the_same_test() -> None:
-    one, other = (cross(crowd(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
+    one, other = (cross(survey(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
     assert one.association == other.association
 
 
 def test_what_nobody_was_asked_has_no_estimate() -> None:
-    views = crowd(unrelated(), 500, np.random.default_rng(16), {(0, 1): projective(12, NANONATS)})
+    views = survey(unrelated(), 500, np.random.default_rng(16), {(0, 1): projective(12, NANONATS)})
     with pytest.raises(NotAsked, match="both"):
         cross(views, 0, 2)
     with pytest.raises(NotAsked):
@@ -304,7 +304,7 @@ def test_sets_of_the_benchmark_are_drawn_from_the_law_of_their_channel() -> None
 
 
 def test_a_table_of_two_by_two_is_not_shrunk() -> None:
-    views = crowd(related(), 500, np.random.default_rng(18), {(0, 2): subset_selection(6, NANONATS)})
+    views = survey(related(), 500, np.random.default_rng(18), {(0, 2): subset_selection(6, NANONATS)})
     wide = cross(views, 0, 2)
     assert wide.edge > 0
     two = FormView((0, 1), (2, 2), decoder_of(randomized_response(4, NANONATS)), Tally.of(np.array([40, 30, 20, 35])))

@@ -88,15 +88,15 @@ def test_a_quantile_has_all_values_that_are_not_refused() -> None:
         assert held == list(range(held[0], held[-1] + 1))
 
 
-def covered(crowds: int, seed: int, k: int = 74, n: int = 5000) -> dict[str, tuple[float, float]]:
+def covered(surveys: int, seed: int, k: int = 74, n: int = 5000) -> dict[str, tuple[float, float]]:
     """Return, for each shape, the coverage of 90% intervals of nine deciles, and of the shares up to them."""
     found, channel = {}, wave(k, NANONATS)
     decoder, places = decoder_of(channel), np.arange(k)
     z = Z * math.sqrt(SHORTER)
     for name, p in shapes(k).items():
         up_to, held = np.cumsum(p), []
-        for crowd in range(crowds):
-            profile = Profile(Merged.of(decoder, reports(p, n, seed + crowd)))
+        for number in range(surveys):
+            profile = Profile(Merged.of(decoder, reports(p, n, seed + number)))
             for part in np.arange(1, 10) / 10:
                 v = min(int(np.searchsorted(up_to, part - 1e-9)), k - 1)
                 enough = v == k - 1 or profile.root(places <= v, part) <= z

@@ -312,17 +312,17 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
         for report in np.eye(asked.channel.outputs, dtype=np.int64)
     ]
     assert 0.8 * found.influence.share_of(10) <= max(gains) <= found.influence.share_of(10) * 1.0001
-    crowds = found.as_json()["influence"]["forged"]
-    assert [crowd["reports"] for crowd in crowds] == [1, 2, 11]
-    assert crowds[2]["people"] == pytest.approx(11 * decoder.weight)
+    floods = found.as_json()["influence"]["forged"]
+    assert [flood["reports"] for flood in floods] == [1, 2, 11]
+    assert floods[2]["people"] == pytest.approx(11 * decoder.weight)
 
 
 def test_any_number_of_forged_reports_can_be_asked_about():
     """The influence of a requested number of forged reports stands beside the usual ones."""
     counted = tally(LDP.channel, [0.25] * 4, 1000)
-    crowds = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
-    assert [crowd["reports"] for crowd in crowds] == [1, 10, 37]
-    assert crowds[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).weight / 1000)
+    floods = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
+    assert [flood["reports"] for flood in floods] == [1, 10, 37]
+    assert floods[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).weight / 1000)
     with pytest.raises(ValueError, match="0 to 1000"):
         estimate(LDP, counted, forged=1001)
 

@@ -109,14 +109,14 @@ def shapes(k: int) -> dict[str, np.ndarray]:
     return {name: p / p.sum() for name, p in found.items()}
 
 
-def distances(k: int, crowds: int, n: int = 5000) -> dict[str, tuple[float, float, float]]:
+def distances(k: int, surveys: int, n: int = 5000) -> dict[str, tuple[float, float, float]]:
     """Return for each shape the mean Wasserstein distance, as a part of the range, of the choice, of s = 0 and of s
     = 1."""
     decoder, rng, found = decoder_of(wave(k, NANONATS)), np.random.default_rng(8), {}
     for name, p in shapes(k).items():
         law = decoder.forward(p)
         rows = []
-        for _ in range(crowds):
+        for _ in range(surveys):
             on = Merged.of(decoder, rng.multinomial(n, law / law.sum()))
             fits = [
                 smoothed.smoothed(on).share,
@@ -129,7 +129,7 @@ def distances(k: int, crowds: int, n: int = 5000) -> dict[str, tuple[float, floa
 
 def test_the_choice_is_as_good_as_the_better_end() -> None:
     """On a smooth, a spiky, a two-peaked, an even and a point law, the chosen strength has at most 1.2 times the mean
-    distance of the better of no and full smoothing, and at most 1.05 times in the mean of the logarithms; 8 crowds of
+    distance of the better of no and full smoothing, and at most 1.05 times in the mean of the logarithms; 8 surveys of
     5,000, 64 numbers, 1 nat, seed fixed."""
     ratios = {name: chosen / min(ends) for name, (chosen, *ends) in distances(64, 8).items()}
     assert max(ratios.values()) < 1.2, ratios

@@ -196,7 +196,7 @@ def surveys_of(tree, districts, decoders, people, counts, rng):
     return made
 
 
-def coverage(crowds, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weights=(0.2, 0.3, 0.5)):
+def coverage(samples, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weights=(0.2, 0.3, 0.5)):
     """Part of the 95% intervals that hold, and mean squared error over its claim, at each resolution."""
     rng = np.random.default_rng(seed)
     districts = [coarse(rows, columns, factor) for factor in factors]
@@ -205,12 +205,12 @@ def coverage(crowds, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weigh
     people = np.random.default_rng(5).dirichlet(np.full(rows * columns, 0.2))
     truths = [np.bincount(each, people) for each in districts]
     held, ratio = np.zeros(len(factors)), np.zeros(len(factors))
-    for _ in range(crowds):
+    for _ in range(samples):
         counts = rng.multinomial(n, weights)
         for level, found in enumerate(combine(tree, surveys_of(tree, districts, decoders, people, counts, rng))):
             off = np.abs(found.raw - truths[level])
-            held[level] += (off <= quantile(0.05) * found.se).mean() / crowds
-            ratio[level] += (off**2).sum() / found.variances.sum() / crowds
+            held[level] += (off <= quantile(0.05) * found.se).mean() / samples
+            ratio[level] += (off**2).sum() / found.variances.sum() / samples
     return held, ratio
 
 

@@ -210,22 +210,22 @@ def test_a_sum_that_no_view_tells_apart_is_refused():
         weighted(terms, tally, np.arange(77))
 
 
-def covered(terms, people, numbers, crowds, seed):
+def covered(terms, people, numbers, surveys, seed):
     """Return the coverage of each resolution's 95% intervals."""
     rng, total = np.random.default_rng(seed), sum(numbers)
     held = None
-    for _ in range(crowds):
+    for _ in range(surveys):
         found = estimate(terms, counted(terms, people, rng.multinomial(total, np.array(numbers) / total), rng))
         parts = []
         for each in found.resolutions:
             truth = np.bincount(each.districts, people)
             parts.append([((each.low <= truth) & (truth <= each.high)).mean(),
                           ((each.simultaneous_low <= truth) & (truth <= each.simultaneous_high)).all()])  # fmt: skip
-        held = np.array(parts) / crowds if held is None else held + np.array(parts) / crowds
+        held = np.array(parts) / surveys if held is None else held + np.array(parts) / surveys
     return held
 
 
-def test_intervals_hold_in_a_few_crowds():
+def test_intervals_hold_in_a_few_surveys():
     """In 30 surveys of 3,000 people, 95% intervals hold in 93% and more, and all of a resolution together in 26.
 
     The seed is fixed. A failure means that errors are claimed too small.

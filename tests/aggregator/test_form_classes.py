@@ -327,16 +327,21 @@ def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -
     assert [row["to"] for row in difference.rows()] == second.shares.raw.tolist()
 
 
-@pytest.mark.parametrize(("crowds", "least", "most"), [(40, 34, 7), pytest.param(400, 372, 30, marks=pytest.mark.long)])
-def test_classes_that_are_alike_seldom_differ_and_have_no_association(crowds: int, least: int, most: int) -> None:
-    """Of n crowds of people whose classes are alike and whose questions are independent: simultaneous 95% intervals of
-    each class hold, and differences of classes contain zero, in ``least``; an association is found in ``most`` of a
-    class. A failure means that an interval of a class is too narrow, or the test of association too ready."""
+@pytest.mark.parametrize(
+    ("surveys", "least", "most"), [(40, 34, 7), pytest.param(400, 372, 30, marks=pytest.mark.long)]
+)
+def test_classes_that_are_alike_seldom_differ_and_have_no_association(surveys: int, least: int, most: int) -> None:
+    """Simultaneous 95% intervals of each class hold, and differences of classes contain zero, in at least ``least`` of
+    the surveys; an association is found in at most ``most`` of a class.
+
+    The classes are alike and the questions independent. A failure means that an interval of a class is too narrow, or
+    that the test of association rejects too often.
+    """
     made, rng = read(FORM + CLASSES), np.random.default_rng(10)
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
     vote, table = UNRELATED.sum(axis=(0, 2))[:2], UNRELATED.sum(axis=1).ravel()
     held, alike, found = np.zeros((2, 2), dtype=int), [0, 0], [0, 0]
-    for _ in range(crowds):
+    for _ in range(surveys):
         tally = drawn(made, UNRELATED, (6_000, 6_000), rng)
         for kind, (names, true) in enumerate(((("vote",), vote / vote.sum()), (("age", "home"), table))):
             sides = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))  # noqa: B023
@@ -373,7 +378,7 @@ def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.ran
 
 
 @pytest.mark.parametrize(
-    ("names", "crowds", "near", "least"),
+    ("names", "surveys", "near", "least"),
     [
         (("vote",), 30, 0.35, 0.85),
         (("age", "home"), 30, 0.15, 0.91),
@@ -382,14 +387,17 @@ def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.ran
     ],
 )
 def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
-    names: tuple[str, ...], crowds: int, near: float, least: float
+    names: tuple[str, ...], surveys: int, near: float, least: float
 ) -> None:
-    """Of n crowds in which a fifth of the devices draw anew and nothing changes in truth, 95% intervals of the change
-    hold zero in 95%, pooled over values; the standard error is the change's spread, and far below that of two crowds
-    that share no device. A failure means that repeats are taken for new draws, or the reverse."""
+    """95% intervals of the change hold zero in 95% of the surveys, pooled over values, if a fifth of the devices
+    draw anew and nothing changes in truth; the standard error is the change's spread, and far below that of two surveys
+    without a common device.
+
+    A failure means that repeats are taken for new draws, or the reverse.
+    """
     terms, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
     raw, errors, held = [], [], []
-    for _ in range(crowds):
+    for _ in range(surveys):
         course = form_course(
             spans, twice(terms, UNRELATED, 6_000, 0.2, rng), lambda tally: estimate_form(terms, tally, names)
         )

@@ -63,21 +63,21 @@ def read(signed, tally, where):
     return ordered(signed, tally, quantiles=PARTS, above=14, level=0.9, where=where)
 
 
-def covered(crowds, generator, kept, people=1000):
+def covered(surveys, generator, kept, people=1000):
     """Return the coverage of each change's interval if a part ``kept`` of the devices repeat their output."""
     signed = asked()
     decoder, before = decoder_of(signed.terms.channel), law(5)
     after = kept * before + (1 - kept) * law(8)
     truth = changes(before, after)
     hits, same = np.zeros(4), round(kept * people)
-    for _ in range(crowds):
+    for _ in range(surveys):
         again = generator.multinomial(same, decoder.forward(before))
         tallies = [
             Tally.of(again + generator.multinomial(people - same, decoder.forward(one))) for one in (before, law(8))
         ]
         (found,) = by_period(signed, [Span(0, 0), Span(1, 1)], tallies, read).differences
         hits += holds(found, truth)
-    return hits / crowds
+    return hits / surveys
 
 
 def test_intervals_of_changes_hold_whatever_devices_repeat():
@@ -112,17 +112,17 @@ CLASSES = Classes.of((Ldp(NANONATS), Ldp(2 * NANONATS)))
 CHANNELS = tuple(randomized_response(K, one.level) for one in CLASSES.notions)
 
 
-def between_classes(crowds, generator, people=1000):
+def between_classes(surveys, generator, people=1000):
     """Return the coverage of each interval of a difference between two classes."""
     signed = asked(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
     laws = law(5), law(8)
     truth, hits = changes(*laws), np.zeros(4)
-    for _ in range(crowds):
+    for _ in range(surveys):
         pairs = zip(CHANNELS, laws, strict=True)
         counts = [generator.multinomial(people, decoder_of(channel).forward(one)) for channel, one in pairs]
         (found,) = by_class(signed, Tally.of(np.concatenate(counts)), read).differences
         hits += holds(found, truth)
-    return hits / crowds
+    return hits / surveys
 
 
 def test_numbers_of_sides_are_those_of_each_alone(lib):

@@ -16,18 +16,18 @@ def own(weights, n):
     return [v / (n * w) if w else math.inf for v, w in zip(VARIANCES, weights, strict=True)]
 
 
-def simulated(weights, n, crowds):
+def simulated(weights, n, rounds):
     """Return the total variation of the estimate of the reference map at each resolution, in simulated surveys."""
     reference, rng = ReferenceMap(SIZES), np.random.default_rng(1)
     tree = Tree.of([np.arange(SIZES[-1]) // (SIZES[-1] // size) for size in SIZES])
     off = np.zeros(len(SIZES))
-    for _ in range(crowds):
+    for _ in range(rounds):
         surveys = [
             None if math.isinf(v) else Survey(rng.normal(p, math.sqrt(v)), np.full(len(p), v), np.full(len(p), v))
             for p, v in zip(reference.shares, own(weights, n), strict=True)
         ]
         shares = consistent(tree, combine(tree, surveys))
-        off += [np.abs(a - b).sum() / 2 / crowds for a, b in zip(shares, reference.shares, strict=True)]
+        off += [np.abs(a - b).sum() / 2 / rounds for a, b in zip(shares, reference.shares, strict=True)]
     return off
 
 

@@ -42,9 +42,9 @@ def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong
     """The test warns in 20 of 20 surveys of 8,000 reports if the prior of 20 values is .175 off. It warns in at most
     12 of 2,000 surveys with a right prior: alpha is .001, so 12 or more have probability 10^-6 if the test keeps its
     level; rare cells may double that, where they have .01."""
-    _, crowds = wrong
+    _, surveys = wrong
     decoder = decoder_of(lip().channel)
-    assert all(prior_test(decoder, PRIOR, counted.counts, REPORTS).rejected for counted in crowds)
+    assert all(prior_test(decoder, PRIOR, counted.counts, REPORTS).rejected for counted in surveys)
     law = decoder.forward(PRIOR)
     right = np.random.default_rng(2).multinomial(REPORTS, law / law.sum(), size=2000)
     alarms = sum(prior_test(decoder, PRIOR, counts, REPORTS).rejected for counts in right)
@@ -66,9 +66,9 @@ def test_the_statistic_is_pearsons_where_no_cell_is_rare():
 def test_the_default_recovers_from_a_wrong_prior(wrong):
     """The default method is the posterior mode. Its mean distance from the truth is at most .6 of MMSE's in five
     surveys, and the warning of mmse names the method that recovers."""
-    truth, crowds = wrong
+    truth, surveys = wrong
     far = {None: [], "mmse": []}
-    for counted in crowds[:5]:
+    for counted in surveys[:5]:
         for method, found in far.items():
             made = estimate(lip(), counted, method=method)
             assert made.method == (method or "map")
@@ -80,9 +80,9 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
 
 def test_no_share_lies_outside_its_own_interval(wrong):
     """Every method keeps low <= share <= high under a wrong prior, for one value and for all together."""
-    _, crowds = wrong
+    _, surveys = wrong
     for method in set(METHODS) - {"smooth"}:  # which is of ordered numbers sent by a wave
-        found = estimate(lip(), crowds[0], method=method)
+        found = estimate(lip(), surveys[0], method=method)
         assert (found.low <= found.share).all()
         assert (found.share <= found.high).all()
         assert (found.simultaneous_low <= found.share).all()
@@ -92,13 +92,13 @@ def test_no_share_lies_outside_its_own_interval(wrong):
 def test_what_the_reports_added_is_said(wrong):
     """Prior, test and distance are in JSON, CSV and the table's text; a right prior fits; without a prior they are
     absent."""
-    _, crowds = wrong
-    document = json.loads(json.dumps(estimate(lip(), crowds[0]).as_json(), allow_nan=False))
+    _, surveys = wrong
+    document = json.loads(json.dumps(estimate(lip(), surveys[0]).as_json(), allow_nan=False))
     assert [row["prior"] for row in document["values"]] == pytest.approx(PRIOR.tolist())
     shares = np.array([row["estimate"] for row in document["values"]])
     assert document["added_to_prior"] == pytest.approx(total_variation(shares, PRIOR))
     assert document["prior_test"]["rejected"]
-    found = estimate(lip(), crowds[0])
+    found = estimate(lip(), surveys[0])
     assert estimate_csv(found).splitlines()[0].endswith(",prior")
     assert "is contradicted" in what_was_added(found)
     right = crowd.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))

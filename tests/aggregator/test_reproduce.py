@@ -64,7 +64,7 @@ def agrees(counts, weights, scale, people):
 
 @pytest.mark.parametrize("written", [2**24, 0], ids=["rows", "steps"])
 @pytest.mark.parametrize("name", CHANNELS)
-def test_a_crowd_answers_by_the_devices_law(name, written, monkeypatch):
+def test_simulated_people_answer_as_devices(name, written, monkeypatch):
     """The reports of people with one value follow the channel's integers, by every way to draw them."""
     channel, generator = CHANNELS[name], np.random.default_rng(7)
     monkeypatch.setattr(crowd, "_WRITTEN", written)
@@ -77,7 +77,7 @@ def test_a_crowd_answers_by_the_devices_law(name, written, monkeypatch):
         agrees(tally.counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
 
 
-def test_a_crowd_of_several_values_is_the_sum_of_its_parts():
+def test_a_survey_of_several_values_is_the_sum_of_its_parts():
     """Counts of people with different values have the mean and the variance of independent devices."""
     channel, generator = lip_response((5, 3, 1, 1), NAT), np.random.default_rng(3)
     held = np.array([30, 0, 12, 5])
@@ -90,7 +90,7 @@ def test_a_crowd_of_several_values_is_the_sum_of_its_parts():
 
 
 @pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
-def test_a_crowd_sets_bits_by_the_devices_law(channel):
+def test_simulated_people_set_bits_as_devices(channel):
     """Bits of one person occur together as often as the channel's weights of the words require."""
     generator = np.random.default_rng(5)
     people = 6000
@@ -102,7 +102,7 @@ def test_a_crowd_sets_bits_by_the_devices_law(channel):
         agrees(counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
 
 
-def test_a_crowd_is_estimated_by_the_products_own_estimator():
+def test_a_survey_is_estimated_by_the_products_own_estimator():
     """A campaign made by its mechanism's name takes a simulated tally, and the estimate is near the truth."""
     held = np.array([5000, 3000, 1500, 500])
     for notion in (Ldp(2 * NAT), Information(2 * NAT, (10, 6, 3, 1))):
@@ -111,7 +111,7 @@ def test_a_crowd_is_estimated_by_the_products_own_estimator():
         assert total_variation(found.share, held / held.sum()) < 0.03  # its standard error is about 0.01
 
 
-def test_a_crowd_is_counted_by_value():
+def test_a_survey_is_counted_by_value():
     """The simulated survey needs a number of people for each value, none of them negative."""
     channel = CHANNELS["response"]
     for held in ([1, 2], [1, 1, 1, 1, -1]):

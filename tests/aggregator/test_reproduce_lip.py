@@ -185,7 +185,7 @@ def test_the_trusted_server_keeps_everybodys_level(n):
     assert silent < 30
 
 
-def test_a_large_crowds_sum_is_told_nearly_as_it_is():
+def test_the_sum_of_many_people_is_reported_nearly_exactly():
     """With 500 people the distribution of the sum by halves is the plain one, and hardly anything is merged."""
     p = np.random.default_rng(1).uniform(size=500)
     plain = np.ones(1)

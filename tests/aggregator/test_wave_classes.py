@@ -162,19 +162,19 @@ def truth_of(p):
     return [*(10 + int(np.searchsorted(np.cumsum(p), part - 1e-12)) for part in PARTS), float(p[5:].sum())]
 
 
-def covered(crowds, generator, weights=None, people=3000):
+def covered(surveys, generator, weights=None, people=3000):
     """Return the coverage of each 90% interval of all people: classes of random sizes, or of known parts."""
     signed, laws, sizes = of_classes(NANONATS // 2, 2 * NANONATS), (law(4), law(9)), (0.7, 0.3)
     truth = truth_of(sum(part * p for part, p in zip(sizes if weights is None else weights, laws, strict=True)))
     hits = np.zeros(4)
-    for _ in range(crowds):
+    for _ in range(surveys):
         tally = drawn(signed, generator.multinomial(people, sizes), laws, generator)
         known = [] if weights is None else [margin(weights)]
         found = ordered(signed, tally, quantiles=PARTS, above=14, level=0.9, margins=known)
         numbers = [*((one.low, one.high) for one in found.quantiles), (found.above.low, found.above.high)]
         hits += [low <= true <= high for (low, high), true in zip(numbers, truth, strict=True)]
         assert all(one.low <= one.value <= one.high for one in found.quantiles)
-    return hits / crowds
+    return hits / surveys
 
 
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])

@@ -58,7 +58,7 @@ def channel_of(cells: int, level: int) -> Channel:
     return subset_selection(cells, level) if cells > 6 else randomized_response(cells, level)
 
 
-def crowd(law: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
+def survey(law: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
     """Return the views of all pairs, ``n`` people each, drawn from ``law`` over all questions; without ``rng`` as
     expected."""
     found = []
@@ -152,7 +152,7 @@ def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: t
         weights = weigh.calibrate(np.column_stack([np.ones(len(answers)), *columns]), totals)
     true = law_of(answers, weights)
     calibration = Calibration(
-        AnsweredForm(crowd(law_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
+        AnsweredForm(survey(law_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
     )
     for place in range(3):
         others = tuple(q for q in range(3) if q != place)
@@ -245,7 +245,7 @@ def biased(law: Floats, axis: int, odds: float) -> Floats:
 
 def test_what_a_forged_report_moves_in_a_form_is_told() -> None:
     law = law_of(people())
-    views = crowd(law, 4_000, np.random.default_rng(4))
+    views = survey(law, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
     found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
     weighting, everybody, moved = found.weighting, 12_000, 0.0
@@ -270,7 +270,7 @@ LARGE = (333_333, 4 * NANONATS)
 
 
 @pytest.mark.parametrize(
-    ("by", "crowds", "n", "level", "least", "most"),
+    ("by", "surveys", "n", "level", "least", "most"),
     [
         ((0,), 25, 8_000, 2 * NANONATS, 0.88, 0.995),
         ((0, 1), 25, 8_000, 2 * NANONATS, 0.88, 0.995),
@@ -279,7 +279,7 @@ LARGE = (333_333, 4 * NANONATS)
     ],
 )
 def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
-    by: tuple[int, ...], crowds: int, n: int, level: int, least: float, most: float
+    by: tuple[int, ...], surveys: int, n: int, level: int, least: float, most: float
 ) -> None:
     """People with one sex answer three times as often; shares of their work, by known margins.
 
@@ -293,8 +293,8 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
     answered, true, rng = biased(law, 0, 3.0), law.sum(axis=(0, 1)), np.random.default_rng(5)
     margins = [known(q, law.sum(axis=tuple(other for other in range(3) if other != q))) for q in by]
     held, off = 0, []
-    for _ in range(crowds):
-        views = crowd(answered, n, rng, level)
+    for _ in range(surveys):
+        views = survey(answered, n, rng, level)
         found = question_shares(
             weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2), skippable=False
         )
@@ -303,7 +303,7 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
         off.append([np.abs(share - true).sum() for share in (found.share, margin(views, 2).share)])
     weighted, unweighted = np.mean(off, axis=0)
     assert weighted <= unweighted / 3
-    assert least <= held / (4 * crowds) <= most
+    assert least <= held / (4 * surveys) <= most
 
 
 def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
@@ -340,7 +340,7 @@ def test_whoever_skipped_stays_as_many() -> None:
     """A margin is of the people who answer its question; a share is of those who answer its own."""
     law = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
     form = form_of((2, 3, 4), (0, 2))
-    views = crowd(law, MANY, None)
+    views = survey(law, MANY, None)
     found = weighted_question(Calibration(AnsweredForm(views, form), [known(0, np.array([0.5, 0.5]))]), 2)
     table, skipped = law.sum(axis=1), law.sum(axis=(1, 2))[2]
     expected = table[2] + (1 - skipped) * sum(0.5 * table[x] / table[x].sum() for x in (0, 1))
@@ -352,19 +352,19 @@ def test_whoever_skipped_stays_as_many() -> None:
 def test_groups_are_weighted_as_one() -> None:
     law = law_of(people())
     margins = [known(1, np.array([0.25, 0.75]), (0, 1, 1))]
-    found = weighted_question(Calibration(AnsweredForm(crowd(law, MANY, None), form_of()), margins), 2)
+    found = weighted_question(Calibration(AnsweredForm(survey(law, MANY, None), form_of()), margins), 2)
     table = law.sum(axis=0)
     halves = table[0], table[1] + table[2]
     assert np.allclose(found.raw, sum(s * h / h.sum() for s, h in zip((0.25, 0.75), halves, strict=True)), atol=1e-9)
 
 
 def test_what_cannot_be_weighted_is_refused_in_words() -> None:
-    views, half = crowd(law_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
+    views, half = survey(law_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
     with pytest.raises(NotAsked, match="'sex' and 'region' and 'work' together"):
         weighted_table(Calibration(AnsweredForm(views, form_of()), [known(0, half)]), 1, 2).raw  # noqa: B018
     with pytest.raises(NotAsked, match="both 'sex' and 'work'"):
         weighted_question(Calibration(AnsweredForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw  # noqa: B018
-    few = AnsweredForm(crowd(biased(law_of(people()), 0, 1e6), 500, None), form_of())
+    few = AnsweredForm(survey(biased(law_of(people()), 0, 1e6), 500, None), form_of())
     with pytest.raises(MarginRefused, match="too few reports are of sex = 'g1'"):
         Calibration(few, [known(0, half)])
     with pytest.raises(MarginRefused, match="same groups"):
