@@ -21,7 +21,7 @@ def part(document: Document, figures: str) -> str:
     command = f"halftruth reproduce {document.paper}{' --quick' if document.quick else ''} --seed {document.seed}"
     lines = [
         f"From {PAPERS[document.paper]}. "
-        + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, with `--data` where data are named.",
+        + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, with `--data` for named data.",
         "",
         *(f"- **{found.title}.** {found.outcome.verdict}" for found in document.found),
     ]
@@ -39,7 +39,7 @@ def _section(document: Document, found: Found, figures: str) -> Iterable[str]:
     if found.outcome.data:
         facts.append(f"data: {found.outcome.data}")
     if found.repeats > 1:
-        facts.append(f"what is random repeated {found.repeats:,} times")
+        facts.append(f"random parts repeated {found.repeats:,} times")
     yield "; ".join(facts) + "."
     yield ""
     yield "| the paper says | we get | why they differ |"

@@ -119,25 +119,26 @@ FREE, AWARE = "context-free", "context-aware"
 
 ROWS = (
     SokRow("eps-LDP (Def. 1)", f"{POINT}, {FREE}", "prior-agnostic; the ratio of every pair is bounded", _nats("ldp"),
-        "infinite where some pair is not protected: high-low, blocks, and what tells the truth now and then"),
+        "infinite where some pair is not protected: high-low, blocks, and a channel that sometimes sends the truth"),
     SokRow("(eps, delta)-LDP", f"{POINT} up to delta, {FREE}", "delta is the probability that the ratio is not bounded",
         _delta("ldp"),
         "the smallest delta at eps = 1/2. It is not that probability: it is the mass above e^eps, and a channel that "
-        "tells everything with probability delta has it too"),
+        "reveals everything with probability delta has it, too"),
     SokRow("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
         _nats("lip"),
         "never above LDP's, and never below half of it. No report raises the belief in a value of this prior by more "
-        "than {ceiling:.2f} nats; what is above that is values ruled out"),
+        "than {ceiling:.2f} nats; a higher level comes from values that a report rules out"),
     SokRow("(eps, delta)-LIP at eps = 1/2", f"{POINT} up to delta, {AWARE}", "failure probability delta", _delta("lip"),
         "the smallest delta at eps = 1/2"),
     SokRow("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
         _nats("mutual-information"),
-        "small everywhere, for what tells everything now and then too: a mean says little of the worst output"),
+        "small everywhere, even for a channel that sometimes sends the truth: a mean says little about the worst "
+        "output"),
     SokRow("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
     SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
         _nats("differential-identifiability"),
         "the prior's own odds count: a report that says nothing has ln({most} / {rarest}) = {silent:.2f}, so a level "
-        "below that cannot be kept; most of what stands here is the prior, not the report"),
+        "below that cannot be kept; most of each level comes from the prior, not from the report"),
     SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
         "secrets: below 3 or not, under the prior and an even law. Secrets wider than values are better hidden than "
@@ -187,8 +188,9 @@ def notions(setting: Setting) -> ExperimentResult:
             "; ".join(f"{name} {'-' if pair is None else f'{pair[0]:,} and {pair[1]}'}"
                       for name, pair in released.items()),
             f"of {PEOPLE:,} reports: how many share the rarest output, and how many answers could have given the "
-            "output that fewest could. Both are properties of one release: k grows with the crowd and says nothing of "
-            "a channel, l = 1 says that some report gives its answer away. Reports of bits (-) are counted bit by bit",
+            "output that fewest could. Both are properties of one release: k grows with the number of people and says "
+            "nothing about a channel, l = 1 says that some report gives its answer away. Reports of bits (-) are "
+            "counted bit by bit",
         )
     )  # fmt: skip
     rare = found["truth once in 100"].as_json()["levels"]
@@ -359,14 +361,14 @@ def utility(setting: Setting) -> ExperimentResult:
             + "; ".join(
                 f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
             ),
-            "not with today's channels; what is dear is the convex programme of the average-case one, once, for its "
-            "author",
+            "not with today's channels; only the convex programme of the average-case one is expensive, and its "
+            "author solves it once",
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
             f"at a cap of {half.asked:g} nats the optimum never answers {_never(half.channel)} of {len(PRIOR)} values",
             f"it is found by convex optimisation. It saves information on rare values (the rarest has {least:.0%}): "
-            "who holds one answers as others do, and in a histogram they are missing",
+            "their holders answer like others, so a histogram lacks these values",
         ),
     )
     verdict = (
@@ -462,8 +464,8 @@ def relations(setting: Setting) -> ExperimentResult:
         Finding(
             "differential identifiability is like LDP, with a prior",
             f"it exceeds LDP by at most the log odds of the most and the least likely value (by {odds:.0e} more at the "
-            "most), and those odds are in it even where nothing is told",
-            "a bound below the prior's own odds cannot be kept by anybody; LIP measures what the report adds",
+            "most), and it contains those odds even if a report reveals nothing",
+            "no channel can keep a bound below the odds of the prior; LIP measures only what the report adds",
         ),
     )
     findings += (

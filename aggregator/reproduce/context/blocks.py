@@ -88,7 +88,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"at {len(pairs) - len(worse)} of {len(pairs)} points drawn ({len(PEOPLE)} numbers of people, "
             f"{len(BLOCKS)} of blocks, {len(everything)} laws); with {PEOPLE[-1]:,} people LDP and {BLOCKS[-1]} blocks "
             "are " + "; ".join(f"{ldp:.3f} and {ours:.3f} away ({law})" for law, (ldp, ours, _) in last.items()),
-            "no difference. The blocks themselves are told, so these are not two ways to the same privacy",
+            "no difference. Reports reveal the blocks, so the two promises are not the same",
         ),
         Finding(
             "the more blocks, the better",
@@ -112,7 +112,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people {last[permuted][1]:.3f} against "
             f"{last[geometric][1]:.3f} where they share a few blocks; LDP {last[permuted][0]:.3f} and "
             f"{last[geometric][0]:.3f}",
-            "a block is as noisy as it is populous: packed into few blocks, the others are known to be nearly empty",
+            "the noise of a block grows with its people: with the heavy values in few blocks, the others are known to "
+            "be nearly empty",
         ),
         Finding(
             "(how a distribution is made of the unbiased estimates is not said)",
@@ -203,7 +204,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
                 + ", ".join(f"{error[m, 'hadamard', eps] / error[m, 'best', eps]:.2f}" for eps in FEW)
                 + f" times that of the best channel at {', '.join(f'{eps:g}' for eps in FEW)} nats "
                 f"({bits[m, 'hadamard']} bits and at most {bits[m, 'best']})",
-                "optimal in order for eps = O(1), and so it is; projective geometry, or k-ary response in small "
+                "optimal in order for eps = O(1), as the paper says; projective geometry, or k-ary response in small "
                 "blocks, keeps its error where eps is large, at hardly more bits",
             )
             for m in (1, *BLOCKS)

@@ -169,7 +169,7 @@ def figure_3(setting: Setting) -> ExperimentResult:
             "(no map of the estimates)",
             f"of the 100 most popular cells LDP's estimate names {hits[0]} among its first 100, blocks {hits[1]}; "
             f"cells of at least {BANDS[2][0]:.2%}: {seen[0]} in truth, {seen[1]} by LDP, {seen[2]} by blocks",
-            "blocks are told, so no report puts anybody into a district where nobody is",
+            "reports reveal the block, so no estimate puts people into an empty district",
         ),
     )
     verdict = (

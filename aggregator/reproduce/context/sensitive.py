@@ -86,22 +86,22 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
                     for eps in FEW
                 )
                 + " times",
-                "optimal in order for eps = O(1); the projective channel tells more of the sensitive values and "
-                "slightly less of the others",
+                "optimal in order for eps = O(1); the projective channel reveals more about the sensitive values and "
+                "slightly less about the others",
             )
             for sensitive, part in HIGH_LOW
         ),
         Finding(
             "(the law is not considered in the choice of a channel)",
-            "where the part of the people who hold a sensitive value is told, Hadamard has "
+            "if the share of people with a sensitive value is stated, Hadamard has "
             + "; ".join(
                 ", ".join(f"{error[s, p, 'hadamard', eps] / error[s, p, 'order', eps]:.2f}" for eps in FEW)
                 for s, p in HIGH_LOW
             )
             + f" times the error, in the order of the panels and at {', '.join(f'{eps:g}' for eps in FEW)} nats",
-            "a large order tells more of the sensitive values and hides the others more often. Told nothing, halftruth "
-            "takes the order that at worst loses least if an even part of the people, a tenth or half of them hold a "
-            f"sensitive value: at most {worth:.2f} times the error, at the levels drawn",
+            "a large order reveals more about the sensitive values and hides the others more often. Without a stated "
+            "share, halftruth takes the order with the smallest worst-case loss if that share is even, a tenth or a "
+            f"half: at most {worth:.2f} times the error, at the levels drawn",
         ),
         Finding(
             "log k + 1 bits, where the unary mechanism of Murakami and Kawamoto needs k",

@@ -176,7 +176,7 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "IDUE-PS has the smallest RE of the three",
-            f"so it has: of OUE-PS's {max(a / b for a, b in zip(true['IDUE-PS'], true['OUE-PS'], strict=True)):.0%} at "
+            f"confirmed: of OUE-PS's {max(a / b for a, b in zip(true['IDUE-PS'], true['OUE-PS'], strict=True)):.0%} at "
             "most",
             f"k is not given for this side of the figure; it is {most} here, and {many} beside it",
         ),
@@ -435,16 +435,16 @@ def padding(setting: Setting) -> ExperimentResult:
             "IDUE-PS has less error than OUE-PS",
             f"with empirical Bayes on both and that best padding, {PADDED:g} nats: "
             + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
-            f"means of {setting.repeats} surveys, in which it matters which of the few large counts are told under the "
-            "least budget; the padding and the estimate make far larger differences than the mechanism",
+            f"means of {setting.repeats} surveys, in which it matters which of the few large counts have the "
+            "smallest budget; the padding and the estimate make far larger differences than the mechanism",
         ),
         Finding(
-            "(the error is not set beside that of knowing nothing)",
+            "(the error is not compared with that of an estimate of zero)",
             "at 1 nat the unbiased counts of IDUE-PS have, with the planner's l, "
             + ", ".join(f"{found[label, 'IDUE-PS'][one] / nothing[label]:.2g} ({label})" for label in crowds)
             + " times the squared error of taking every count for 0; empirical Bayes with the planner's l for it "
             + ", ".join(f"{found[label, BAYES][one] / nothing[label]:.2g}" for label in crowds),
-            "a total over thousands of items is mostly the noise of those that hardly anybody holds",
+            "a total over thousands of items is mostly the noise of the many rare ones",
         ),
     ]
     verdict = (

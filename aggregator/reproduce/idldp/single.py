@@ -189,8 +189,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the power law has exponent 2, scaled and rounded to 1 .. 100",
-            "shares in proportion to 1/i - 1/(i+1); whoever holds what, the error of IDUE at 2 nats differs by "
-            f"{reading:.1%} at most",
+            "shares in proportion to 1/i - 1/(i+1); over all assignments of items, the error of IDUE at 2 nats differs "
+            f"by {reading:.1%} at most",
             "the paper does not say how it scales; only the last term of eq. 7 depends on it, and its expectation not "
             "even that where budgets are dealt by chance",
         ),
@@ -309,7 +309,7 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
     findings = (
         Finding(
             "IDUE has the smallest total error and RE(20) at every level",
-            ("so it has" if worst < 1 else "not everywhere")
+            ("confirmed" if worst < 1 else "not everywhere")
             + f": of OUE's total error {part('mse', 'IDUE', 'OUE', one):.0%} at 1 nat and "
             f"{part('mse', 'IDUE', 'OUE', four):.0%} at 4; of its RE({most}) {part('re', 'IDUE', 'OUE', one):.0%} and "
             f"{part('re', 'IDUE', 'OUE', four):.0%}",
@@ -320,8 +320,8 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
             f"empirical Bayes from IDUE's reports has {part('mse', BAYES, 'IDUE', two):.2%} of its total error at 2 "
             f"nats, from OUE's {part('mse', PLAIN_BAYES, 'OUE', two):.2%}; but an RE({most}) of "
             f"{found['re', BAYES][two]:.2f} instead of {found['re', 'IDUE'][two]:.2f}",
-            "nearly all items are held by nearly nobody, and empirical Bayes knows it; of the frequent ones it keeps "
-            "only what stands out of the noise, and draws the rest to zero. For counts of frequent items take the "
+            "hardly anybody holds most of the items, and empirical Bayes estimates that; of the frequent items it "
+            "keeps those that exceed the noise, and draws the others to zero. For counts of frequent items take the "
             "unbiased estimate, for the whole distribution empirical Bayes",
         ),
         Finding(
@@ -387,7 +387,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "IDUE has the smallest RE for every k",
-            ("so it has" if max(map(max, parts.values())) < 1 else "not everywhere")
+            ("confirmed" if max(map(max, parts.values())) < 1 else "not everywhere")
             + ": of OUE's "
             + ", ".join(f"{max(each):.0%} at most ({label})" for label, each in parts.items()),
             f"no difference; the level of this figure is not given, it is {eps:g} nats here"

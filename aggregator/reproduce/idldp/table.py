@@ -180,7 +180,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Theorem 4: IDUE-PS keeps min of the two sets' budgets, ln of the mean of e^eps over the padded set",
-            f"so it does: over all {len(tight)} pairs of sets of 3 items padded to 2, by the law of each of the "
+            f"confirmed: over all {len(tight)} pairs of sets of 3 items padded to 2, by the law of each of the "
             f"{2**domain.size} outputs, "
             + ("none is above it" if over < 1e-9 else f"one is above it by {over:.3g} nats"),
             "no difference",

@@ -138,7 +138,7 @@ def numbers(setting: Setting) -> ExperimentResult:
         )
     verdict = (
         f"Of what the published channel claims to gain over the prior, the legal optimum gains {min(shares):.0%} to "
-        f"{max(shares):.0%}, the less the rarer the yes and the smaller eps."
+        f"{max(shares):.0%}: less if a yes is rarer, and less if eps is smaller."
     )
     return ExperimentResult((), tuple(findings), verdict)
 
@@ -249,7 +249,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "LDP without a prior is worst throughout",
-            f"so it is: at 1 nat and P1 = 0.5, {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} beside "
+            f"confirmed: at 1 nat and P1 = 0.5, {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} beside "
             f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with it",
             "no difference: the prior in the estimate does most of the work, under LDP as well",
         ),
@@ -323,7 +323,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "with P1 = 0.5, eps-LDP lies between LIP at eps/2 and at eps",
-            "so it does at every level drawn"
+            "confirmed at every level drawn"
             if all(
                 of_bit(lip_response((1, 1), level(eps)), (1, 1))
                 <= of_bit(warner(eps), (1, 1))
@@ -335,8 +335,8 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        "Half the level of LIP does not replace LDP: what let it was a channel at several times its stated level "
-        f"({true_level(one, rare):.2f} nats stated as 0.5 with P1 = 0.01)."
+        "Half the level of LIP does not replace LDP: in the paper it does, because its channel has several times its "
+        f"level ({true_level(one, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
 

@@ -111,14 +111,14 @@ def figure_8(setting: Setting) -> ExperimentResult:
             "everybody is protected at eps",
             f"of {many:,} people the published channel protects {legal[many, 1.0]:.1%} at 1 nat, "
             f"{legal[many, 2.0]:.1%} at 2, {legal[many, 4.0]:.1%} at 4",
-            "whoever's prior of either answer is below 1/(e^eps + 1) is out: of uniform priors a part of 2/(e^eps + "
-            f"1), {2 / (math.e + 1):.1%} at 1 nat",
+            "a person is not protected if their prior of either answer is below 1/(e^eps + 1): of uniform priors a "
+            f"part of 2/(e^eps + 1), {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
-            f"so has the legal optimum: at 1 nat {root('best'):.4f} beside {root('ldp'):.4f}; published, "
+            f"the legal optimum has less, too: at 1 nat {root('best'):.4f} beside {root('ldp'):.4f}; published, "
             f"{root('published'):.4f}",
-            "the gap is smaller than published, because those who were out need more noise",
+            "the gap is smaller than published, because the unprotected people need more noise",
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
@@ -131,8 +131,8 @@ def figure_8(setting: Setting) -> ExperimentResult:
             f"at 1 nat {root('server', crowds[0]):.3f} beside {root('best', crowds[0]):.3f} with {crowds[0]} people, "
             f"{root('server', crowds[1]):.1g} beside {root('best', crowds[1]):.3f} with {crowds[1]}",
             f"no difference: the paper is right. With {crowds[0]} people this is the optimum over all mechanisms that "
-            "Def. 4 allows; of many people the sum tells hardly anything of one, so the server publishes it and merges "
-            "only sums so extreme that nobody sees them",
+            "Def. 4 allows; the sum over many people reveals hardly anything about one, so the server publishes it and "
+            "merges only extreme sums, which practically never occur",
         ),
         Finding(
             "Prop. 5: with a global prior the trade-off is the solution of a program, of which e^-eps N P1 <= E[S|Y] "
@@ -317,7 +317,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
             f"at 1 nat the legal optimum has {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
             f"{math.sqrt(alone):.4f}; the "
             f"published channel {math.sqrt(theirs[1.0][one]):.4f}, and it protects {kept[1.0][one]:.1%} of the users",
-            f"{BROKEN}: who is nearly always, or never, in one district has a prior that is nearly certain",
+            f"{BROKEN}: people who are nearly always, or never, in one district have a prior near 0 or 1",
         ),
         Finding(
             "users who were never there have a prior of zero",
@@ -330,12 +330,12 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
             "the region is latitude 50 to 55, longitude 0 to -5",
             f"the district that holds it, twice as wide: {int((places.last == REGION).sum())} users checked in there "
             f"last; the sum of the priors, before any report, says {float(p.sum()):.1f}",
-            "local priors tell most of the answer here, whatever is reported",
+            "here local priors predict most answers, so a report adds little",
         ),
     )
     verdict = (
-        f"For a bit that people's own history nearly tells, legal LIP at 1 nat has {best / ldp:.1%} of LDP's error and "
-        f"{best / math.sqrt(alone):.1%} of the priors' own: there is little left to report."
+        f"For a bit that people's own history nearly determines, legal LIP at 1 nat has {best / ldp:.1%} of LDP's "
+        f"error and {best / math.sqrt(alone):.1%} of that of the priors alone: a report can add little."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)
 
@@ -405,7 +405,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
             f"channel is legal from {legal_from(prior):.2f} nats on",
         ),
         Finding(
-            "districts where nobody checked in before are never told",
+            "districts where nobody checked in before are never reported",
             f"{int((~seen).sum())} of {len(places.last):,} users checked in last in one of these",
             "they are left out of the figure: a value of prior zero is outside the notion. A campaign gives it a small "
             "share",
@@ -519,9 +519,10 @@ def one_step(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"Do not lean on a prior that may be wrong: with {wrong:.0%} of the people elsewhere MMSE stays {mmse[-1]:.2f} "
-        "from the "
-        f"truth for any crowd, while LDP at the same eps comes within {bayes[-1]:.2f} with {crowds[-1]:,} people."
+        f"Do not rely on a prior that may be wrong: if {wrong:.0%} of the people are elsewhere, MMSE stays "
+        f"{mmse[-1]:.2f} from the "
+        f"truth for any number of people, while LDP at the same eps comes within {bayes[-1]:.2f} with {crowds[-1]:,} "
+        "people."
     )
     return ExperimentResult((panel,), findings, verdict)
 

@@ -80,7 +80,7 @@ def report_error(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise the MSE and the MAE (eq. 22) at once",
-            f"so it is wherever the channel is legal: E|X - Y| = 2 P1 P0 e^-eps differs from the least of any legal "
+            f"confirmed wherever the channel is legal: E|X - Y| = 2 P1 P0 e^-eps differs from the least of any legal "
             f"channel by at most {far:.0e} in {legal:,} random priors and levels",
             "no difference where every share is at least 1/(e^eps + 1)",
         ),
@@ -88,16 +88,16 @@ def report_error(setting: Setting) -> ExperimentResult:
             f"the same for P1 = 0.1 at 1 nat: E|X - Y| = {2 * 0.09 / math.e:.4f}",
             f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; of legal channels that of "
             f"the least squared error has {_mae(one, skewed):.4f}, and always saying no has {least_mae(skewed, 1):.4f}",
-            "outside, the two aims part: the legal optimum of the squared error is also that of the absolute error in "
-            f"{same:,} of {setting.repeats - legal:,} priors, those with P1 above 1 / (2 e^eps); below, the least "
+            "elsewhere the two aims differ: the legal optimum of the squared error is also that of the absolute error "
+            f"in {same:,} of {setting.repeats - legal:,} priors, those with P1 above 1 / (2 e^eps); below, the least "
             "absolute error is that of no report",
         ),
         Finding(
             "the distribution of each X is identical to that of Y",
-            f"where the channel is legal, P(Y = 1) is P1 up to {apart:.0e}; outside, the legal optimum says yes with "
+            f"where the channel is legal, P(Y = 1) is P1 up to {apart:.0e}; elsewhere the legal optimum says yes with "
             f"probability 1/(e^eps + 1) up to {shifted:.0e}, for every P1: at 1 nat and P1 = 0.1 "
             f"{_yes(one, skewed):.3f}",
-            "a legal report of a rare yes is a yes at least that often, or it would tell too much; so counts of "
+            "a legal report of a rare yes is a yes at least that often, or it would reveal too much; so counts of "
             "reports are no estimate of counts of answers, and halftruth never shows them as one",
         ),
     )  # fmt: skip

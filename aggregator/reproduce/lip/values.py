@@ -170,8 +170,8 @@ def figure_6b(setting: Setting) -> ExperimentResult:
             "eps/2-LIP overtakes eps-LDP as the domain grows",
             f"the published channel at eps/2 from {theirs[0]} values on; the legal optimum at eps/2 "
             + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
-            "k-ary response tells little of a large domain; a channel made for sums tells large from small values. "
-            f"With {sizes[-1]} values at 1 nat the legal optimum has {math.sqrt(errors['best'][-1]):.2f}, the "
+            "k-ary response reveals little in a large domain; a channel made for sums distinguishes large and small "
+            f"values. With {sizes[-1]} values at 1 nat the legal optimum has {math.sqrt(errors['best'][-1]):.2f}, the "
             f"published channel {math.sqrt(errors['published'][-1]):.2f}, LDP {math.sqrt(errors['ldp'][-1]):.2f}, the "
             f"prior alone {math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
         ),
@@ -299,7 +299,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
             f"{math.sqrt(best_of['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(even)):.3f}; with "
             f"a Zipf prior {math.sqrt(best_of['Zipf']['best']):.3f}, {math.sqrt(best_of['Zipf']['best ldp']):.3f}, "
             f"{math.sqrt(prior_mse(zipf)):.3f}",
-            "one person's report tells little of 20 values at 1 nat, whatever the notion; what LIP gains over LDP it "
+            "one person's report says little about 20 values at 1 nat, under any notion; what LIP gains over LDP it "
             "gains from 2 nats on",
         ),
         Finding(
@@ -325,8 +325,8 @@ def figure_7(setting: Setting) -> ExperimentResult:
             + "; ".join(f"{name} {right:.3f}" for name, (right, _) in far.items())
             + f". The prior wrong for {WRONG:.0%} of them: "
             + "; ".join(f"{name} {wrong:.3f}" for name, (_, wrong) in far.items()),
-            "MMSE is best where the prior is right and stuck where it is not; empirical Bayes needs no prior; the "
-            "posterior mode (map) is between",
+            "MMSE is best if the prior is right and does not improve if it is wrong; empirical Bayes needs no prior; "
+            "the posterior mode (map) is between",
         ),
     )
     ratio = {eps: math.sqrt(found["Zipf", eps]["best"] / found["Zipf", eps]["best ldp"]) for eps in (1.0, 2.0, 4.0)}
