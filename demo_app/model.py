@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # loaded when they are first shown
     from edge_sdk.campaigns.invitation import Invitation
     from edge_sdk.presentation import AuthorKey
     from edge_sdk.transport.download import Offer
-    from edge_sdk.transport.upload import Opener
+    from edge_sdk.transport.exchange import Opener
 
 MOST_FILE_BYTES = 4 * 2**20 + 1024
 """Maximum number of bytes to read from a file; no campaign is longer."""

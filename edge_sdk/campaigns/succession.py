@@ -17,7 +17,7 @@ from protocol.errors import BadData
 if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.store.sqlite import Store
-    from edge_sdk.transport.upload import Opener
+    from edge_sdk.transport.exchange import Opener
     from protocol.views import Map
 
 SAME = (

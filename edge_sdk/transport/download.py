@@ -6,7 +6,7 @@ Responses are not trusted. A list is unverified and shown as such. A campaign is
 A request reveals the network address, and its id or report reveals the campaign. So requests are made when the person
 asks, or at times that do not depend on an answer.
 
-Connections: upload. Syntax of addresses: address. The study's responses: docs/RECEIVE.md.
+Connections: exchange. Syntax of addresses: address. The study's responses: docs/RECEIVE.md.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.invitation import Invitation, require_author
 from edge_sdk.transport.address import PATH, Address, address
+from edge_sdk.transport.exchange import Opener, ask, connect
 from edge_sdk.transport.queue import MOST_BYTES
-from edge_sdk.transport.upload import BATCH, Opener, connect
+from edge_sdk.transport.upload import BATCH
 from protocol import codec
 from protocol.campaign import campaign_id
 from protocol.errors import BadData, CampaignError, NotYet
@@ -76,7 +77,7 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
 
     Args:
         url: the study's address, https, or http to this machine; ``/v1/campaigns`` is appended.
-        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+        opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         One unverified offer for each campaign that the study publishes.
     Raises:
@@ -96,7 +97,7 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
     Args:
         url: the study's address.
         wanted: the campaign's id, 16 bytes.
-        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+        opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         The campaign's bytes.
     Raises:
@@ -116,7 +117,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
 
     Args:
         link: a link that the person agreed to follow: its server learns the device's network address and the campaign.
-        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+        opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         The invitation; its key has the link's fingerprint, and its campaign the link's id.
     Raises:
@@ -155,7 +156,7 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
     Args:
         device: a device that joined the campaigns.
         campaign_ids: ids of the campaigns, 16 bytes each.
-        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+        opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         Ids of the campaigns that now close earlier than the device knew.
     """
@@ -176,7 +177,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
     Args:
         url: the study's address.
         envelopes: sealed reports, as they were sent.
-        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+        opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         One bool per report; False means that the study has not counted it yet, or never will.
     Raises:
@@ -225,13 +226,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
         NoResponse
     """
     try:
-        with contextlib.closing((opener or connect)(to)) as connection:
-            if body is None:
-                connection.request("GET", to.path)
-            else:
-                connection.request("POST", to.path, body, {"Content-Type": BATCH})
-            answer = connection.getresponse()
-            said = answer.read(most + 1)
+        answer, said = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, most + 1)
     except (OSError, http.client.HTTPException, UnicodeError):  # UnicodeError: a name that no host can have
         raise NoResponse(f"no answer from {to.host}: check the address and the network") from None
     if answer.status != http.client.OK:

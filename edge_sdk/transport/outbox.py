@@ -22,7 +22,8 @@ from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import CampaignId, Randomness, UploadQueue
 
 if TYPE_CHECKING:  # loaded with the first upload: an app that only answers needs no network
-    from edge_sdk.transport.upload import Opener, Sent
+    from edge_sdk.transport.exchange import Opener
+    from edge_sdk.transport.upload import Sent
 
 
 class Outbox(UploadQueue):
@@ -88,7 +89,7 @@ class Outbox(UploadQueue):
             campaign_id: send only this campaign's envelopes.
             now: seconds since 1970; by default the device's clock.
             urandom: random source for the delay after a failure; by default the device's.
-            opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+            opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
         Raises:
             AddressRefused: ``url`` is not an address.
             UnknownCampaign: the campaign is not joined.

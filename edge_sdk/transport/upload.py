@@ -16,22 +16,19 @@ The rows of an upload: queue. The study's responses: docs/RECEIVE.md.
 
 from __future__ import annotations
 
-import contextlib
 import email.utils
 import hashlib
 import http.client
 import json
 import math
-import ssl
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeAlias
 
 from edge_sdk.transport.address import Address, address
+from edge_sdk.transport.exchange import Opener, ask, connect
 from edge_sdk.transport.queue import Randomness, Trouble, Upload, UploadAddress, UploadQueue
 
-TIMEOUT_SECONDS = 30
 FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
 """Maximum of the first delay, and of every delay."""
 
@@ -44,9 +41,6 @@ HOPELESS = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 
 _NOT_LET_IN = "refused the code, which is not one of this campaign's or was used by another device"
-
-Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
-"""Makes the connection of one upload, for an app that trusts one certificate only or uses a proxy."""
 
 
 class Outcome(Enum):
@@ -234,13 +228,6 @@ def delay(failures: int, urandom: Randomness) -> int:
     return int.from_bytes(urandom(JITTER_BYTES), "big") * (window + 1) >> 8 * JITTER_BYTES
 
 
-def connect(to: Address) -> http.client.HTTPConnection:
-    """Return the connection of one upload: TLS with a verified certificate and name, unless to this machine."""
-    if not to.secure:
-        return http.client.HTTPConnection(to.host, to.port, timeout=TIMEOUT_SECONDS)
-    return http.client.HTTPSConnection(to.host, to.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
-
-
 def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[int, ...]:
     """Post an upload once and return only with its receipt. No redirect is followed, since addresses are signed or set
     by the owner.
@@ -250,13 +237,9 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     Raises:
         _Failed, _Hopeless
     """
-    body = upload.body
+    headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
-        with contextlib.closing(opener(to)) as connection:
-            code = {CODE: upload.code} if upload.code else {}
-            connection.request("POST", to.path, body, {"Content-Type": BATCH} | code)
-            answer = connection.getresponse()
-            said = answer.read(MOST_ANSWER_BYTES)
+        answer, said = ask(to, opener, upload.body, headers, MOST_ANSWER_BYTES)
     except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: a name that no host can have
         raise _Failed(f"no answer from {to.host}: {_why(error)}") from None
     status, stated = answer.status, _stated(said)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import datetime
 import email.utils
 import hashlib
 import http.client
-import ipaddress
 import json
 import random
 from fractions import Fraction
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
-from aggregator.receive.server import Tls
 from aggregator.study import Study
 from edge_sdk import Device
 from edge_sdk.__main__ import main
 from edge_sdk.errors import AddressRefused, OutboxFull
 from edge_sdk.transport.address import address
+from edge_sdk.transport.exchange import connect
 from edge_sdk.transport.outbox import Outbox
 from edge_sdk.transport.queue import MOST_BYTES, MOST_ENVELOPES
-from edge_sdk.transport.upload import MOST_SECONDS, Outcome, connect, delay, retry_after
+from edge_sdk.transport.upload import MOST_SECONDS, Outcome, delay, retry_after
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from protocol.envelope import Kind, read_batch
@@ -34,6 +29,7 @@ from protocol.errors import NotYet
 from protocol.keys import public_line
 from tests.aggregator.fault_proxy import Fault, fault_proxy
 from tests.aggregator.test_receive import kept, served
+from tests.edge_sdk.certificates import self_signed
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, Dice, campaign
 from tests.edge_sdk.test_roles import of_classes
 
@@ -489,19 +485,7 @@ def test_nothing_is_sent_where_it_could_be_read(open_device):
 
 def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, monkeypatch):
     """With an untrusted certificate, or one of another name, nothing is sent. With a trusted one of this name it is."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "study")])
-    now = datetime.datetime.now(datetime.UTC)
-    alternative = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    certificate = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(alternative, critical=False).sign(key, hashes.SHA256())
-    )  # fmt: skip
-    tls = Tls(tmp_path / "cert.pem", tmp_path / "key.pem")
-    tls.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    form = serialization.PrivateFormat.PKCS8
-    tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    tls = self_signed(tmp_path)
     device = open_device()
     agreed(device)
     with served(study, tls=tls) as (host, port):

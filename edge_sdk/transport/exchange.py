@@ -1,0 +1,78 @@
+"""One request and its response within a fixed time: TLS by default, no redirect, no proxy, bounded bytes.
+
+A socket's timeout begins anew with each byte that arrives, so a server could hold a device for hours with one byte
+every 29 seconds. A timer ends the whole exchange instead.
+
+The meaning of a response: upload, download. Syntax of addresses: address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from edge_sdk.transport.address import Address
+
+TIMEOUT_SECONDS = 30
+"""Limit of a connection attempt, and of everything after it (SPEC 9)."""
+
+Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
+"""Makes the connection of one exchange, for an app that trusts one certificate only or uses a proxy."""
+
+
+def connect(to: Address) -> http.client.HTTPConnection:
+    """Return the connection of one exchange: TLS with a verified certificate and name, unless to this machine."""
+    if not to.secure:
+        return http.client.HTTPConnection(to.host, to.port, timeout=TIMEOUT_SECONDS)
+    return http.client.HTTPSConnection(to.host, to.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
+
+
+def ask(
+    to: Address, opener: Opener, body: bytes | None, headers: Mapping[str, str], most: int
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send one request and read its response.
+
+    Args:
+        to: the address.
+        opener: makes the connection.
+        body: of a POST; None for a GET.
+        headers: of the request.
+        most: maximum number of bytes read from the response's body.
+    Returns:
+        The response, for its status and headers, and the first bytes of its body.
+    Raises:
+        OSError, http.client.HTTPException, UnicodeError: no response; a TimeoutError if it took too long.
+    """
+    late = threading.Event()
+    with contextlib.closing(opener(to)) as connection:
+        timer = threading.Timer(TIMEOUT_SECONDS, _end, (connection, late))
+        timer.daemon = True
+        timer.start()
+        try:
+            connection.request("GET" if body is None else "POST", to.path, body, headers)
+            response = connection.getresponse()
+            said = response.read(most)
+        except (OSError, http.client.HTTPException):
+            if not late.is_set():
+                raise
+        finally:
+            timer.cancel()
+        if late.is_set():
+            raise TimeoutError(errno.ETIMEDOUT, f"it took more than {TIMEOUT_SECONDS} seconds")
+    return response, said
+
+
+def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
+    """End an exchange from the timer's thread: the reading thread finds the connection closed."""
+    late.set()
+    sock = connection.sock
+    if sock is not None:  # a connection that is not made yet has a timeout of its own
+        with contextlib.suppress(OSError):  # the exchange ended by itself meanwhile
+            # TLS's own shutdown would take the session away under the thread that reads from it.
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
