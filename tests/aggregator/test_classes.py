@@ -127,7 +127,7 @@ def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
 
 
 @each
-def test_the_estimate_is_unbiased_whatever_each_class_holds(name: str) -> None:
+def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> None:
     """Expected features of ANY shares of class and value invert to their sum over the classes."""
     terms, tally = TALLIES[name]
     decoder, laws = pooled(terms, tally), dense(terms, tally)

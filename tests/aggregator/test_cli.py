@@ -253,7 +253,7 @@ def test_files_that_are_no_batches_are_named(session, tmp_path):
     assert "no envelope" not in run("--study", session / "lib", "ingest", session / "batch.htr").stderr
 
 
-def test_nothing_to_read_is_said(session, tmp_path):
+def test_empty_input_is_a_warning(session, tmp_path):
     """An empty enrolment and an empty folder are no errors, and are named in a warning."""
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
@@ -263,7 +263,7 @@ def test_nothing_to_read_is_said(session, tmp_path):
     assert f"{tmp_path} holds no files" in run(*study, "ingest", tmp_path).stderr
 
 
-def test_a_batch_is_told_from_a_campaign(session):
+def test_a_batch_in_place_of_a_campaign_is_refused(session):
     """A batch in place of a campaign is refused, and the error names its kind."""
     assert "holds an envelope of kind report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
     found = json.loads(run("audit", session / "batch.htr", "--json", code=65).stdout)
@@ -314,7 +314,7 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
     run(*study, "estimate", "hours", "--value", "10")
 
 
-def test_a_full_disk_is_said(session, tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
     """If the disk fills while a file is written, the command ends with 1, says so, and leaves nothing behind."""
 
     def full(_):

@@ -54,7 +54,7 @@ def test_a_code_lets_in_one_key_and_the_same_again(study, code):
 
 
 @pytest.mark.parametrize("text", ["", "0", "0" * CODE_LETTERS, "U" * CODE_LETTERS, "é" * CODE_LETTERS, "0" * 500])
-def test_what_is_no_code_lets_nobody_in(study, code, text):
+def test_an_invalid_code_admits_no_device(study, code, text):
     codes = Codes(study.path)
     assert not codes.redeem(ENROLLED.id, text, KEYS[0])
     assert codes.counts(ENROLLED.id) == CodeCounts(1, 0)

@@ -77,7 +77,7 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
     assert all((one.mmse is not None) == prior for one in found)
 
 
-def test_alike_coefficients_are_the_sum_of_everybody():
+def test_equal_coefficients_are_the_sum_of_everybody():
     """If all classes have equal coefficients, the sum is that of everybody, with the same error; a weight of zero
     leaves the offsets alone."""
     campaign = terms()

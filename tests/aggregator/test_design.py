@@ -235,7 +235,7 @@ def test_every_notion_has_a_recipe(entries, family):
     assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
-def test_a_said_share_of_sensitive_answers_chooses_the_channel_and_promises_nothing(tmp_path):
+def test_a_given_share_of_sensitive_answers_chooses_the_channel_and_promises_nothing(tmp_path):
     """`sensitive_share` changes the channel and is the share in a plan of the draft; the notion stays the same."""
     labels = json.dumps([f"v{x}" for x in range(100)])
     draft = changed('["none", "primary", "secondary", "bachelor"]', labels).replace("epsilon = 1.0", "epsilon = 2.0")

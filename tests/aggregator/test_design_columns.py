@@ -118,7 +118,7 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_plain_mixture_tells_all_classes_apart(seed):
+def test_the_lifts_of_a_plain_mixture_are_independent(seed):
     """The lifts stay in their range and use the budget, their mean is the requested one, and they are linearly
     independent."""
     draw = np.random.default_rng(seed)
@@ -140,7 +140,7 @@ def test_a_table_of_many_values_is_refused():
 
 
 @pytest.mark.parametrize(("size", "nats", "seed"), [(4, 0.5, 1), (5, 1.0, 2), (8, 2.0, 3), (16, 1.0, 4)])
-def test_auto_tells_all_values_apart_where_that_costs_a_hundredth(size, nats, seed):
+def test_auto_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, seed):
     """Under a random prior the table with some responses keeps the level, has an unbiased estimate, and at most
     1.005 times the least error. auto takes a channel without an estimate only if none within 1% of its error has
     one."""

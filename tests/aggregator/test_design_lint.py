@@ -32,13 +32,13 @@ def test_a_sound_campaign_is_not_commented():
 
 
 @pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
-def test_a_heavy_report_is_told(size, heavy):
+def test_a_heavy_report_is_a_warning(size, heavy):
     """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is warned."""
     found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
     assert any("counts for up to 38 people" in line for line in found) == heavy
 
 
-def test_too_few_reports_are_told_with_the_number_that_would_do():
+def test_too_few_reports_are_a_warning_with_a_sufficient_number():
     """If the error of a share is above an even share, the warning names a sufficient number of reports."""
     channel = hadamard(100, NANONATS)
     (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
@@ -50,7 +50,7 @@ def test_too_few_reports_are_told_with_the_number_that_would_do():
     assert lint(terms(channel, Ldp(NANONATS), needed)) == ()
 
 
-def test_a_lip_channel_without_an_unbiased_estimate_is_told():
+def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
     """If two values have the same outputs, there are no error bars, and the author is warned before the campaign
     opens."""
     quarter = 2**60
@@ -59,13 +59,13 @@ def test_a_lip_channel_without_an_unbiased_estimate_is_told():
     assert "no unbiased estimate" in found
 
 
-def test_an_infinite_level_is_told():
+def test_an_infinite_level_is_a_warning():
     """A notion that leaves some pairs open has no LDP level; the charge it has instead is named."""
     found = lint(terms(high_low(6, [0, 1], NANONATS, hadamard), HighLow(NANONATS, 6, (0, 1))))
     assert any("no LDP level" in line and "1 nat" in line for line in found)
 
 
-def test_what_is_left_unsaid_is_told():
+def test_missing_entries_are_a_warning():
     """A campaign without an address, or without a contact, has one warning each, with the entry to give."""
     sound = terms(hadamard(10, NANONATS), Ldp(NANONATS))
     (address,) = lint(replace(sound, addresses=()))

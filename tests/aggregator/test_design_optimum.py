@@ -213,7 +213,7 @@ def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
     assert ours >= min(found) * (1 - 1e-3)  # and the blind search gets there: the two know the same error
 
 
-def test_the_best_table_is_for_the_shares_it_is_told():
+def test_the_best_table_is_for_the_given_shares():
     """A table for a skewed distribution has the smaller error at that one, and a table for an even one at the even
     one."""
     matrix, skewed = MATRICES["random 4"], [0.7, 0.1, 0.1, 0.1]
@@ -366,7 +366,7 @@ def test_two_certain_answers_use_the_whole_level():
     assert exact.nats(loss.level) == pytest.approx(1, abs=1e-8)
 
 
-def test_nothing_to_hide_is_said():
+def test_nothing_to_hide_is_an_error():
     """If no secret of a pair moves the answer, no distance is left to hide, and the design is refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
     with pytest.raises(NotionError, match="nothing to hide"):

@@ -246,7 +246,7 @@ def test_the_json_of_a_trend_is_the_contract(desk):
         assert row["simultaneous_low"] <= row["low"] <= row["difference"] <= row["high"] <= row["simultaneous_high"]
 
 
-def test_a_period_with_too_few_reports_is_left_out_and_said(desk):
+def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
     """A period below the minimum shows its number of reports and no shares, in every form."""
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
@@ -273,7 +273,7 @@ def test_spans_of_periods_are_compared(desk):
     assert shown in result.stdout
 
 
-def test_a_trend_is_drawn_and_told_on_the_page(desk, tmp_path):
+def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
     """The picture is a PNG, and the page has the course, every change with its interval, and every span."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
     words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
@@ -351,7 +351,7 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
     assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--between", "0,3", code=75).stderr
 
 
-def test_the_course_of_one_value_is_told_alone(desk, tmp_path):
+def test_the_course_of_one_value_is_printed_alone(desk, tmp_path):
     """--value with --by period gives the share of one value in each period with its interval, and its change, whose
     simultaneous interval is then the plain one; the other numbers are the same as without it."""
     whole, one = course_of(desk), course_of(desk, "--value", "secondary", "--plot", tmp_path / "one.png")
@@ -898,7 +898,7 @@ def test_every_help_has_an_example_that_the_command_takes():
         assert name in words
 
 
-def test_commands_that_had_no_json_say_what_they_said(tmp_path):
+def test_short_commands_print_the_same_facts_as_json(tmp_path):
     """keygen, campaign, import, simulate and revoke give the same facts as JSON and as text."""
     draft = tmp_path / "it.toml"
     draft.write_text(

@@ -251,7 +251,7 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
     assert seen()["verified"] == 1
 
 
-def test_a_known_file_is_known_however_it_is_cut(watched, study, tmp_path):
+def test_a_known_file_is_known_in_other_pieces(watched, study, tmp_path):
     """A file verified in other pieces, for another number of workers, is not verified again."""
     dask, seen = watched
     file = tmp_path / "one.htr"

@@ -144,7 +144,7 @@ LAWS = {
 
 
 @pytest.mark.parametrize("p", LAWS.values(), ids=LAWS.keys())
-def test_values_that_are_alike_are_told_by_all_of_them_at_any_noise(p):
+def test_equal_values_share_their_estimate_at_any_noise(p):
     """k = 1,000 values of one share or of two, from noise above it to a fiftieth of it: the total variation is below
     a fifth of the projection's, and falls with the noise until it is below half a per cent.
 

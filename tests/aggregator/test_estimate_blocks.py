@@ -120,7 +120,7 @@ def test_many_equal_blocks_are_decoded_as_one_by_one():
     np.testing.assert_allclose(decoder_of(channel).invert(share), expected, atol=1e-12)
 
 
-def test_a_block_that_tells_nothing_is_refused():
+def test_a_block_without_information_is_refused():
     """If one inner channel has no left inverse, neither have the blocks."""
     silent = RandomizedResponse(2, (2**63,))
     channel = Blocks(0, ((1, 2), (2, 2)), (silent, hadamard(2, NANONATS)))

@@ -130,7 +130,7 @@ def test_bits_have_no_likelihood_here():
 # ---- identified values
 
 
-def test_an_invertible_channel_tells_all_values_apart(channel):
+def test_an_invertible_channel_identifies_all_values(channel):
     """Weighted at the truth the estimate is the least-squares one: unbiased, and no worse than the decoder's."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     p /= p.sum()
@@ -145,7 +145,7 @@ def test_an_invertible_channel_tells_all_values_apart(channel):
 ALIKE = Table.nearest([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2, 6, 2), (2, 2, 6), (2, 2, 6))])
 
 
-def test_values_that_answer_alike_are_not_told_apart():
+def test_values_with_the_same_outputs_are_not_identified():
     """Exactly the values whose unit vectors lie in the range of the channel have an estimate."""
     decoder, p = decoder_of(ALIKE), np.array([0.4, 0.3, 0.2, 0.1])
     found = identified_values(decoder, decoder.forward(p), p)
@@ -153,7 +153,7 @@ def test_values_that_answer_alike_are_not_told_apart():
     np.testing.assert_allclose(found.raw[:2], p[:2], atol=1e-9)
 
 
-def test_error_bars_of_partly_told_channels_cover():
+def test_error_bars_of_identified_values_cover():
     """95% intervals of the identified values cover 93.5 to 96.5% over 2,000 batches, and the estimate is unbiased.
 
     n = 2,000; coverage is known to .5%. Weights are learnt from each batch by maximum likelihood, shares of zero

@@ -139,7 +139,7 @@ def test_intervals_of_means_hold_long():
     assert max(found) < 0.96
 
 
-def test_what_a_share_of_rounded_numbers_is_is_said_everywhere():
+def test_shares_of_rounded_numbers_are_labelled_in_every_form():
     """Table, JSON and CSV say that numbers were rounded at random; those of labels do not."""
     counts = Tally.of(np.full(8, 100))
     channel = randomized_response(8, NANONATS)

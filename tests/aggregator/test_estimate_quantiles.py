@@ -151,7 +151,7 @@ def test_ranges_add_up_and_lie_in_their_intervals() -> None:
     assert "quantiles" not in document
 
 
-def test_values_are_told_as_they_are_asked() -> None:
+def test_values_are_shown_in_the_form_of_the_domain() -> None:
     """Dates are shown as dates, ordered labels by their names, numbers with decimals as numbers."""
     days = estimated(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
     assert days.quantiles[0].value.startswith("2026-01-")

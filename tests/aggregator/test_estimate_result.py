@@ -244,7 +244,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
     assert "maximum-likelihood search stopped" in found.warnings[0]
 
 
-def test_values_that_are_told_apart_have_error_bars_where_others_have_none():
+def test_identified_values_have_error_bars_and_others_have_none():
     """If two of three values have the same outputs, only the third has an estimate, an interval and an influence."""
     third = 2**60
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))

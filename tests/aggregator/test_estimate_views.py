@@ -129,7 +129,7 @@ def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
     assert found.raw.tolist() == without.raw.tolist()
 
 
-def test_a_view_that_nobody_answered_is_left_out():
+def test_a_view_without_answers_is_left_out():
     """The districts of an unanswered view are estimated from the others; districts finer than every view have no
     error."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
@@ -200,7 +200,7 @@ def test_the_share_of_a_range_is_of_all_views():
     assert cell.se == pytest.approx(whole.se[7], rel=0.03)
 
 
-def test_a_sum_that_no_view_tells_apart_is_refused():
+def test_a_sum_finer_than_every_view_is_refused():
     """If all views are squares or coarser, weights that differ inside a square have no estimate."""
     terms = campaign(GRID, Coarse(4), Coarse(2))
     tally = counted(terms, PEOPLE, [1000, 1000], np.random.default_rng(1))
@@ -317,7 +317,7 @@ def test_intervals_of_a_change_hold_for_all_views_together(moves):
     assert (np.sum(together, axis=0) >= 8).all()
 
 
-def test_a_change_is_told_at_the_resolution_that_holds():
+def test_a_change_is_shown_at_the_resolution_that_holds():
     """With 1,500 devices a move of 30% is sure for its target square, and JSON and the table name that square.
 
     Changes of its cells sum to the square's. The seed is fixed.
@@ -422,7 +422,7 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
     np.testing.assert_allclose(paired.se**2, (together**2).sum(axis=0) * GROUPS / (GROUPS - 1))
 
 
-def test_no_device_moves_a_map_further_than_is_said():
+def test_no_device_moves_a_map_further_than_stated():
     """Each device's change to any other output moves each cell by at most ``furthest``, with any view."""
     terms, rng = block(), np.random.default_rng(43)
     tally = panel(terms, rng, 500, 0.0)[0][0]

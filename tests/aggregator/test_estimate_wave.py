@@ -85,7 +85,7 @@ def asked(channel, numbers) -> Campaign:
     )
 
 
-def test_numbers_are_told_better_than_labels() -> None:
+def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     """The default estimate from a wave has at most half the Wasserstein distance of that from the channel of
     ``auto``, for 10,000 people with numbers of Beta(2, 5) on 64 edges at 1 nat; mean of 8 surveys each, seed fixed.
     Single shares have no raw value, standard error or interval, and a warning says why."""

@@ -86,7 +86,7 @@ def test_the_staircase_climbs_to_the_estimate(channel):
     assert np.array_equal(stairs.counts, np.tensordot(counts, singles, 1))
 
 
-def test_one_order_confuses_and_many_tell_apart():
+def test_one_order_confuses_neighbours_and_several_do_not():
     """Two neighbours within a cell are one to a single order of windows; with several orders they are two."""
     narrow = Type(2, ONE // 8, ONE // 40, 0, ())
     with pytest.raises(NotInvertible, match="rank"):

@@ -93,7 +93,7 @@ def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
     assert max(table.detectable for table in enough.tables) <= MEDIUM
 
 
-def test_what_cannot_be_learnt_is_said_plainly(tmp_path: Path) -> None:
+def test_unanswerable_questions_are_named_plainly(tmp_path: Path) -> None:
     few = planned(tmp_path, 400)
     assert few.sentences[0].startswith("With 400 people at 1 nat, no association of medium strength")
     assert "In 3 of them, even the strongest association cannot be distinguished from none." in few.sentences

@@ -182,7 +182,7 @@ def test_classes_of_a_matrix_are_those_that_may_be_exchanged():
     assert one.raw_mse < expected_mse(projective(8, NAT))
 
 
-def test_what_it_does_not_serve_is_said():
+def test_unsuited_notions_are_refused():
     """A single class, and values that must be indistinguishable, are refused with a reason."""
     assert "2 to 64 classes" in made(budgets((1,), (5,)))
     rows = ((0, 0, NAT), (0, 0, NAT), (NAT, NAT, 0))

@@ -116,7 +116,7 @@ def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, nam
     assert written <= 4 * (len(data) // PIECE + 4 * number // CHUNK + 4)
 
 
-def test_a_key_counts_for_its_quota_whatever_it_sends(tmp_path):
+def test_a_key_counts_for_at_most_its_quota(tmp_path):
     """3,000 well-signed reports of one key, of all slots, lengths and outputs, count for 3 outputs a period."""
     study = crowd.study(tmp_path / "study", PLAIN, range(2))
     rng = random.Random(3)

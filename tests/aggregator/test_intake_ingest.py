@@ -192,7 +192,7 @@ def test_a_key_is_revoked_from_a_period_of_its_campaign(study, since):
     assert not any(study.registry(signed.id.hex()).revoked.any() for signed in (PLAIN, OPEN))
 
 
-def test_counted_outputs_of_revoked_keys_are_told(study):
+def test_counted_outputs_of_revoked_keys_are_reported(study):
     """Outputs of the period and later ones are counted under the named revoked keys, and under no others."""
     take(study, b"".join(report(n, PLAIN, n, period=p) for n in range(3) for p in range(2)))
     take(study, enrolment(0, OPEN) + report(0, OPEN, 1, 2, period=1))

@@ -84,13 +84,13 @@ def test_a_link_leads_to_the_first_signed_address():
         ({}, "https://elsewhere.example", NoInvitation, "elsewhere.example is not an address of the signed campaign"),
     ],
 )
-def test_nobody_is_invited_where_no_report_would_go(changes, address, error, why):
+def test_no_link_leads_to_an_address_that_devices_refuse(changes, address, error, why):
     """No link leads to an address that a device would refuse."""
     with pytest.raises(error, match=why):
         invite(signed_campaign(**changes), NOW, address)
 
 
-def test_nobody_is_invited_once_it_is_over():
+def test_no_link_is_made_after_the_end():
     """No link is made after the campaign's end, or after its author's earlier one, which a poster then names."""
     for now, closes in ((SIGNED.terms.closes, None), (NOW, NOW)):
         with pytest.raises(NoInvitation, match="over"):

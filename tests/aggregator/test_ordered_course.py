@@ -80,7 +80,7 @@ def covered(surveys, generator, kept, people=1000):
     return hits / surveys
 
 
-def test_intervals_of_changes_hold_whatever_devices_repeat():
+def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
     """At most 1 of 16 intervals misses the true change (3 quantiles and a share in 4 surveys, 90%, seed fixed), each
     with 0 and 70% of 1,000 devices repeating their output; a failure means that they are too narrow."""
     generator = np.random.default_rng(3)

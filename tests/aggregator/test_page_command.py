@@ -95,7 +95,7 @@ def test_a_page_that_could_not_work_is_refused(changes, download, why):
         page_file(signed_campaign(**changes), NOW, download=download)
 
 
-def test_a_page_without_address_talks_to_nobody():
+def test_a_page_without_address_sends_no_request():
     """A page that keeps reports as files has a policy that allows no request at all."""
     made = page_file(signed_campaign(addresses=()), NOW, download=True)
     assert "connect-src 'none'; " in Elements(made).all("meta")[1][0]["content"]

@@ -142,7 +142,7 @@ def test_a_session_by_the_command_line(bucket, tmp_path):
     assert json.loads(printed[0][1])["accepted"] == 50
 
 
-def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tmp_path):
+def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, tmp_path):
     """A bucket has no inbox, no rebuilt study and no study among other objects; a missing bucket or object is named."""
     of = ["--study", study.path]
     for arguments, message in (
@@ -171,7 +171,7 @@ def test_what_a_bucket_has_not_is_said_before_anything_is_done(bucket, study, tm
     assert not (tmp_path / "s3:").exists()
 
 
-def test_a_store_that_tells_no_two_writers_apart_holds_no_study(stores, bucket):
+def test_a_store_that_overwrites_objects_holds_no_study(stores, bucket):
     """A store that ignores If-None-Match and overwrites is refused, and nothing is left there."""
     with speaking_to(stores[1]):
         with pytest.raises(PlaceError, match="If-None-Match"):

@@ -160,7 +160,7 @@ def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, pa
 @pytest.mark.parametrize("part", [0.01, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
-def test_told_the_part_no_other_order_is_better(size, sensitive, eps, part):
+def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
     """The order for a given part has at most ``NO_WORSE`` times the error of the best of all prime orders, by brute
     force."""
     question = Question(values(size), high_low(size, sensitive, eps), part)
@@ -174,7 +174,7 @@ def test_told_the_part_no_other_order_is_better(size, sensitive, eps, part):
 
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40), (50, 30)])
-def test_not_told_the_part_the_worst_loss_is_least(size, sensitive, eps):
+def test_the_worst_loss_is_least_without_a_given_part(size, sensitive, eps):
     """Without a given part, the order has the least loss in the worst of an even part, a tenth and half, by brute
     force."""
     level = exact.level_from(eps)

@@ -47,7 +47,7 @@ def test_the_error_of_the_mean_is_that_of_the_plan():
         assert one.errors.mean == pytest.approx(rows.chosen.mean_se)
 
 
-def test_so_many_people_have_the_wanted_error(plans):
+def test_the_planned_people_have_the_wanted_error(plans):
     """The number of people is exactly the least for a mean; for deciles and ranges, new simulations have the wanted
     error to a quarter."""
     mean = plans["mean"]

@@ -56,7 +56,7 @@ def test_expected_errors_order_weights_as_simulated_ones():
     assert found[int(np.argmin(expected))] <= 1.06 * min(found), list(zip(choices, expected, found, strict=True))
 
 
-def test_weights_are_for_what_somebody_will_read():
+def test_weights_are_for_the_wanted_resolutions():
     """The weights sum to twenty; they are positive up to the wanted resolution and zero beyond it."""
     for n in (1_000, 100_000, 10**7):
         for wanted in range(3):

@@ -58,7 +58,7 @@ def same(first, second):
     )
 
 
-def test_what_was_said_survives_a_power_failure(tmp_path, left, monkeypatch):
+def test_completed_steps_survive_a_power_failure(tmp_path, left, monkeypatch):
     """After each completed step, a power failure leaves a study with the same status and tally."""
     monkeypatch.setattr(tables, "_CHECKPOINT_EVERY", 3)
     study = made(tmp_path / "lib")

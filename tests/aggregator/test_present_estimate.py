@@ -83,7 +83,7 @@ def test_the_part_that_is_forged_is_rounded_up(n, text):
     assert text in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
 
 
-def test_the_influence_is_that_of_the_forged_reports_asked_for():
+def test_the_influence_is_that_of_the_requested_forged_reports():
     """``--forged`` gives their number; the default is one report in a hundred."""
     one = found(COLOURS, n=2000)
     one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, asked=130))
@@ -121,7 +121,7 @@ def test_what_surely_occurs_comes_first():
     assert "40 of 40 values are surely above zero" in " ".join(printed(estimate_table(everything)).split())
 
 
-def test_shares_of_items_are_told_as_such(tmp_path):
+def test_shares_of_items_are_labelled_as_such(tmp_path):
     """Item sets have no total variation distance: a simulation reports the mean absolute difference of a share.
     Items without names are numbered from 1."""
     shown = found_items(Items(3, 12))

@@ -288,7 +288,7 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
         assert part in text
 
 
-def test_the_tests_of_a_report_are_drawn_and_told():
+def test_the_tests_of_a_report_are_drawn_and_described():
     """The line of the best tests of randomised response at one nat has a corner at false alarms and misses of 1/(e +
     2) and 2/(e + 2). The numbers at 5% false alarms lie on it, and the promised line is not above it."""
     parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
@@ -313,7 +313,7 @@ def test_classes_have_no_chart_of_tests():
     assert 'class="tests"' not in text
 
 
-def test_a_ball_of_priors_is_told():
+def test_a_ball_of_priors_is_on_the_page():
     """The page of a LIP campaign for nearby priors has its level for them."""
     prior = (5, 3, 2)
     terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
@@ -322,7 +322,7 @@ def test_a_ball_of_priors_is_told():
     assert f"{exact.in_nats(terms.certificate.ball)}" in parsed.text
 
 
-def test_other_levels_are_told_where_they_were_asked_for():
+def test_requested_levels_are_on_the_page():
     """The page has the levels of other notions if the audit computed them."""
     terms = campaign(COLOURS)
     counted = tally(terms)

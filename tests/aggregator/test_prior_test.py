@@ -89,7 +89,7 @@ def test_no_share_lies_outside_its_own_interval(wrong):
         assert (found.share <= found.simultaneous_high).all()
 
 
-def test_what_the_reports_added_is_said(wrong):
+def test_the_change_from_the_prior_is_reported(wrong):
     """Prior, test and distance are in JSON, CSV and the table's text; a right prior fits; without a prior they are
     absent."""
     _, surveys = wrong

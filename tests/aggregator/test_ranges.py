@@ -221,6 +221,6 @@ def test_a_mean_of_days_is_a_day():
         (("--above", "20", "--population", "10"), 2),
     ],
 )
-def test_wrong_words_are_told(lib, words, code):
+def test_wrong_options_are_errors(lib, words, code):
     """An invalid part or value, an empty range, and options that exclude each other are errors."""
     assert "Error" in run(lib, *words, code=code).stderr

@@ -396,7 +396,7 @@ def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
     assert kept(study) == [sent(1)]
 
 
-def test_slow_clients_are_given_up_and_hold_nobody(study, monkeypatch):
+def test_slow_clients_are_given_up_and_delay_no_other(study, monkeypatch):
     """Half a head, half a body and an empty connection end after their time; other clients are served meanwhile."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
     monkeypatch.setattr(Deadlines, "connection_seconds", 5)
@@ -520,7 +520,7 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
     assert (result.accepted, result.rejected) == (2, {})
 
 
-def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
+def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
     """After SIGTERM the current upload gets its receipt, then the exit code is 0. No file or line names the client
     or a time."""
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
@@ -551,7 +551,7 @@ def test_told_to_stop_it_finishes_what_it_began_and_knows_nobody(study):
         assert not file.is_file() or client.encode() not in file.read_bytes()
 
 
-def test_told_to_stop_it_waits_for_no_slow_body(study):
+def test_a_stopped_service_waits_for_no_slow_body(study):
     """After SIGTERM with open bodies that never end, the server answers 503 and exits before a supervisor's limit."""
     with processes(study, "never") as [(running, address)], contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_connection(address, timeout=15)) for _ in range(3)]
@@ -670,7 +670,7 @@ def forged(sealed):
     return bytes([*sealed[:-1], sealed[-1] ^ 1])
 
 
-def test_only_the_signed_report_itself_is_told_of(study):
+def test_only_the_signed_report_itself_is_confirmed(study):
     """A counted report is confirmed to its holder; forged, foreign, altered or other reports are as if never
     counted."""
     study.enrol(enrolment(3, PLAIN))
@@ -698,7 +698,7 @@ def test_only_the_signed_report_itself_is_told_of(study):
     assert counted(study, report(3, PLAIN, 9)) == [True]  # a counted report stays counted
 
 
-def test_words_are_told_of_too(tmp_path):
+def test_words_of_bits_are_confirmed_too(tmp_path):
     """A report of a unary channel is found by its word."""
     channel = unary.oue(12, exact.NANONATS)
     terms = Campaign(
@@ -743,7 +743,7 @@ def test_clients_are_forgotten_with_the_day():
     assert len(limits) == CLIENTS
 
 
-def test_too_many_requests_are_told_when_to_come_again(study):
+def test_too_many_requests_learn_when_to_come_again(study):
     """A request over the limit gets 429 with Retry-After, and nothing is kept; a header names another client only
     behind a proxy."""
     forwarded = [{"x-forwarded-for": f"10.0.0.{number}"} for number in range(4)]

@@ -51,7 +51,7 @@ def test_a_page_of_any_origin_may_upload(study, path):
             assert "set-cookie" not in headers
 
 
-def test_other_paths_tell_pages_of_other_origins_nothing(study):
+def test_other_paths_are_closed_to_pages_of_other_origins(study):
     """The study's page and apps can read the campaigns; a browser shows them to no other page."""
     paths = [
         "/v1/campaigns",
@@ -86,7 +86,7 @@ def test_a_large_question_is_not_read(study):
         assert spoken(raw(address, head % 10**12))[0] == 204
 
 
-def test_the_authors_key_is_told(study):
+def test_the_authors_key_is_served(study):
     """The author's key is in the list in hex and by itself as 32 bytes, cached without limit; an unknown campaign
     has 404."""
     with served(study) as address:

@@ -98,7 +98,7 @@ def test_the_link_leads_to_the_page(study):
     assert "set-cookie" not in headers
 
 
-def test_nothing_is_asked_of_anybody_else(study):
+def test_the_page_loads_no_other_file(study):
     """No element of the page names another file: neither a script nor a style, picture or font comes from elsewhere."""
     with served(study) as address:
         made = ask(address, "GET", PAGE)[2].decode()

@@ -341,7 +341,7 @@ def test_a_run_is_its_seed(made):
     assert (whole.found[0].repeats, document.run("made", DataFolder(None), 1, quick=False).found[0].repeats) == (2, 7)
 
 
-def test_what_lacks_its_data_is_left_out_and_said(made):
+def test_an_experiment_without_data_is_left_out_and_named(made):
     """An experiment without its data does not run; the document gives the reason, and has the others."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     assert [each.name for each in found.found] == ["first", "second"]

@@ -53,7 +53,7 @@ def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
 
 
 @pytest.mark.parametrize("mechanism", ["hadamard", "projective"])
-def test_everybody_is_told_once(mechanism):
+def test_each_person_is_reported_once(mechanism):
     """A fixed population sends one report a person, and its shares are recovered."""
     asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
     tally = asked.tally(held, np.random.default_rng(1))
@@ -74,7 +74,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
     assert total_variation(share, law) < 0.02  # standard errors are about 0.001; the even prior adds up to 0.01
 
 
-def test_the_methods_are_told_apart():
+def test_the_methods_differ():
     """With few reports over many values every method gives another distribution."""
     asked = read_by(50, Ldp(level(1)), "hadamard")
     tally = asked.drawn(np.full(50, 0.02), 1000, np.random.default_rng(4))

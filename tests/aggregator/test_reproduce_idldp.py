@@ -64,7 +64,7 @@ def test_first_items_are_among_all():
 
 
 @pytest.mark.parametrize("length", [1, 2, 4])
-def test_what_is_told_has_the_law_of_devices(length):
+def test_reported_inputs_are_distributed_as_those_of_devices(length):
     """The reported inputs of 200,000 people are within 5 standard errors of ``Items.draws``, by item and by dummy.
 
     12 shares at most, so one seed in 100,000 would fail by chance.

@@ -50,7 +50,7 @@ def test_an_open_campaign_hears_enrolment_before_report():
     assert kinds == [Kind.ENROLMENT, Kind.REPORT] * 5
 
 
-def test_a_seed_repeats_everything_whatever_the_number_of_processes(monkeypatch):
+def test_a_seed_repeats_everything_on_any_number_of_processes(monkeypatch):
     """The bytes of a seed are the same on one process and on two; another seed gives others."""
     monkeypatch.setattr(simulation, "CHUNK", 20)
     started, pool = [], simulation.ProcessPoolExecutor

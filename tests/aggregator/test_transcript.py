@@ -232,7 +232,7 @@ def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
     assert lost > 0
 
 
-def test_nobody_has_no_transcript() -> None:
+def test_a_study_without_reports_has_no_transcript() -> None:
     """A study without reports has no transcript, and has lost none."""
     nothing = np.zeros(0, dtype=np.int64)
     keys, chains, lost = transcripts(nothing, nothing, nothing, nothing, 4)

@@ -478,7 +478,7 @@ def all_of(sources):
         ("rejects", file_cut),
     ],
 )
-def test_a_rebuilt_study_tells_the_same(study, sources, tmp_path, name, damage, before):
+def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, damage, before):
     """After any damage to one table, the new study has the tallies, keys and refusals of the old one, which stays."""
     damage(study.path / name)
     left = content(study.path)
@@ -518,7 +518,7 @@ def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
         assert by_view(Study.open(done.path)) == expected
 
 
-def test_a_campaign_without_reports_is_told_of(study, sources, tmp_path):
+def test_a_campaign_without_reports_is_named(study, sources, tmp_path):
     """A campaign with keys but without reports, since no batch has any, is named."""
     gone(study.path / REPORTS)
     inbox_of = study.path / "inbox" / "done"
@@ -590,7 +590,7 @@ def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
     assert made.tally(PLAIN).counts.tolist() == expected[1]["education", None][0]
 
 
-def test_afresh_makes_a_study_without_what_revoked_keys_said(since, tmp_path):
+def test_afresh_makes_a_study_without_outputs_of_revoked_keys(since, tmp_path):
     """Counted outputs of the period and later ones are gone, and earlier ones stay; with count_revoked all stay."""
     named = enrolment(1, PLAIN)
     before = {period: since.tally(PLAIN, period).counts.tolist() for period in (0, 1)}
@@ -636,7 +636,7 @@ def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
     assert Study.open(done.path).tally(PLAIN).reports == study.tally(PLAIN).reports
 
 
-def test_afresh_counts_what_was_signed_whatever_the_tables_say(study, tmp_path):
+def test_afresh_counts_signed_reports_and_ignores_altered_rows(study, tmp_path):
     """Rows changed on the disk are taken over by a rebuild, but not by one afresh."""
     expected = study.tally(PLAIN).counts.tolist()
     path = next(path for path in live(study, "reports") if PLAIN.id.hex() in str(path) and "period=0" in str(path))

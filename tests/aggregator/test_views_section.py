@@ -129,7 +129,7 @@ def test_the_audit_says_what_each_view_weighs():
     assert any("one report counts for" in warning for warning in lint(terms))
 
 
-def test_errors_are_told_at_each_resolution():
+def test_errors_are_stated_at_each_resolution():
     """The warning names the views with too few devices for their districts, each with its number of devices; audit
     names all."""
     few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")

@@ -144,7 +144,7 @@ def test_the_statistic_of_classes_is_that_of_slow_maxima():
     assert known.root(chosen, here) == pytest.approx(0, abs=math.sqrt(2 * NATS))
 
 
-def test_nobody_and_everybody_are_the_ends_of_a_share():
+def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
     """The statistic rises from a share of 0 to a share of 1, in surveys in which rounding once left a trace of
     people on the empty side, of one class and of both."""
     signed = of_classes(NANONATS, 2 * NANONATS)
@@ -233,7 +233,7 @@ def lib(tmp_path_factory):
     return folder / "lib"
 
 
-def test_everybody_and_each_class_are_told(lib, tmp_path):
+def test_everybody_and_each_class_are_shown(lib, tmp_path):
     """Without a named class the deciles, bins and the mean are everybody's; by class they are each one's, with the
     difference from the first, as in Python. A page has both, with the picture, by class and by period."""
     everybody = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)

@@ -243,7 +243,7 @@ def biased(law: Floats, axis: int, odds: float) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def test_what_a_forged_report_moves_in_a_form_is_told() -> None:
+def test_the_effect_of_a_forged_report_in_a_form_is_stated() -> None:
     law = law_of(people())
     views = survey(law, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
@@ -336,7 +336,7 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
     assert np.allclose(found.covariances(v), dense @ v, rtol=1e-3, atol=1e-8)
 
 
-def test_whoever_skipped_stays_as_many() -> None:
+def test_people_who_skip_a_question_stay_as_many() -> None:
     """A margin is of the people who answer its question; a share is of those who answer its own."""
     law = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
     form = form_of((2, 3, 4), (0, 2))
