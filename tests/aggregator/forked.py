@@ -18,7 +18,7 @@ PROCESSES = get_context("forkserver")
 PROCESSES.set_forkserver_preload([
     "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.connection", "aggregator.estimate.estimator",
     "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.present.plot",
-    "aggregator.receive.inbox", "hypothesis", "pandas", "pytest", "tests.aggregator.crowd",
+    "aggregator.receive.inbox", "hypothesis", "pandas", "pytest", "tests.aggregator.fleet",
 ])  # fmt: skip
 
 

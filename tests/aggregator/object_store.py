@@ -20,8 +20,8 @@ import pytest
 from aggregator.storage import places
 from aggregator.storage.places import Place
 from aggregator.study import Study
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, enrolment
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, enrolment
 from tests.aggregator.test_intake_ingest import OPEN, PLAIN
 
 BUCKET = "lib"
@@ -63,7 +63,7 @@ def speaking_to(address: str) -> Iterator[None]:
 
 def furnished(path: Place) -> Study:
     """A study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
-    made = crowd.study(path, PLAIN, range(10))
+    made = fleet.study(path, PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN))
     return made

@@ -17,8 +17,8 @@ from protocol.closing import Closing, open_closing, seal_closing
 from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError
 from protocol.keys import SigningKey
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, OPENS, WEEK, campaign, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, report
 from tests.aggregator.test_cli import run
 from tests.aggregator.test_receive import ask, served
 
@@ -40,7 +40,7 @@ def fetched(address, path):
 @pytest.fixture
 def study(tmp_path):
     """A study of one campaign of four weeks, with the keys of ten devices."""
-    return crowd.study(tmp_path / "study", PLAIN, range(10))
+    return fleet.study(tmp_path / "study", PLAIN, range(10))
 
 
 def counted(study, *reports, now=NOW):

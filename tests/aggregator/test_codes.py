@@ -21,8 +21,8 @@ from edge_sdk.campaigns.invitation import Invitation
 from edge_sdk.transport.upload import Outcome
 from protocol.keys import fingerprint
 from protocol.link import Link
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
 from tests.aggregator.test_receive import post, served
 
 ENROLLED = campaign()
@@ -33,7 +33,7 @@ KEYS = [device(number, ENROLLED).public for number in range(3)]
 @pytest.fixture
 def study(tmp_path):
     """A study of one campaign that takes enrolled devices only, and of an open one."""
-    made = crowd.study(tmp_path / "lib", ENROLLED)
+    made = fleet.study(tmp_path / "lib", ENROLLED)
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     return made
 

@@ -72,7 +72,7 @@ def classes():
     return campaign(notion=notion, channel=Blocks(0, ((1, 4), (2, 4)), channels), classes=("town, north", "village"))
 
 
-class Crowd:
+class Fleet:
     """Devices of a campaign and their reports: rows of device, period, slot and output."""
 
     def __init__(self, signed, seed=1):
@@ -104,9 +104,9 @@ class Crowd:
         assert (result.accepted, result.rejected) == (self.sent, {})
 
 
-def group_of(crowd, device):
+def group_of(fleet, device):
     """Return the group of a device, from the key id in its reports."""
-    return int.from_bytes(key_id(crowd.key(device).public), "big", signed=True) & (GROUPS - 1)
+    return int.from_bytes(key_id(fleet.key(device).public), "big", signed=True) & (GROUPS - 1)
 
 
 def study_of(path, *named):
@@ -122,23 +122,23 @@ def desk(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     plain, other, of_classes = campaign(), campaign(title="Education, again"), classes()
     study = study_of(folder / "lib", ("education", plain), ("again", other), ("classes", of_classes))
-    crowd = Crowd(plain)
+    fleet = Fleet(plain)
     for device in range(150):
         for period in (0, 1, 2, 4):
             x = 3 if device % 4 == 3 or (device % 4 == 2 and device < 25 * period) else device % 4
-            crowd.send(device, period, x)
-    crowd.send(999, 3, 0)
-    crowd.into(study, folder)
-    crowd = Crowd(other)
+            fleet.send(device, period, x)
+    fleet.send(999, 3, 0)
+    fleet.into(study, folder)
+    fleet = Fleet(other)
     for device in range(120):
-        crowd.send(device, 0, (0, 0, 1, 2, 3, 3)[device % 6])
-    crowd.into(study, folder)
-    crowd = Crowd(of_classes)
+        fleet.send(device, 0, (0, 0, 1, 2, 3, 3)[device % 6])
+    fleet.into(study, folder)
+    fleet = Fleet(of_classes)
     for device in range(100):
-        crowd.send(
+        fleet.send(
             device, device % 2, device % 3 if device < 60 else 4 + device % of_classes.terms.channel.channels[1].outputs
         )
-    crowd.into(study, folder)
+    fleet.into(study, folder)
     return folder
 
 
@@ -165,22 +165,22 @@ OUTPUTS = {
 def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
     """If a device may answer often, the groups hold every counted output, each in the group of its device's key."""
     signed, draw = OUTPUTS[kind]
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(30):
         for period in range(1 + device % 3):
-            crowd.send(device, period, *(draw(crowd.rng) for _ in range(1 + device % 4)))
-    crowd.into(study, tmp_path)
-    latest = {device: max(period for one, period, *_ in crowd.rows if one == device) for device, *_ in crowd.rows}
-    latest_rows = [row for row in crowd.rows if row[1] == latest[row[0]]]
+            fleet.send(device, period, *(draw(fleet.rng) for _ in range(1 + device % 4)))
+    fleet.into(study, tmp_path)
+    latest = {device: max(period for one, period, *_ in fleet.rows if one == device) for device, *_ in fleet.rows}
+    latest_rows = [row for row in fleet.rows if row[1] == latest[row[0]]]
     tally = study.tally(signed)
     expected, sent = Counter(), Counter(device for device, *_ in latest_rows)
     places = {tuple(prior): at for at, prior in enumerate(getattr(tally, "priors", np.zeros((0, 0))).tolist())}
     for device, _, _, output in latest_rows:
-        group, found = group_of(crowd, device), [output]
+        group, found = group_of(fleet, device), [output]
         if kind == "bits":
             found = [bit for bit in range(4) if output >> (3 - bit) & 1]
         elif kind == "own":
-            found = [places[tuple(crowd.priors[device])] * 4 + output]
+            found = [places[tuple(fleet.priors[device])] * 4 + output]
         expected.update((group, feature) for feature in found)
     groups = tally.groups
     cells = zip(groups.group.tolist(), groups.feature.tolist(), strict=True)
@@ -188,7 +188,7 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
     assert (groups.devices, groups.most) == (30, max(sent.values()))
     reports = Counter()
     for device, count in sent.items():
-        reports[group_of(crowd, device)] += count
+        reports[group_of(fleet, device)] += count
     assert {group: count for group, count in enumerate(groups.reports.tolist()) if count} == reports
     np.testing.assert_array_equal(np.bincount(groups.feature, groups.count, len(tally.counts)), tally.counts)
     assert estimate(signed, tally).devices == 30
@@ -210,11 +210,11 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
     """With transcripts each period is decoded separately, in groups of its devices; several at once are refused."""
     notion = TranscriptPrior(NANONATS, (4, 3, 2, 1))
     signed = campaign(notion=notion, channel=notion.channel_of(notion.prior))
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(60):
         for period in range(3):
-            crowd.send(device, period, int(crowd.rng.integers(4)), slot=period)
-    crowd.into(study, tmp_path)
+            fleet.send(device, period, int(fleet.rng.integers(4)), slot=period)
+    fleet.into(study, tmp_path)
     for tally, period in zip(study.spans(signed, [(0, 0), (2, 2)]), (0, 2), strict=True):
         plain = study.tally(signed, period)
         np.testing.assert_array_equal(tally.chains, plain.chains)
@@ -308,11 +308,11 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     signed = campaign(domain=domain, channel=hadamard(domain.size, NANONATS))
     other = campaign(domain=domain, channel=signed.terms.channel, title="Other")
     study = study_of(tmp_path / "lib", ("it", signed), ("other", other))
-    for crowd, periods in ((Crowd(signed), 2), (Crowd(other), 1)):
+    for fleet, periods in ((Fleet(signed), 2), (Fleet(other), 1)):
         for device in range(40):
             for period in range(periods):
-                crowd.send(device, period, int(crowd.rng.integers(signed.terms.channel.outputs)))
-        crowd.into(study, tmp_path)
+                fleet.send(device, period, int(fleet.rng.integers(signed.terms.channel.outputs)))
+        fleet.into(study, tmp_path)
     words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
     assert (tmp_path / "t.png").read_bytes().startswith(PNG)
@@ -556,10 +556,10 @@ def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
         notion=of_classes.terms.notion, channel=of_classes.terms.channel, classes=of_classes.terms.classes,
         answers_per_period=9,
     )  # fmt: skip
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(60):
-        crowd.send(device, 0, *[4 + device * 3 % 8 if device < 40 else device % 4] * 9)
-    crowd.into(study, tmp_path)
+        fleet.send(device, 0, *[4 + device * 3 % 8 if device < 40 else device % 4] * 9)
+    fleet.into(study, tmp_path)
     words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village")
     found = json.loads(run(*words, "--json").stdout)
     terms, part = within(signed.terms, study.tally(signed), "village")
@@ -637,10 +637,10 @@ def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
                 assert row["reports"] == part.reports
             np.testing.assert_array_equal(counts, part.counts)
     signed = campaign(channel=unary.oue(4, NANONATS))
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(25):
-        crowd.send(device, device % 2 * 0, device % 16)
-    crowd.into(study, tmp_path)
+        fleet.send(device, device % 2 * 0, device % 16)
+    fleet.into(study, tmp_path)
     run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "b.parquet")
     rows = pq.read_table(tmp_path / "b.parquet").to_pylist()
     assert [row["bit"] for row in rows] == [0, 1, 2, 3]
@@ -686,10 +686,10 @@ def test_maps_are_geojson(desk, tmp_path):
     """Each cell is a closed counterclockwise square around its position, with its numbers; only grids have a map."""
     grid = Grid(-1_000_000, 1_000_000, 10_000_000, 13_000_000, 1_000_000)
     signed = campaign(domain=grid, channel=randomized_response(6, NANONATS))
-    study, crowd = study_of(tmp_path / "lib", ("map", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("map", signed)), Fleet(signed)
     for device in range(40):
-        crowd.send(device, 0, device % 6)
-    crowd.into(study, tmp_path)
+        fleet.send(device, 0, device % 6)
+    fleet.into(study, tmp_path)
     words = ("--study", tmp_path / "lib")
     printed = json.loads(run(*words, "estimate", "map", "--period", 0, "--format", "geojson").stdout)
     values = json.loads(run(*words, "estimate", "map", "--period", 0, "--json").stdout)["values"]
@@ -716,16 +716,16 @@ def test_no_column_of_an_export_joins_devices(desk, tmp_path):
     exports = []
     for shift in (0, 10_000):
         signed = campaign()
-        study, crowd = study_of(tmp_path / f"lib{shift}", ("it", signed)), Crowd(signed)
+        study, fleet = study_of(tmp_path / f"lib{shift}", ("it", signed)), Fleet(signed)
         devices = list(range(shift, shift + 40))
         for device in devices if not shift else reversed(devices):
             for period in range(2):
-                crowd.send(device, period, (device - shift) % (4 if period else 3))
-        crowd.into(study, tmp_path)
+                fleet.send(device, period, (device - shift) % (4 if period else 3))
+        fleet.into(study, tmp_path)
         run("--study", tmp_path / f"lib{shift}", "export", "it", "--to", tmp_path / f"{shift}.csv")
         exports.append((tmp_path / f"{shift}.csv").read_bytes())
-        keys = {crowd.key(device).public.hex() for device in devices}
-        ids = {int.from_bytes(key_id(crowd.key(device).public), "big", signed=True) for device in devices}
+        keys = {fleet.key(device).public.hex() for device in devices}
+        ids = {int.from_bytes(key_id(fleet.key(device).public), "big", signed=True) for device in devices}
         assert not any(str(one).encode() in exports[-1] for one in keys | ids)
     assert sorted(exports[0].splitlines()) == sorted(exports[1].splitlines())
 
@@ -733,11 +733,11 @@ def test_no_column_of_an_export_joins_devices(desk, tmp_path):
 def test_too_few_reports_are_not_exported(tmp_path):
     """If no period has the campaign's minimum, export ends with 75 and writes no file."""
     signed = campaign(minimum_reports=30)
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(29):
         for period in range(2):  # 58 reports, and 29 in each period
-            crowd.send(device, period, 0)
-    crowd.into(study, tmp_path)
+            fleet.send(device, period, 0)
+    fleet.into(study, tmp_path)
     assert (
         "reports of 30 devices, its minimum"
         in run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "t.csv", code=75).stderr
@@ -755,13 +755,13 @@ def units(tmp_path_factory):
     two = classes()
     many = replace(two.terms, answers_per_period=4, minimum_reports=20)
     signed = open_campaign(seal_campaign(many, AUTHOR), [AUTHOR.public])
-    study, crowd = study_of(folder / "lib", ("units", signed)), Crowd(signed)
+    study, fleet = study_of(folder / "lib", ("units", signed)), Fleet(signed)
     for device in range(25):
-        crowd.send(device, 0, *([device % 4] * 3 if device < 24 else [4, 5, 6]))
-        crowd.send(device, 2, *([(device + 1) % 4] * 2 if device < 24 else [4]))
+        fleet.send(device, 0, *([device % 4] * 3 if device < 24 else [4, 5, 6]))
+        fleet.send(device, 2, *([(device + 1) % 4] * 2 if device < 24 else [4]))
     for slot in range(0, 4, 2):
-        crowd.send(3, 1, 1, 2, slot=slot)
-    crowd.into(study, folder)
+        fleet.send(3, 1, 1, 2, slot=slot)
+    fleet.into(study, folder)
     return folder
 
 
@@ -950,11 +950,11 @@ def test_lip_campaigns_have_trends(tmp_path):
     """A campaign with a prior shows its MMSE shares by period, and changes of the unbiased estimates."""
     prior = (4, 3, 2, 1)
     signed = campaign(notion=Information(NANONATS, prior), channel=lip_response(prior, NANONATS))
-    study, crowd = study_of(tmp_path / "lib", ("it", signed)), Crowd(signed)
+    study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(60):
         for period in range(2):
-            crowd.send(device, period, device % 4)
-    crowd.into(study, tmp_path)
+            fleet.send(device, period, device % 4)
+    fleet.into(study, tmp_path)
     found = json.loads(run("--study", tmp_path / "lib", "estimate", "it", "--by", "period", "--json").stdout)
     assert {row["method"] for row in found["spans"]} == {"mmse"}
     assert [row["difference"] for row in found["change"]["values"]] == pytest.approx([0] * 4, abs=1e-12)

@@ -47,8 +47,8 @@ from protocol.domain import Values
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.views import plain_views
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, enrolment, report
 from tests.aggregator.forked import begun, dask_processes, heard
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
 from tests.aggregator.test_intake_known import offer
@@ -76,7 +76,7 @@ def dask(address):
 @pytest.fixture
 def study(tmp_path):
     """A study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
-    made = crowd.study(tmp_path / "study", PLAIN, range(10))
+    made = fleet.study(tmp_path / "study", PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN))
     return made
@@ -150,7 +150,7 @@ def test_of_two_copies_the_first_counts(dask, study, tmp_path):
     result = dask.ingest(study, files, now=NOW)
     assert (result.accepted, result.rejected) == (9, {"replayed": 351})
     found = {key: output for (_, _, key, _), output in rows(study).items()}
-    keys = {int.from_bytes(crowd.device(n, PLAIN).id, "big", signed=True): output for n, output in first.items()}
+    keys = {int.from_bytes(fleet.device(n, PLAIN).id, "big", signed=True): output for n, output in first.items()}
     assert found == keys
 
 
@@ -176,8 +176,8 @@ def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answe
     """Workers derive the same view of each key: rows, tallies of each view, estimates and the status are those of
     the local engine. In short, with devices that may answer three times a period."""
     here, signed, sent = filled(tmp_path, answers)
-    there = crowd.study(tmp_path / "there", signed, range(60))
-    result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + crowd.WEEK)
+    there = fleet.study(tmp_path / "there", signed, range(60))
+    result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + fleet.WEEK)
     assert (result.accepted, sum(result.rejected.values())) == (len(sent), 0)
     assert viewed(there) == viewed(here)
     assert there.status(NOW) == here.status(NOW)
@@ -337,7 +337,7 @@ def agree(path, size):
 
 def around(payload):
     """A report envelope with any bytes in it."""
-    return envelope.seal(envelope.Kind.REPORT, crowd.device(0, PLAIN), payload)
+    return envelope.seal(envelope.Kind.REPORT, fleet.device(0, PLAIN), payload)
 
 
 @settings(max_examples=15)
@@ -448,7 +448,7 @@ def asked(kind):
 def counted(tmp_path, kind, devices=150):
     """A study with rows of many devices in several periods, and some of another campaign, in two commits."""
     signed = asked(kind)
-    made = crowd.study(tmp_path / kind, signed)
+    made = fleet.study(tmp_path / kind, signed)
     rng, terms = np.random.default_rng(1), signed.terms
     ids = rng.integers(-(2**63), 2**63 - 1, devices)
     public = rng.integers(0, 256, (devices, 32)).astype(np.uint8)
@@ -521,7 +521,7 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
     chained, transcripts = counted(tmp_path, "transcript", 10)
     with pytest.raises(StudyError, match="name single periods"):
         list(dask.spans(chained, transcripts, [(0, 1)]))
-    empty = crowd.study(tmp_path / "empty", PLAIN)
+    empty = fleet.study(tmp_path / "empty", PLAIN)
     assert contents(dask.tally(empty, PLAIN)) == contents(empty.tally(PLAIN))
 
 

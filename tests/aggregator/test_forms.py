@@ -26,9 +26,9 @@ from protocol.exact import NANONATS
 from protocol.report import Report, pack
 from protocol.views import View
 from protocol.views.maps import Questions
-from tests.aggregator import crowd
+from tests.aggregator import fleet
 from tests.aggregator.command import printed
-from tests.aggregator.crowd import AUTHOR, NOW, device
+from tests.aggregator.fleet import AUTHOR, NOW, device
 
 FORM = Form(
     (
@@ -51,8 +51,8 @@ def campaign(level: int = 3 * NANONATS) -> SignedCampaign:
         View(1, Questions(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
         for asked in ASKED
     )
-    notion = replace(crowd.campaign().terms.notion, level=level)  # type: ignore[type-var, call-arg]
-    terms = replace(crowd.campaign().terms, domain=FORM, views=views, notion=notion, title="Form", minimum_reports=20)
+    notion = replace(fleet.campaign().terms.notion, level=level)  # type: ignore[type-var, call-arg]
+    terms = replace(fleet.campaign().terms, domain=FORM, views=views, notion=notion, title="Form", minimum_reports=20)
     return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
 
 
@@ -130,7 +130,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     """Reports of a form go the way of all reports, and the command prints its questions and its tables."""
     assert "estimate" in COMMANDS
     signed, people = campaign(), 240
-    study, batch, rng = crowd.study(tmp_path / "study", signed, range(people)), [], np.random.default_rng(1)
+    study, batch, rng = fleet.study(tmp_path / "study", signed, range(people)), [], np.random.default_rng(1)
     for number in range(people):
         view = signed.terms.views[signed.view_of(device(number, signed).public)]
         x = int(rng.choice(TRUTH.size, p=TRUTH.ravel() / TRUTH.sum()))

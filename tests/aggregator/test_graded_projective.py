@@ -28,7 +28,7 @@ from protocol.channels import GradedProjective
 from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.notions import Graded, Matrix
-from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.fleet import AUTHOR
 from tests.families.graded import graded
 
 NAT = exact.NANONATS

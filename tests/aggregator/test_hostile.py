@@ -23,8 +23,8 @@ from aggregator.storage import tables
 from protocol.envelope import Kind
 from protocol.keys import SigningKey, key_id
 from protocol.report import Enrolment, Report, pack
-from tests.aggregator import crowd
-from tests.aggregator.crowd import NOW, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import NOW, campaign, device, enrolment, report
 
 PLAIN = campaign(answers=3, title="Flooded")
 OPEN = campaign(enrolment="open", answers=3, title="Flooded and open")
@@ -79,8 +79,8 @@ LONG = "scraps"
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:
     """Ingest a flood into a new study; return the result, its peak memory and the processor's time."""
-    study = crowd.study(path, PLAIN, range(10))
-    study.import_campaign(OPEN.data, [crowd.AUTHOR.public], "open")
+    study = fleet.study(path, PLAIN, range(10))
+    study.import_campaign(OPEN.data, [fleet.AUTHOR.public], "open")
     file = path.with_suffix(".htr")
     file.write_bytes(data)
     before = path.with_suffix(".before")
@@ -118,7 +118,7 @@ def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, nam
 
 def test_a_key_counts_for_at_most_its_quota(tmp_path):
     """3,000 well-signed reports of one key, of all slots, lengths and outputs, count for 3 outputs a period."""
-    study = crowd.study(tmp_path / "study", PLAIN, range(2))
+    study = fleet.study(tmp_path / "study", PLAIN, range(2))
     rng = random.Random(3)
     key = device(0, PLAIN)
     bits = PLAIN.terms.channel.output_bits
@@ -138,7 +138,7 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
 def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
     """If any key is accepted, 300 forged keys count for 300: the estimate states the possible influence of each, and
     warns."""
-    study = crowd.study(tmp_path / "study", OPEN)
+    study = fleet.study(tmp_path / "study", OPEN)
     data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]
     for number in range(300):
         key = SigningKey.for_campaign(b"forger" + number.to_bytes(26, "big"), OPEN.id)
@@ -155,7 +155,7 @@ def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path)
 @pytest.mark.long
 def test_a_gibibyte_of_nothing_and_of_claims_is_read_within_a_few_chunks(tmp_path):
     """1 GiB of claims of 1 MiB and of nothing is one refusal, in pieces as they are, within 64 MiB and two minutes."""
-    study = crowd.study(tmp_path / "study", PLAIN)
+    study = fleet.study(tmp_path / "study", PLAIN)
     file = tmp_path / "flood.htr"
     with file.open("wb") as opened:
         for _ in range(1000):

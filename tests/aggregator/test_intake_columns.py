@@ -12,7 +12,7 @@ from protocol.channels import RandomizedResponse
 from protocol.errors import BadData
 from protocol.keys import key_id
 from protocol.report import Report, unpack
-from tests.aggregator.crowd import campaign
+from tests.aggregator.fleet import campaign
 
 BOUNDARIES = [0, 1, 127, 128, 255, 256, 4095, 4096, 4097, 65535, 65536, 2**31, 2**32 - 1, 2**32, 2**63, -1, -33, -200]
 INTEGERS = st.one_of(st.sampled_from(BOUNDARIES), st.integers(-(2**63), 2**64 - 1))

@@ -27,8 +27,8 @@ from protocol.keys import SigningKey, key_id
 from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
 from tests.aggregator.slow_intake import SlowStudy
 
 PLAIN = campaign()
@@ -39,7 +39,7 @@ FOREIGN = campaign(title="Never imported")
 @pytest.fixture
 def study(tmp_path):
     """A study of ``PLAIN`` with ten devices, and of ``OPEN`` with none."""
-    made = crowd.study(tmp_path / "study", PLAIN, range(10))
+    made = fleet.study(tmp_path / "study", PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     return made
 
@@ -206,15 +206,15 @@ def test_counted_outputs_of_revoked_keys_are_reported(study):
 @pytest.mark.parametrize(
     ("now", "period", "accepted"),
     [
-        (crowd.OPENS - 100 * WEEK, 0, True),
-        (crowd.OPENS - 1, 0, True),
-        (crowd.OPENS - 1, 1, False),
-        (crowd.OPENS, 1, True),
-        (crowd.OPENS, 2, False),
-        (crowd.OPENS + WEEK - 1, 2, False),
-        (crowd.OPENS + WEEK, 2, True),
-        (crowd.OPENS + 400 * WEEK, 0, True),
-        (crowd.OPENS + 400 * WEEK, 3, True),
+        (fleet.OPENS - 100 * WEEK, 0, True),
+        (fleet.OPENS - 1, 0, True),
+        (fleet.OPENS - 1, 1, False),
+        (fleet.OPENS, 1, True),
+        (fleet.OPENS, 2, False),
+        (fleet.OPENS + WEEK - 1, 2, False),
+        (fleet.OPENS + WEEK, 2, True),
+        (fleet.OPENS + 400 * WEEK, 0, True),
+        (fleet.OPENS + 400 * WEEK, 3, True),
     ],
 )
 def test_reports_may_be_a_period_ahead_and_any_time_late(study, now, period, accepted):
@@ -438,7 +438,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
     """The folder of a study with keys 0, 1, 2 and 9, some of them revoked, and some that never enrolled."""
-    made = crowd.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN, (0, 1, 2, 9))
+    made = fleet.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN, (0, 1, 2, 9))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN), enrolment(2, OPEN))
     made.revoke(enrolment(2, PLAIN), enrolment(3, PLAIN), enrolment(3, OPEN), since=1)
@@ -470,7 +470,7 @@ def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
     """One thread or many give the same verdicts, the same rows, and the same estimate to the last bit, of honest and
     mutated reports (promise 18; the other engines: test_engine_dask)."""
     monkeypatch.setattr(signatures, "SLICE", 16)  # so that every thread has some
-    made = crowd.study(tmp_path / "made", PLAIN, range(200))
+    made = fleet.study(tmp_path / "made", PLAIN, range(200))
     rng = random.Random(18)
     honest = [report(n, PLAIN, n * n % 16, period=n % 2) for n in range(200)]
     given = honest + [mutated(rng.choice(honest), rng) for _ in range(600)] + rng.sample(honest, 50)
@@ -531,7 +531,7 @@ def test_how_the_work_is_cut_changes_nothing(study, tmp_path):
     data = b"".join(part if rng.random() < 0.9 else mutated(part, rng) for part in parts)
     whole = take(study, data)
     for number, sizes in enumerate([(1000, 10**6, 10**6), (10**6, 7, 10**6), (10**6, 10**6, 3), (300, 5, 2)]):
-        other = crowd.study(tmp_path / str(number) / "study", PLAIN, range(10))
+        other = fleet.study(tmp_path / str(number) / "study", PLAIN, range(10))
         other.import_campaign(OPEN.data, [AUTHOR.public], "open")
         piece_bytes, chunk_reports, chunk_outputs = sizes
         cut = take(other, data, piece_bytes=piece_bytes, chunk_reports=chunk_reports, chunk_outputs=chunk_outputs)

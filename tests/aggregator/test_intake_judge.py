@@ -24,8 +24,8 @@ from protocol.errors import BadData
 from protocol.exact import NANONATS
 from protocol.report import Report, pack
 from protocol.views import plain_views
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
 
 PLAIN = campaign(5)
 BUNDLES = campaign(300, answers=64, title="Bundles")
@@ -45,7 +45,7 @@ CAMPAIGNS = {"education": PLAIN, "bundles": BUNDLES, "words": WORDS}
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
     """The folder of a study of three campaigns whose reports have different shapes, and three devices in each."""
-    made = crowd.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN)
+    made = fleet.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN)
     for name, signed in CAMPAIGNS.items():
         if name != "education":
             made.import_campaign(signed.data, [AUTHOR.public], name)

@@ -22,8 +22,8 @@ from aggregator.intake.verified import NAME, Verified
 from aggregator.storage import tables
 from aggregator.study import Study
 from protocol.envelope import Kind
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
 
 PLAIN = campaign()
 OPEN = campaign(enrolment="open", answers=5, title="Open")
@@ -49,7 +49,7 @@ def verified_now(monkeypatch):
 @pytest.fixture
 def study(tmp_path):
     """A study of two campaigns."""
-    made = crowd.study(tmp_path / "study", PLAIN, range(10))
+    made = fleet.study(tmp_path / "study", PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     return made
 

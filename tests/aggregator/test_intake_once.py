@@ -17,8 +17,8 @@ import pytest
 from aggregator.intake.ingest import IngestResult, ingest
 from aggregator.storage import tables
 from aggregator.study import Study
-from tests.aggregator import crowd
-from tests.aggregator.crowd import NOW, campaign, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import NOW, campaign, enrolment, report
 from tests.aggregator.forked import PROCESSES, begun, heard
 
 BUCKETS = campaign(4096, answers=3, title="Buckets")
@@ -38,7 +38,7 @@ def take_together(study: Path, files: list[Path]) -> list[IngestResult]:
 
 def together(tmp_path: Path, processes: int, reports: int) -> None:
     """Ingest the same file in several processes at once: one count a report, the rest replays."""
-    study = crowd.study(tmp_path / "study", BUCKETS, range(reports))
+    study = fleet.study(tmp_path / "study", BUCKETS, range(reports))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number % 4096) for number in range(reports)))
     results = take_together(study.path, [file] * processes)
@@ -63,7 +63,7 @@ def test_eight_processes_count_the_same_file_once(tmp_path):
 def test_processes_with_different_files_lose_nothing(tmp_path):
     """Processes that commit different reports and keys at the same time all succeed, and everything is counted."""
     signed = campaign(4096, enrolment="open", title="Open buckets")
-    study = crowd.study(tmp_path / "study", signed)
+    study = fleet.study(tmp_path / "study", signed)
     files = []
     for part in range(4):
         numbers = range(100 * part, 100 * part + 100)
@@ -87,7 +87,7 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
 
     Returns the number killed before they ended: on a busy machine perhaps 0.
     """
-    study = crowd.study(tmp_path / "study", BUCKETS, range(400))
+    study = fleet.study(tmp_path / "study", BUCKETS, range(400))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number) for number in range(400)))
     took, interrupted = 0.0, 0
@@ -125,7 +125,7 @@ def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
 
 def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):
     """If another process fills a slot between the look and the commit, the commit fails and the report is replayed."""
-    study = crowd.study(tmp_path / "study", BUCKETS, range(2))
+    study = fleet.study(tmp_path / "study", BUCKETS, range(2))
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(report(0, BUCKETS, 1) + report(1, BUCKETS, 2))
     second.write_bytes(report(0, BUCKETS, 3, 4))

@@ -29,9 +29,9 @@ from protocol.errors import CampaignError
 from protocol.link import Link
 from protocol.notions import Promise
 from protocol.texts import MAX_TEXT, Texts
-from tests.aggregator import crowd
+from tests.aggregator import fleet
 from tests.aggregator.command import run
-from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.fleet import AUTHOR
 from tests.edge_sdk.conftest import AUTHOR as AUTHOR_OF_FORM
 from tests.edge_sdk.conftest import campaign
 from tests.edge_sdk.test_forms import FORM, MAPS
@@ -55,7 +55,7 @@ def signed_campaign(**changes):
         "language": "en",
         "translations": (german,),
     }
-    terms = replace(crowd.campaign(5).terms, opens=now - DAY, closes=now + 13 * DAY, **texts | changes)
+    terms = replace(fleet.campaign(5).terms, opens=now - DAY, closes=now + 13 * DAY, **texts | changes)
     return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
 
 
@@ -228,7 +228,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     """The command works with a study or with a campaign's file; a wrong author, another address or file ending is
     one sentence."""
     study = tmp_path / "study"
-    crowd.study(study, SIGNED, range(1))
+    fleet.study(study, SIGNED, range(1))
     (tmp_path / "c.campaign").write_bytes(SIGNED.data)
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public, "Town library"))
     printed = run("--study", study, "invite", "education")

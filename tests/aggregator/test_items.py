@@ -19,7 +19,7 @@ from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Items
 from protocol.errors import NotInDomain
-from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.fleet import AUTHOR
 
 ITEMS = ("bread", "cheese", "wine", "fish", "figs")
 PEOPLE = 1500

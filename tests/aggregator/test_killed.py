@@ -32,8 +32,8 @@ from aggregator.intake.ingest import CHUNK_REPORTS, PIECE_BYTES, ingest
 from aggregator.receive import inbox
 from aggregator.storage import tables
 from aggregator.study import Study, StudyError
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
 from tests.aggregator.forked import begun, heard
 
 OPEN = campaign(enrolment="open", answers=3, title="Killed")
@@ -46,7 +46,7 @@ AT_CALL, BEFORE, HALF, UNCOMMITTED, AFTER = "at a call", "before a write", "half
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
     """The folder of a study with a few reports, and uploads of keys and reports in its inbox."""
-    study = crowd.study(tmp_path_factory.mktemp("killed") / "study", OPEN)
+    study = fleet.study(tmp_path_factory.mktemp("killed") / "study", OPEN)
     first = study.path.with_name("first.htr")
     first.write_bytes(b"".join(enrolment(n, OPEN) + report(n, OPEN, n) for n in range(5)) + b"noise")
     ingest(study, [first], now=NOW, threads=1)
@@ -331,7 +331,7 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
 
 def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):
     """Ingested by any clocks, no report counts twice; by the right one at last, all are counted."""
-    study = crowd.study(tmp_path / "study", OPEN, range(12))
+    study = fleet.study(tmp_path / "study", OPEN, range(12))
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(report(n, OPEN, n, period=n % 4) for n in range(12)))
     opens, length = OPEN.terms.opens, OPEN.terms.period_seconds

@@ -23,8 +23,8 @@ from aggregator.study import Study
 from protocol import codec, envelope
 from protocol.campaign import campaign_id
 from protocol.envelope import Kind
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
 
 PLAIN = campaign(answers=3, title="Versions")
 
@@ -32,7 +32,7 @@ PLAIN = campaign(answers=3, title="Versions")
 @pytest.fixture
 def study(tmp_path):
     """A study with two reports."""
-    made = crowd.study(tmp_path / "study", PLAIN, range(5))
+    made = fleet.study(tmp_path / "study", PLAIN, range(5))
     take(made.path, report(0, PLAIN, 1) + report(1, PLAIN, 2))
     return made.path
 

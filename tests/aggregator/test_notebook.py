@@ -16,7 +16,7 @@ from aggregator import Estimate, Study, ingest
 from aggregator.cli.shell import halftruth
 from aggregator.present.table import decimals, percent
 from aggregator.storage.tables import StudyError
-from tests.aggregator.crowd import NOW, campaign, report, study
+from tests.aggregator.fleet import NOW, campaign, report, study
 
 SIGNED = campaign(4, title="Education <b>& more</b>")
 

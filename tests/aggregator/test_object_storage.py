@@ -25,9 +25,9 @@ from aggregator.storage import tables
 from aggregator.storage.places import Remote, below
 from aggregator.storage.tables import REPORTS, Damaged, StudyError
 from aggregator.study import Study
-from tests.aggregator import crowd
-from tests.aggregator.crowd import NOW, report
+from tests.aggregator import fleet
 from tests.aggregator.fault_proxy import Fault, fault_proxy
+from tests.aggregator.fleet import NOW, report
 from tests.aggregator.forked import begun, dask_processes, heard
 from tests.aggregator.object_store import BUCKET, ENVIRONMENT, furnished, uploaded
 from tests.aggregator.test_engine_dask import messy
@@ -88,7 +88,7 @@ def test_large_objects_are_read_in_pieces(bucket, tmp_path):
     (tmp_path / "many.htr").write_bytes(data)
     found = []
     for name, file in (("in a bucket", bucket / "many.htr"), ("on a disk", tmp_path / "many.htr")):
-        made = crowd.study(tmp_path / name, PLAIN, range(200))
+        made = fleet.study(tmp_path / name, PLAIN, range(200))
         done = ingest(made, [file], now=NOW, piece_bytes=1000, chunk_reports=40)
         found.append((done, rows(made)))
     assert found[0] == found[1]

@@ -16,9 +16,9 @@ from aggregator.study import Study
 from protocol import keys
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.closing import seal_closing
-from tests.aggregator import crowd
+from tests.aggregator import fleet
 from tests.aggregator.command import run
-from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.fleet import AUTHOR
 from tests.aggregator.test_receive_page import Elements, data
 
 NOW = int(time.time())
@@ -28,7 +28,7 @@ HERE = "https://study.example"
 def signed_campaign(**changes):
     """A campaign that is open now and names an address."""
     usual = {"opens": NOW - 86_400, "closes": NOW + 13 * 86_400, "addresses": (HERE,)}
-    return open_campaign(seal_campaign(replace(crowd.campaign(5).terms, **usual | changes), AUTHOR), [AUTHOR.public])
+    return open_campaign(seal_campaign(replace(fleet.campaign(5).terms, **usual | changes), AUTHOR), [AUTHOR.public])
 
 
 @pytest.fixture

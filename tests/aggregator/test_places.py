@@ -21,7 +21,7 @@ from aggregator.storage.places import ObjectStoreError, PlaceError, Remote, belo
 from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
 from protocol.keys import public_line
-from tests.aggregator.crowd import AUTHOR, enrolment, report
+from tests.aggregator.fleet import AUTHOR, enrolment, report
 from tests.aggregator.object_store import speaking_to, uploaded
 from tests.aggregator.test_intake_ingest import PLAIN
 

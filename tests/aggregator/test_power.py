@@ -13,7 +13,7 @@ from aggregator.intake.rebuild import Sources, rebuild
 from aggregator.receive import inbox
 from aggregator.storage import tables
 from aggregator.study import Study
-from tests.aggregator.crowd import AUTHOR, NOW, campaign, enrolment, report
+from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
 from tests.aggregator.power import Disk
 
 OPEN = campaign(enrolment="open", answers=2, title="Open")

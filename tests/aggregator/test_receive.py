@@ -67,9 +67,9 @@ from protocol.keys import SigningKey
 from protocol.notions import Ldp
 from protocol.report import Report, pack
 from protocol.views import plain_views
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
+from tests.aggregator import fleet
 from tests.aggregator.fault_proxy import Fault, fault_proxy
+from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
 
 OPEN = campaign(enrolment="open", answers=5, title="Open")
 PLAIN = campaign()
@@ -96,7 +96,7 @@ def served(study, *, listen="127.0.0.1:0", tls=None, proxy=None, **options):
 @pytest.fixture
 def study(tmp_path):
     """A study of ``OPEN``, and of ``PLAIN`` with ten devices."""
-    made = crowd.study(tmp_path / "lib", OPEN)
+    made = fleet.study(tmp_path / "lib", OPEN)
     made.import_campaign(PLAIN.data, [AUTHOR.public], "plain")
     made.enrol(b"".join(enrolment(number, PLAIN) for number in range(10)))
     return made
@@ -196,7 +196,7 @@ def test_ingested_uploads_are_put_away_mixed(study):
     [mixed] = [found.read_bytes() for found in batches if not found.read_bytes().startswith(b"garbage")]
     envelopes = [found.encode() for found in read_batch(mixed)]
     assert envelopes == sorted({part.encode() for n in range(6) for part in read_batch(sent(n) + report(n, PLAIN))})
-    again = crowd.study(study.path.parent / "again", OPEN)
+    again = fleet.study(study.path.parent / "again", OPEN)
     again.import_campaign(PLAIN.data, [AUTHOR.public], "plain")
     again.enrol(b"".join(enrolment(number, PLAIN) for number in range(10)))
     second = ingest(again, [inbox.done_of(study.path)], now=NOW, threads=1)
@@ -706,7 +706,7 @@ def test_words_of_bits_are_confirmed_too(tmp_path):
         "oue", plain_views(channel), OPENS, OPENS + WEEK, WEEK, 2, 1, "enrolled",
     )  # fmt: skip
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-    study = crowd.study(tmp_path / "lib", signed, [0])
+    study = fleet.study(tmp_path / "lib", signed, [0])
     file = tmp_path / "batch.htr"
     file.write_bytes(report(0, signed, 0b1000_0000_0001, 0b11))
     assert ingest(study, [file], now=NOW).accepted == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.aggregator.crowd import AUTHOR
+from tests.aggregator.fleet import AUTHOR
 from tests.aggregator.test_receive import BATCH, OPEN, PLAIN, ask, post, raw, sent, served, spoken, study
 
 __all__ = ["study"]

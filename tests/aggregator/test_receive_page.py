@@ -17,7 +17,7 @@ from aggregator.page.document import document, page_code, policy
 from aggregator.storage import tables
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.closing import seal_closing
-from tests.aggregator.crowd import AUTHOR, OPENS
+from tests.aggregator.fleet import AUTHOR, OPENS
 from tests.aggregator.test_receive import OPEN, ask, served, study
 
 __all__ = ["study"]

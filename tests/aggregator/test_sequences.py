@@ -25,8 +25,8 @@ from aggregator.intake.compact import compact
 from aggregator.intake.ingest import IngestResult, ingest
 from aggregator.storage import tables
 from aggregator.study import Study
-from tests.aggregator import crowd
-from tests.aggregator.crowd import NOW, campaign, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import NOW, campaign, enrolment, report
 
 BUCKETS = campaign(4096, answers=3, title="Sequences")
 DEVICES, PERIODS = 3, (0, 1)
@@ -345,7 +345,7 @@ def sequences(
     """Run ``rounds`` times ``worlds`` side by side, each a random sequence of operations."""
     rng = random.Random(seed)
     everything = reports(worlds)
-    empty = crowd.study(tmp_path / "empty", BUCKETS)
+    empty = fleet.study(tmp_path / "empty", BUCKETS)
     for number in range(rounds):
         study = Study.open(shutil.copytree(empty.path, tmp_path / f"study{number}"))
         folder = tmp_path / f"files{number}"

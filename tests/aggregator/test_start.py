@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.aggregator.crowd import campaign, report, study
+from tests.aggregator.fleet import campaign, report, study
 
 HEAVY = {"numpy", "scipy", "pyarrow", "deltalake", "nacl", "starlette", "uvicorn", "matplotlib", "dask", "obstore"}
 """Libraries of the desk that take a tenth of a second or more to load, or that only few commands use."""

@@ -12,8 +12,8 @@ from protocol import codec
 from protocol.errors import BadData
 from protocol.keys import ORDER, SMALL_ORDER_Y, SigningKey, key_id
 from protocol.report import Enrolment
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
 
 PLAIN = campaign()
 SCALAR = (int.from_bytes(hashlib.sha512(bytes(32)).digest()[:32], "little") & ((1 << 254) - 8) | 1 << 254) % ORDER
@@ -24,7 +24,7 @@ OTHER = campaign(answers=3, title="Other")
 @pytest.fixture
 def study(tmp_path):
     """A study of ``PLAIN`` with four devices."""
-    return crowd.study(tmp_path / "study", PLAIN, range(4))
+    return fleet.study(tmp_path / "study", PLAIN, range(4))
 
 
 def take(study, *parts, now=NOW):

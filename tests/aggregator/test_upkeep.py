@@ -34,8 +34,8 @@ from protocol.keys import SigningKey, public_line
 from protocol.notions.own import OwnPrior
 from protocol.report import Enrolment
 from protocol.views import plain_views
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, campaign, device, enrolment, report
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
 from tests.aggregator.forked import PROCESSES, begun, heard
 from tests.aggregator.test_views import filled
 
@@ -58,7 +58,7 @@ def take(study, *parts):
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
     """The folder of a study of two campaigns and several ingests, with refusals, to be copied."""
-    made = crowd.study(tmp_path_factory.mktemp("furnished") / "lib", PLAIN, range(8))
+    made = fleet.study(tmp_path_factory.mktemp("furnished") / "lib", PLAIN, range(8))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     take(made, b"".join(report(number, PLAIN, number) for number in range(4)))
     take(made, *(enrolment(n, OPEN) + report(n, OPEN, n, n + 1) for n in range(3)), report(99, PLAIN))
@@ -301,7 +301,7 @@ BUCKETS = campaign(64, title="Buckets")
 
 def at_once(folder, reports, rounds):
     """Run one process that ingests reports one by one and two that compact in rounds: each report counts once."""
-    study = crowd.study(folder / "study", BUCKETS, range(reports))
+    study = fleet.study(folder / "study", BUCKETS, range(reports))
     with PROCESSES.Pool(3) as pool:
         work = [pool.apply_async(many_compactions, (study.path, rounds)) for _ in range(2)]
         work.append(pool.apply_async(many_commits, (study.path, reports)))
@@ -514,7 +514,7 @@ def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
 
     expected = by_view(old)
     for name, afresh in (("taken", False), ("afresh", True)):
-        done = rebuild(old.path, tmp_path / name, sources, now=NOW + crowd.WEEK, afresh=afresh)
+        done = rebuild(old.path, tmp_path / name, sources, now=NOW + fleet.WEEK, afresh=afresh)
         assert by_view(Study.open(done.path)) == expected
 
 

@@ -44,8 +44,8 @@ from protocol.domain import Grid
 from protocol.envelope import Kind, read_batch
 from protocol.report import Report, pack, unpack
 from protocol.views import Coarse, Identity, View
-from tests.aggregator import crowd
-from tests.aggregator.crowd import AUTHOR, NOW, device, enrolment
+from tests.aggregator import fleet
+from tests.aggregator.fleet import AUTHOR, NOW, device, enrolment
 
 GRID = Grid(0, 600_000, 0, 600_000, 100_000)
 """6 x 6 cells."""
@@ -61,7 +61,7 @@ def campaign(answers: int = 1) -> SignedCampaign:
         View(WEIGHTS[1], Coarse(2), unary.oue(9, level)),
         View(WEIGHTS[2], Identity(), hadamard(36, level)),
     )
-    plain = crowd.campaign(answers=answers).terms
+    plain = fleet.campaign(answers=answers).terms
     terms = replace(plain, domain=GRID, views=views, title=f"Map {answers}", minimum_reports=5)
     return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
 
@@ -87,7 +87,7 @@ def features(channel, output):
 def filled(tmp_path, answers, devices=60):
     """Return a study with reports of devices in two periods, and the sent outputs by device and period."""
     signed = campaign(answers)
-    study = crowd.study(tmp_path / "study", signed, range(devices))
+    study = fleet.study(tmp_path / "study", signed, range(devices))
     sent, batch = {}, []
     for number in range(devices):
         for period in (0, 1):
@@ -100,7 +100,7 @@ def filled(tmp_path, answers, devices=60):
                 batch.append(report(number, signed, outputs, period=period))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(batch))
-    result = ingest(study, [file], now=NOW + crowd.WEEK)
+    result = ingest(study, [file], now=NOW + fleet.WEEK)
     assert (result.accepted, sum(result.rejected.values())) == (len(batch), 0)
     return study, signed, sent
 
@@ -179,7 +179,7 @@ def test_what_another_view_says_is_refused(tmp_path):
     bits = [view.channel.output_bits for view in signed.terms.views]
     assert bits == [2, 9, 6]
     assert signed.terms.output_bits == 9
-    study = crowd.study(tmp_path / "study", signed, numbers.values())
+    study = fleet.study(tmp_path / "study", signed, numbers.values())
     stranger = next(n for n in range(100) if n not in numbers.values())
     bad = [
         report(numbers[0], signed, [4]),  # an output of the other views
@@ -300,7 +300,7 @@ def test_chosen_keys_are_seen(tmp_path):
     """A client that makes keys until they have a view is named; the honest devices of the same study are not. The
     honest keys are fixed, so the result is deterministic."""
     signed = campaign()
-    study = crowd.study(tmp_path / "study", signed)
+    study = fleet.study(tmp_path / "study", signed)
     honest = list(range(200))
     chosen = [n for n in range(200, 2000) if view_of(n, signed) == 0][:60]
     for numbers, seen in ((honest, False), (chosen, True)):
