@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from aggregator.estimate.form_result import FormEstimate
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
+from aggregator.present.table import new_table
 
 
 def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
@@ -39,8 +39,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
         )
     if truth is not None:
         notes.append(f"total variation distance from the truth: {np.abs(found.shares.share - truth).sum() / 2:.1%}")
-    table = Table(title=Text(found.terms.title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(found.terms.title, Text("\n".join(notes)))
     for name in found.questions:
         table.add_column(Text(name))
     percent = f"{100 * found.level:.4g}%"
@@ -72,8 +71,7 @@ def form_sides_table(course: FormSides[Any]) -> Table:
             if one.association is not None
         )
         note = "\n".join([note, *tests])
-    table = Table(title=Text(first.terms.title), caption=Text(note), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(first.terms.title, Text(note))
     for question in first.questions:
         table.add_column(Text(question))
     for name, found in course.sides:
@@ -94,8 +92,7 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
         "together",
     ]
     title = f"{found.names[1]} less {found.names[0]}"
-    table = Table(title=Text(title), caption=Text("\n".join(notes)), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(title, Text("\n".join(notes)))
     for name in questions:
         table.add_column(Text(name))
     for name in (*found.names, "difference", f"{percent} interval", f"{percent}, all together"):

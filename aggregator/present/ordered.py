@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from aggregator.estimate.ordered import Ordered, RangeShare, Value, value_of
 from aggregator.estimate.query import Answer
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import answer_texts, bar, percent, subtitle
+from aggregator.present.table import answer_texts, bar, new_table, percent, subtitle
 from protocol.campaign import Campaign
 from protocol.domain import Line, NumberRange
 
@@ -32,8 +31,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         truth: (k,) the true shares to set beside it, in rehearsals.
     """
     whole = found.found
-    table = Table(title=Text(heading(whole.terms)), caption=f"{whole.reports:,} reports", box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(heading(whole.terms), f"{whole.reports:,} reports")
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * whole.level:.4g}% interval")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +16,7 @@ from aggregator.estimate.ordered_course import OrderedCourse, Shift
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
-from aggregator.present.table import answer_texts, percent, significant
+from aggregator.present.table import answer_texts, new_table, percent, significant
 from aggregator.present.trends import MINUS, between, points
 
 DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
@@ -35,9 +34,8 @@ def _sides(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
     unit = unit_of(course.domain)
     titles = [f"{found.found.terms.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
-    table = Table(title=Text(" and ".join(titles) + (f", {unit}" if unit else "")), box=box.SIMPLE_HEAD)
-    table.caption = f"in brackets: {100 * whole.level:.4g}% intervals of each number by itself"
-    table.title_justify = table.caption_justify = "left"
+    caption = f"in brackets: {100 * whole.level:.4g}% intervals of each number by itself"
+    table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
     for side in course.sides:
         table.add_column(Text(side.words), justify="right")
@@ -93,10 +91,8 @@ SHARED = {
 
 def _differences(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
-    table = Table(title="Differences", box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table("Differences", f"of shares in percentage points; {SHARED[course.by]}")
     level = f"{100 * whole.level:.4g}%"
-    table.caption = f"of shares in percentage points; {SHARED[course.by]}"
     for name in ("", "from", "to", "difference", f"{level} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
     for one in course.differences:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from rich import box
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text, TextType
 
 from aggregator.estimate.query import Answer
 from aggregator.estimate.resolutions import FINEST, Resolution
@@ -39,6 +39,13 @@ BAR = 24
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
+def new_table(title: str, caption: TextType | None = None) -> Table:
+    """Return an empty table with its title and caption at the left, and a line below its head."""
+    table = Table(title=Text(title), caption=caption, box=box.SIMPLE_HEAD)
+    table.title_justify = table.caption_justify = "left"
+    return table
+
+
 def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROWS) -> Table:
     """Return a row for each value: share, interval and bar.
 
@@ -47,8 +54,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
         rows: maximum number of values.
     """
     shown = listed(found, rows)
-    table = Table(title=Text(found.terms.title), caption=_caption(found, len(shown), truth), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(found.terms.title, _caption(found, len(shown), truth))
     table.add_column("value" if found.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40)
     table.add_column("share", justify="right")
     table.add_column(interval_name(found, len(shown)))
@@ -113,8 +119,7 @@ def district_name(domain: Domain, resolution: str) -> str:
 
 def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
-    table = Table(title=Text(terms.title), caption=f"{reports:,} reports", box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(terms.title, f"{reports:,} reports")
     for name in ("query", "estimate", "se", f"{100 * answer.level:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
     estimate, se, low, high = answer_texts(answer)

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -26,7 +25,7 @@ from aggregator.estimate.span import Span
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.families.decoder import Floats
 from aggregator.present.document import COLUMNS, csv_text
-from aggregator.present.table import FEW, HELD, ROWS, away, decimals, distance_name, district_name, percent
+from aggregator.present.table import FEW, HELD, ROWS, away, decimals, distance_name, district_name, new_table, percent
 from protocol.campaign import Campaign
 
 MINUS = "\N{MINUS SIGN}"
@@ -44,8 +43,7 @@ LAST_DATE = 253_402_300_799
 def spans_table(trend: Trend, rows: int = ROWS) -> Table:
     """Return a row for each span with its dates and reports; if there are many, for the first and the last."""
     terms = trend.latest.terms
-    table = Table(title=Text(entitled(trend.latest)), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(entitled(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
     off = [distance_name(terms.domain)] if rehearsal else []
     for name in ("periods", "from", "to", "reports", "devices", *off):
@@ -74,8 +72,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     shown = foremost(found, rows)
     title = entitled(found.after) if trend is not None else heading(found)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
-    table = Table(title=Text(title), caption=_caption(found, len(shown)), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(title, _caption(found, len(shown)))
     table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=36)
     if trend is not None:
         table.add_column("course", no_wrap=True, min_width=6)
@@ -123,8 +120,7 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
     found = [(step, place) for step in trend.steps for place in sure_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
     kept = {(id(step), place) for step, place in found[:rows]}
-    table = Table(title=Text(entitled(trend.latest)), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(entitled(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
@@ -155,8 +151,7 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
 def value_table(trend: Trend, place: Place) -> Table:
     """Return a row for each span with the unbiased share of one value or district, and its interval."""
     latest, x = trend.latest, place.number
-    table = Table(title=Text(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}"), box=box.SIMPLE_HEAD)
-    table.title_justify = table.caption_justify = "left"
+    table = new_table(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
     names = ["periods", "from", "to", "reports", "share", f"{100 * latest.level:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
