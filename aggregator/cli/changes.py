@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,15 +78,9 @@ def show_trend(
     ends = ends_of(asked.ends, spans)
     if len(asked.truths) not in (0, 1, len(spans)):
         raise click.UsageError(f"--truth must be given once, or once for each of the {len(spans)} spans in their order")
-    with shell.progress("periods", len(spans)) as advance:
-
-        def counted() -> Iterator[Tally]:
-            for tally in engine.spans(study, signed, [(span.first, span.last) for span in spans]):
-                yield tally
-                advance(1)
-
+    with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(
-            signed, spans, counted(), level=confidence, method=method, where=where,
+            signed, spans, tallies, level=confidence, method=method, where=where,
             ends=ends, steps=asked.steps, only=asked.only, truths=asked.truths,
         )  # fmt: skip
     if form.name == "json":

@@ -152,12 +152,13 @@ def print_form_course(
     from aggregator.estimate.form_course import form_course
 
     chosen = spans_of(study, signed, spans)
-    tallies = engine.spans(study, signed, [(span.first, span.last) for span in chosen])
+    ends = ends_of(between, chosen)
 
     def one(tally: Tally) -> FormEstimate:
         return asked.estimate(*signed_within(signed, tally, where), where)
 
-    found = form_course(chosen, tallies, one, ends=ends_of(between, chosen), steps=steps)
+    with shell.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
+        found = form_course(chosen, tallies, one, ends=ends, steps=steps)
     known = {step.names for step in found.differences}
     changes = [] if found.change is None or found.change.names in known else [found.change]
     _print_sides(found, asked, [*changes, *found.differences], found.as_json())

@@ -142,11 +142,10 @@ def plan(
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     goals: list[GoalPlan] = []
     if not views:
-        with shell.progress("goals", len(goals_of(whole))) as advance:
-            known = [] if question is not whole else [row.candidate for row in rows if row.candidate is not None]
-            for one in goal_plans(whole, reports, most_bits=bits, distances=distances, shares=wanted, known=known):
-                goals.append(one)
-                advance(1)
+        known = [] if question is not whole else [row.candidate for row in rows if row.candidate is not None]
+        found = goal_plans(whole, reports, most_bits=bits, distances=distances, shares=wanted, known=known)
+        with shell.tracked("goals", found, len(goals_of(whole))) as planned:
+            goals = list(planned)
     if as_json:
         listed = rows.as_json()
         if views:
@@ -163,11 +162,8 @@ def plan(
     if plot:
         from aggregator.present.curve import draw_curve  # matplotlib takes a second to load
 
-        with shell.progress("levels", len(CURVE)) as advance:
-            points = []
-            for point in curve(question):
-                points.append(point)
-                advance(1)
+        with shell.tracked("levels", curve(question), len(CURVE)) as levels:
+            points = list(levels)
         draw_curve(points, rows, question, plot)
         shell.warn(f"{plot}  drawn")
 

@@ -5,7 +5,7 @@ The estimates: estimate.ordered. The tables: present.ordered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,15 +150,9 @@ def estimate_course(
         if over.by == "class":
             return by_class(signed, engine.tally(study, signed, over.period), ask)
         spans = spans_of(study, signed, over.spans)
-        with shell.progress("periods", len(spans)) as advance:
-
-            def counted() -> Iterator[Tally]:
-                for tally in engine.spans(study, signed, [(span.first, span.last) for span in spans]):
-                    yield tally
-                    advance(1)
-
-            tallies = counted()
-            return by_period(signed, spans, tallies, ask, where=where, ends=ends_of(over.ends, spans), steps=over.steps)
+        ends, counted = ends_of(over.ends, spans), engine.spans(study, signed, spans)
+        with shell.tracked("periods", counted, len(spans)) as tallies:
+            return by_period(signed, spans, tallies, ask, where=where, ends=ends, steps=over.steps)
     except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
 

@@ -8,9 +8,9 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -22,6 +22,8 @@ from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+Item = TypeVar("Item")
 
 FAILED, BAD_DATA, NOT_YET = 1, 65, 75
 
@@ -292,6 +294,19 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
         task = bar.add_task(what, total=total)
         yield lambda amount: bar.advance(task, amount)
+
+
+@contextlib.contextmanager
+def tracked(what: str, items: Iterable[Item], total: int) -> Iterator[Iterator[Item]]:
+    """A progress bar that advances with each item that is taken; yields the items."""
+    with progress(what, total) as advance:
+
+        def each() -> Iterator[Item]:
+            for item in items:
+                yield item
+                advance(1)
+
+        yield each()
 
 
 def require_new(path: Path) -> None:

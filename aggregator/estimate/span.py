@@ -5,11 +5,10 @@ Estimates over spans: trend.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """The periods ``first`` to ``last``, both included."""
 
     first: int
