@@ -1,4 +1,4 @@
-"""An object store on loopback: moto's S3, in a process of its own, with a bucket.
+"""An object store on loopback: moto's S3, in a separate process, with a bucket.
 
 Tests speak to it as to any store, over HTTP and by the environment's word, so that nothing of the aggregator
 knows of them. A second port is of the same store with a fault that some have: it does not hear If-None-Match.

@@ -79,8 +79,8 @@ def test_more_privacy_costs_a_server_and_sides_are_alike():
 
 
 def test_the_optimum_of_own_priors_agrees_and_is_below_all_rules():
-    """With one prior for all it is the closed form; with personal ones it is below the error of devices (Theorem 6)
-    and below the rule for many people; a single person has the local optimum."""
+    """The optimum is the closed form if all have one prior. With personal ones it is below the error of devices
+    (Theorem 6) and below the rule for many people; a single person has the local optimum."""
     generator = np.random.default_rng(8)
     for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):
         level = round(nats * NAT)

@@ -53,16 +53,16 @@ def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
 
 
 def test_published_probabilities():
-    """At eps = ln 4: RAPPOR has a = 2/3, b = 1/3, OUE a = 1/2, b = 1/5 (Gu et al. 2020, Table I)."""
+    """RAPPOR has a = 2/3, b = 1/3 and OUE a = 1/2, b = 1/5 at eps = ln 4 (Gu et al. 2020, Table I)."""
     np.testing.assert_allclose(shares(unary.rappor(5, LN[4])), [[2 / 3], [1 / 3]], atol=1e-8)
     np.testing.assert_allclose(shares(unary.oue(5, LN[4])), [[1 / 2], [1 / 5]], atol=1e-8)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_utility_optimised_rappor(level):
-    """It keeps high-low LDP and, over the words without a bit of a value that is not sensitive, eps between all
-    inputs; other words hold one such value alone. It is infinite under LDP. theta is that of RAPPOR, and a = 1 -
-    e^(-eps/2)."""
+    """Utility-optimised RAPPOR keeps high-low LDP and, over the words without a bit of a value that is not
+    sensitive, eps between all inputs; other words have one such value alone. It has no LDP level. theta is that of
+    RAPPOR, and a = 1 - e^(-eps/2)."""
     sensitive = (0, 2, 3)
     for recipe in (unary.utility_rappor, unary.utility_oue):
         channel = recipe(5, sensitive, level)

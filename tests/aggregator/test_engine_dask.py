@@ -347,7 +347,7 @@ def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
     rng = random.Random(seed)
     inner = report(1, PLAIN)
     parts = [report(n % 10, PLAIN) for n in range(12)]
-    # Envelopes within payloads, and heads that claim what follows them.
+    # Envelopes within payloads, and heads that claim the bytes after them.
     parts += [around(inner * 3), inner[: rng.randrange(5, 30)], b"\x95" * 3, b"\x95\x01\x03\xc4\x08" * 2]
     parts += [b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6" + (10**6).to_bytes(4, "big"), OPEN.data]
     rng.shuffle(parts)

@@ -58,11 +58,9 @@ def test_the_part_is_what_dense_matrices_give(seed):
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 50.0])
 def test_the_part_is_unbiased_and_its_error_is_known(spread):
-    """Of 3,000 draws of concentrated and of even shares, the mean numerator is the true one within four standard
-    errors, and its standard deviation is the claimed one within a tenth.
-
-    Right code fails about once in 10,000 seeds; this one is fixed.
-    """
+    """The mean numerator of 3,000 draws of concentrated and of even shares is the true one within four standard
+    errors, and its standard deviation is the claimed one within a tenth. Right code fails about once in 10,000
+    seeds; this one is fixed."""
     rng = np.random.default_rng(3)
     fans = np.repeat(np.arange(12), 9)
     above = rng.dirichlet(np.full(12, 5.0))

@@ -71,9 +71,10 @@ class Case:
 
     @cached_property
     def steps(self):
-        """Of the staircase with no report, and how far one report with each feature moves it, (m, s, k).
+        """The staircase with no report, and the effect of one report with each feature on it, (m, s, k).
 
-        The counts of the steps are linear in those of the features, so one report with each feature tells them all.
+        The counts of the steps are linear in those of the features, so one report with each feature determines them
+        all.
         """
         ones = np.eye(len(self.left_inverse[0]), dtype=np.int64)
         ground = self.decoder.staircase(np.zeros(len(ones), dtype=np.int64), 1)

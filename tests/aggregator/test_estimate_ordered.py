@@ -126,7 +126,7 @@ def covered(surveys, seed, people=400):
 
 
 def test_intervals_of_means_hold():
-    """Of 540 surveys of 400 people, 60 of each of 9 cases, more than 91.2% of the 95% intervals hold the mean (alpha
+    """More than 91.2% of the 95% intervals hold the mean in 540 surveys of 400 people, 60 of each of 9 cases (alpha
     10^-4 for a coverage of 95%); a failure means that the interval of a mean is too narrow."""
     assert np.mean(list(covered(60, 3))) > 0.912
 

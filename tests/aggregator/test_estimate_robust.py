@@ -67,7 +67,7 @@ def test_honest_reports_fit(n):
 
 @pytest.mark.parametrize("channel", [TRIPLES, GEOMETRY], ids=["triples", "projective"])
 def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
-    """Its distance from the people's shares grows by at most 15%, but that of the projection by 100%."""
+    """The distance of the robust shares from the people's grows by at most 15%, but that of the projection by 100%."""
     rng = np.random.default_rng(23)
     far = {"honest": [], "projected": [], "robust": []}
     for _ in range(4):

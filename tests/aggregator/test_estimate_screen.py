@@ -36,7 +36,7 @@ def honest(channel, p, n, rng):
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_pass(channel, n):
-    """Of 100 honest batches, uniform, skewed or all of one value, at most 1 raises an alarm.
+    """At most 1 of 100 honest batches, uniform, skewed or all of one value, raises an alarm.
 
     Each test's alpha is 1e-4, so .03 alarms are expected and more than 1 come with probability below 5e-4; a failure
     means a test that suspects populations. One that suspects one batch in 16 fails with 98.8%.
@@ -230,7 +230,7 @@ def test_the_table_of_what_is_seen_has_every_case():
 
 @pytest.mark.parametrize("name", CASES)
 def test_attacks_are_seen_as_often_as_the_table_says(name):
-    """Of 25 attacked batches of 100,000 reports, as many raise an alarm as ESTIMATES.md says.
+    """The detection rate of 25 attacked batches of 100,000 reports is that of ESTIMATES.md.
 
     The distance is below 4 standard deviations, or 6 batches in 100: 26 cells fail by chance with probability 2e-3 at
     most. A failure means another screen than the one that the table is of, whose figures are of 150 batches.
@@ -284,7 +284,7 @@ def test_scores_are_what_the_directions_find():
 
 @pytest.mark.parametrize("name", ["hadamard", "high-low"])
 def test_devices_with_several_reports_are_judged_by_the_one_that_has_most(name):
-    """Of 200 honest batches in which each device repeats its output ten times, at most 2 raise an alarm."""
+    """At most 2 of 200 honest batches in which each device repeats its output ten times raise an alarm."""
     channel, rng = CHANNELS[name], np.random.default_rng(12)
     decoder, k = decoder_of(channel), channel.inputs
     batches = [10 * honest(channel, p, 2000, rng) for p in rng.dirichlet(np.full(k, 0.2), 5) for _ in range(40)]

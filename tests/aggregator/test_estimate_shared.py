@@ -62,8 +62,9 @@ def test_precision_weights_are_generalised_least_squares():
 
 
 def test_equal_classes_gain_and_hold_their_coverage():
-    """Over 400 surveys of 1,000 people, classes of .5 and 2 nats with one law: the squared error is below a quarter,
-    intervals hold more than 90.8% (alpha 10^-4 for 95%) and at most 9% of the surveys are refused (5% by the test)."""
+    """Over 400 surveys of 1,000 people in classes of .5 and 2 nats with equal shares, the squared error is below a
+    quarter, intervals hold more than 90.8% (alpha 10^-4 for 95%) and at most 9% of the surveys are refused (5% by
+    the test)."""
     generator, refused, errors, hits, used = np.random.default_rng(7), 0, np.zeros(2), np.zeros(K), 0
     for _ in range(400):
         tally = Tally.of(counts_of((P, P), SIZES, generator))

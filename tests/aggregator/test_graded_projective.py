@@ -84,7 +84,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     assert (decoder.words.most >= inverse.max(axis=0) - 1e-9).all()
     assert (decoder.words.least <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= law.max(axis=0)).all()
-    # Whoever the people are, the base of the steps is off by the slack at most, and for somebody by all of it.
+    # For any people, the base of the steps is off by at most the slack, and for some people by all of it.
     units = np.eye(channel.outputs, dtype=np.int64)
     stairs = decoder.staircase(units[0], 1)
     reached = np.array([decoder.staircase(unit, 1).counts[0] for unit in units])
@@ -139,7 +139,7 @@ def test_the_error_is_near_idues_in_few_bits(nats, sizes, function, most):
 
 
 def test_no_other_weights_are_better():
-    """Of 200 x 200 contrasts of two classes on the same geometry none that keeps the bounds has less error, and with
+    """No contrast of 200 x 200 of two classes on the same geometry that keeps the bounds has less error, and with
     either outside weight a millionth smaller the channel is not certified."""
     notion = budgets((1, 2), (3, 10))
     channel = made(notion).channel

@@ -63,7 +63,7 @@ def held(furnished):
     return holds(furnished)
 
 
-# ---- the work that is disturbed; each in a process of its own
+# ---- the disturbed work, each in a separate process
 
 
 def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:

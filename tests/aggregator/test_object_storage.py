@@ -182,7 +182,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
     upstream = stores[0].removeprefix("http://").split(":")
     with fault_proxy((upstream[0], int(upstream[1])), faults) as proxy:
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://{}:{}".format(*proxy.address)}
-        # A process of its own, for the engine does not always let this one's proxy speak while it waits for an answer.
+        # In a separate process, since the engine sometimes blocks the proxy of this one while it waits for a response.
         process, pipe = begun(persist, environment, study.path, files)
         failed = heard(pipe)
         process.join()
@@ -192,7 +192,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
 
 
 def doomed(environment, path, files, when, step, _):
-    """In a process of its own: ingest, and die before or after a commit."""
+    """In a separate process: ingest, and die before or after a commit."""
     os.environ.update(environment)
     real, writes = tables.write_deltalake, 0
 

@@ -211,7 +211,7 @@ def test_what_was_not_read_to_its_end_stays(study):
     good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
     inbox.archive(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
     assert inbox.waiting(study.path) == [bad]
-    inbox.archive(study.path, [good, bad])  # good is gone: somebody else has put it away
+    inbox.archive(study.path, [good, bad])  # good is gone: another process has archived it
     assert inbox.waiting(study.path) == []
 
 

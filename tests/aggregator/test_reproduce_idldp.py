@@ -260,7 +260,7 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
 
 
 def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
-    """For empirical Bayes too the padding has at most 1.05 times the least error of the paddings tried, in the mean of
+    """The padding for empirical Bayes has at most 1.05 times the least error of the paddings tried, in the mean of
     30 surveys whose people answer one by one; and its expected error is that mean to a fifth.
 
     The standard error of a mean is about 3%. Under IDUE-PS the padding that is best for the unbiased estimate has 1.13

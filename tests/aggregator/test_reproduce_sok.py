@@ -127,7 +127,8 @@ def test_a_report_that_says_nothing_is_identifying():
 
 
 def test_the_average_case_buys_its_error_with_the_worst_case():
-    """At the same mutual information the channel made for it has least error, and the largest LDP level."""
+    """The channel made for mutual information has the least error at the same level of it, and the largest LDP
+    level."""
     outcome = sok.utility(setting())
     first = outcome.findings[0]
     made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."
