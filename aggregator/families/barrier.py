@@ -22,7 +22,7 @@ MOST_STEPS = 200
 GROWTH = 10.0
 SHORTEST = 1e-10
 QUADRATIC = 1e-2
-"""Below this decrement Newton's steps are taken whole, because rounding hides differences of the value."""
+"""Below this decrement full Newton steps are taken without a line search: rounding hides differences of the value."""
 
 
 class Problem(ABC):
@@ -30,7 +30,7 @@ class Problem(ABC):
 
     Attributes:
         rows, limits: (c, d) and (c,): rows @ z < limits.
-        start: (d,) a point where the inequalities hold and ``barrier`` is finite.
+        start: (d,) a point at which all inequalities hold strictly and ``barrier`` is finite.
         curves: the number of logarithms in ``barrier``.
     """
 
@@ -41,7 +41,7 @@ class Problem(ABC):
 
     @abstractmethod
     def objective(self, z: Floats) -> float:
-        """Return the function to be minimised; positive."""
+        """Return the value of the function to be minimised; it is positive."""
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
@@ -52,7 +52,8 @@ class Problem(ABC):
 
 
 def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
-    """Return the point with the least objective, to a relative precision; every inequality holds strictly."""
+    """Return the minimiser; its objective is within relative ``precision`` of the optimum, and all inequalities hold
+    strictly."""
     z = problem.start
     terms = len(problem.limits) + problem.curves
     weight = terms / problem.objective(z)

@@ -1,4 +1,4 @@
-"""The interface of decoders: multiply shares by a channel and by a left inverse of it.
+"""The interface of decoders: multiplication by a channel's matrix and by a left inverse of it.
 
 An estimate is linear in the counts. An output y has features f(y): the output itself, one-hot among m, or for unary
 channels its bits. A decoder is a pair of implicit matrices: the response R (k x m), with R[x] = E[f(Y) | x], and a left
@@ -6,7 +6,7 @@ inverse L of it (m x k). They are only multiplied with vectors, never stored. Th
 variance of a linear query is the variance of one number per report, by one formula for all mechanisms.
 
     forward    p @ R        the mean features                 backward   R @ w        a mean over the outputs
-    invert     share @ L    the unbiased estimate             adjoint    L @ v        a feature's addend to v . p
+    invert     share @ L    the unbiased estimate             adjoint    L @ v        a feature's contribution to v . p
 
 One-hot features sum to one; bits do not, so there a query also has an ``intercept``.
 
@@ -29,7 +29,8 @@ Integers = NDArray[np.int64]
 
 
 class NotInvertible(HalftruthError):
-    """Different shares of the inputs give the same distribution of outputs, so there is no unbiased estimate."""
+    """Raised if different shares of the inputs give the same distribution of outputs, so no unbiased estimate
+    exists."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,13 @@ class BinomialSteps:
 
         raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
 
-    One report adds one of a few numbers to raw[x]: the base plus the heights of the steps that it reaches. The number
-    of reports that reach a step is binomial. A support channel has one step, reached by the outputs of S_x, with
-    probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two steps, a report
-    counts for x, against x, or neither.
+    The contribution of one report to raw[x] takes few values: the base plus the heights of the steps that it reaches.
+    The number of reports that reach a step is binomial. A support channel has one step, reached by the outputs of S_x,
+    with probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two steps, a
+    report counts for x, against x, or neither.
 
     Attributes:
-        base: (k,) the least addend of one report, times n.
+        base: (k,) the least contribution of one report, times n.
         heights: (s, k) not negative; 0 if an input has fewer steps.
         counts: (s, k) the number of reports that reach the step.
         reports: n.
@@ -60,18 +61,18 @@ class BinomialSteps:
 
     @property
     def steps(self) -> Integers:
-        """(k,) the number of steps of each input."""
+        """Return (k,) the number of steps of each input."""
         number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
         return number
 
     @property
     def inside(self) -> Floats:
-        """(k,) p* of inputs with one step; else NaN."""
+        """Return (k,) p* of inputs with one step, and NaN for the others."""
         return self._where_one_step((1 - self.base) / self.heights.sum(axis=0))
 
     @property
     def outside(self) -> Floats:
-        """(k,) q* of inputs with one step; else NaN."""
+        """Return (k,) q* of inputs with one step, and NaN for the others."""
         return self._where_one_step(-self.base / self.heights.sum(axis=0))
 
     def _where_one_step(self, numbers: Floats) -> Floats:
@@ -88,8 +89,8 @@ class WordIncrements:
     """The contribution of one report to the estimate of each input, if it depends on all bits of the report.
 
     Attributes:
-        bearing: (k,) 1 / skewness^2 of the contribution, the least for any shares. If this times the reports is large,
-            the estimate is nearly normal.
+        bearing: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If its product with the
+            number of reports is large, the estimate is nearly normal.
         least, most: (k,) the smallest and the largest contribution.
     """
 
@@ -167,7 +168,7 @@ class Decoder(ABC):
         return float(share @ (phi - share @ phi) ** 2)
 
     def furthest(self, v: Floats, share: Floats) -> float:
-        """Return an upper bound on the difference between one report's addend and the estimate of v . p.
+        """Return an upper bound on the difference between one report's contribution and the estimate of v . p.
 
         Raises:
             NotInvertible
@@ -200,8 +201,8 @@ class Decoder(ABC):
 
     @property
     def words(self) -> WordIncrements | None:
-        """Return the increments of a report if they take many values; None if the ``staircase`` is the estimate
-        itself.
+        """Return the contributions of a report if they take many values; None if ``staircase`` gives the exact
+        estimate.
         """
         return None
 

@@ -48,14 +48,13 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
 
 
 def scaled(level: int, radius: int) -> int:
-    """Return the largest level at which every LIP channel for the declared prior keeps ``level`` for the whole ball.
-
-    That is s where e^s <= e^level (1 - d (e^s - e^-s)), or half the level, at which every LIP channel keeps ``level``
-    under plain LDP (Jiang, Li, Tandon 2020, Prop. 1). Rounded down.
+    """Return a level at which every LIP channel for the declared prior keeps ``level`` for the whole ball. It is the
+    larger of the largest s with e^s <= e^level (1 - d (e^s - e^-s)) and half the level, at which every LIP channel
+    keeps ``level`` under plain LDP (Jiang, Li, Tandon 2020, Prop. 1). Rounded down.
 
     Args:
         level: nanonats.
-        radius: of the ball, in parts per billion; 0 leaves the level as it is.
+        radius: the ball's radius in parts per billion; 0 leaves the level unchanged.
     Returns:
         Nanonats, rounded down; for very small levels it may be below the smallest level of a campaign.
     """

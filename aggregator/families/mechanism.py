@@ -20,7 +20,7 @@ from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
-"""Prefix of the names of mechanisms for a prior, and the name of the best of them."""
+"""The mechanism that takes the best channel for a prior; also the prefix of the names of mechanisms for a prior."""
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
 """Cost of decoding n reports of k values: counting, a transform of K points, bits, or a matrix of k x m cells."""
@@ -39,7 +39,7 @@ class Question:
     Attributes:
         domain: the possible answers.
         notion: the privacy notion, over the values of the domain.
-        part: for high-low: the part of the people who hold a sensitive value; None if it is unknown.
+        part: for high-low, the expected share of people with a sensitive value; None if it is unknown.
         bundled: whether a device answers several times a period, so that a report may carry many outputs.
         goal: the goal of the analysis, as in ``Campaign``; "" for the share of each value.
         reports: the expected number of reports.
@@ -56,7 +56,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
-            raise ValueError("part goes with notion high-low, and must be above 0 and below 1")
+            raise ValueError("part needs notion high-low, and must lie strictly between 0 and 1")
 
     @property
     def size(self) -> int:
@@ -119,13 +119,13 @@ def level_of(notion: Notion) -> int | str:
     if isinstance(notion, Information):
         return notion.level  # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1)
     if isinstance(notion, MutualInformation):
-        return "it is not made for an average notion"
+        return "it does not support a notion that bounds an average"
     if isinstance(notion, Geo):
         level = notion.level * notion.nearest // notion.unit
     elif isinstance(notion, Pairwise):
         level = min(bound for _, _, bound in notion.bounds())
     else:
-        return f"notion {notion.name} has a rule of its own"
+        return f"it does not support notion {notion.name}"
     if level < exact.MIN_LEVEL:
         return f"the smallest bound, {exact.in_nats(level)}, is too small for a channel that keeps it everywhere"
     return min(level, exact.MAX_LEVEL)
@@ -164,7 +164,7 @@ def for_priors_near(
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Information):
-            return "it is made for a prior: notion lip"
+            return "it needs a prior: notion lip"
         if len(notion.prior) > most:
             return f"it supports at most {most:,} values"
         return lambda: build(notion.prior, notion.level, notion.radius)
@@ -178,7 +178,7 @@ def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callab
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, HighLow):
-            return "it is made for sensitive values: notion high-low"
+            return "it needs sensitive values: notion high-low"
         return lambda: build(notion.size, notion.sensitive, notion.level)
 
     return recipe

@@ -1,9 +1,9 @@
-"""The registry of channel families on the aggregator: the decoder of each family, and the recipes of its channels.
+"""The registry of channel families on the aggregator: the decoder and the recipes of each family.
 
 A family is a folder beside this file: its decoder, which turns counts into shares, and its recipe, which turns a level
-into the integers of a channel. A new family is added here alone: to ``DECODERS``, and its mechanisms to ``MECHANISMS``.
-Recipes are named by their modules, which ``aggregator.planner.catalogue`` imports: recipes need decoders, and an
-estimate should not wait for the solvers that recipes import.
+into the integers of a channel. To add a family, add its decoder to ``DECODERS`` and the modules of its recipes to
+``MECHANISMS``. Recipes are given as module names, which ``aggregator.planner.catalogue`` imports: recipes need
+decoders, and an estimate should not have to import the solvers of the recipes.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from protocol.channels import (
 )
 
 Reference: TypeAlias = Sequence[float] | Floats | None
-"""The shares of the inputs for which a decoder's error should be least; None if nothing is known."""
+"""Shares of the inputs at which a decoder's error is to be least; None for uniform shares."""
 
 
 def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
-    """Return the decoder of a channel, as its family makes it.
+    """Return the decoder of a channel.
 
     Args:
-        reference: the shares of the inputs for which the decoder's error should be least; default: uniform. It changes
+        reference: the shares of the inputs at which the decoder's error is to be least; uniform by default. They affect
             the error, never the expected value.
     Raises:
-        ValueError: the channel has no decoder, as a channel of a single output, which occurs inside blocks only.
+        ValueError: the family has no decoder. This is the case for constant channels, which occur only inside blocks.
     """
     make = DECODERS.get(channel.family)
     if make is None:
@@ -62,7 +62,7 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
 
 
 def _plainly(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Reference], Decoder]:
-    """Return the maker of a family with a single left inverse, which ignores the reference."""
+    """Return a factory that ignores the reference, for a family with a single left inverse."""
     return lambda channel, _: decoder(channel)
 
 
@@ -85,7 +85,7 @@ DECODERS: dict[str, Callable[[Any, Reference], Decoder]] = {
     Wave.family: _plainly(WaveDecoder),
     GradedProjective.family: _plainly(GradedDecoder),
 }
-"""For every family of the wire, the maker of a decoder from a channel and a reference."""
+"""The decoder factory of each family, by its wire name; it takes a channel and a reference."""
 
 MECHANISMS = {
     "randomized-response": "response.recipe",
@@ -118,5 +118,5 @@ MECHANISMS = {
     "oue-lip": "bits.recipe",
     "mutual-information": "table.recipe",
 }
-"""The module of each mechanism's recipe, below ``aggregator.families``. Authors see mechanisms in this order: the more
-widely useful first; among equals the earlier is taken."""
+"""The module of each mechanism's recipe, below ``aggregator.families``. Mechanisms are listed in this order, the most
+widely useful first. Of two with equal error, the earlier is chosen."""

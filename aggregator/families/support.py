@@ -8,7 +8,7 @@ same probability. Then two probabilities determine the error,
 
 so the recipes of projective geometry, subset selection and triples compute it for every possible size and take the
 smallest. In high-low channels the error also includes the probability with which other values give the sensitive
-outputs. These comparisons use floats and decide nothing about privacy: the integers are derived from the rational lower
+outputs. These comparisons use floats, which does not affect privacy: the integers are derived from the rational lower
 bound of e^eps, and the outside weight is rounded up.
 
 The decoders of projective geometry and of triples have the same formulas. They differ only in how they sum over sets.
@@ -45,7 +45,8 @@ def outside_weight(one: int, having: int, lacking: int, level: int) -> int:
 
 
 class SupportDecoder(Decoder):
-    """L[y, x] = ([y in S_x] - q*) / (p* - q*),   p* = cs inside,   q* = ci inside + (cs - ci) outside    (MATH 4.1)."""
+    """Decoder with L[y, x] = ([y in S_x] - q*) / (p* - q*), p* = cs inside, q* = ci inside + (cs - ci) outside (MATH
+    4.1)."""
 
     def __init__(self, channel: ProjectiveGeometry | Triples, shared: int) -> None:
         """Decode ``channel``; any two of its sets have ``shared`` outputs in common."""

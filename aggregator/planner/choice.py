@@ -299,7 +299,7 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
         Unsuited: no mechanism has that name, or it does not serve the question.
     """
     if name == LIP and not isinstance(question.notion, Information):
-        raise Unsuited('"lip" does not serve this question: it is made for a prior, notion lip')
+        raise Unsuited('"lip" does not serve this question: it needs a prior, notion lip')
     if name in (AUTO, LIP):
         wanted = [one for one in CATALOGUE if name == AUTO or one.name.startswith(LIP)]
         found = [one for _, one in candidates(question, mechanisms=wanted) if not isinstance(one, str)]

@@ -501,7 +501,7 @@ def test_a_wrong_entry_is_named(tmp_path, draft, named):
 def test_the_published_lip_channel_is_refused_where_it_breaks_its_definition():
     """`lip-published` is refused, with the reason, for a prior below 1 / (e^eps + 1), and made where it is legal."""
     skewed = changed('notion = "ldp"', 'notion = "lip"') + '[mechanism]\nname = "lip-published"\n[prior]\n'
-    with pytest.raises(DraftError, match="breaks its own definition"):
+    with pytest.raises(DraftError, match="does not keep the level for this prior"):
         drafted(skewed + "weights = [0.1, 0.2, 0.3, 0.4]")
     assert drafted(skewed.replace("epsilon = 1.0", "epsilon = 3.0") + "weights = [0.1, 0.2, 0.3, 0.4]")
 

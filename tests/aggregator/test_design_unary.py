@@ -280,7 +280,7 @@ def test_an_unknown_kind_is_a_programmers_mistake():
     """Any kind but opt0, opt1 and opt2 is a ValueError, and so are levels without any bound."""
     with pytest.raises(ValueError, match="opt0"):
         idue.idue(table_1(), "opt3")
-    with pytest.raises(ValueError, match="bounded"):
+    with pytest.raises(ValueError, match="finite bound"):
         idue.optimum([3], np.array([[np.inf]]))
 
 

@@ -105,9 +105,9 @@ def test_forward_squares(one_hot):
 
 
 def test_bits_have_no_squares(subset):
-    """The bits of a subset are not one-hot, so a request for squares of word probabilities is refused."""
+    """The bits of a subset are not one-hot, so the decoder has no mean of squared output probabilities."""
     assert not SubsetDecoder.one_hot
-    with pytest.raises(ValueError, match="one-hot"):
+    with pytest.raises(ValueError, match="d bits set"):
         decoder_of(subset).forward_squares(np.ones(subset.inputs))
 
 

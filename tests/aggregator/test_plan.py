@@ -110,7 +110,7 @@ def test_nothing_that_serves_is_an_error_with_a_reason():
         best(Question(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table or one of"):
         chosen("oracle", Question(values(3), Ldp(NAT)))
-    with pytest.raises(Unsuited, match='"lip" does not serve this question: it is made for a prior'):
+    with pytest.raises(Unsuited, match='"lip" does not serve this question: it needs a prior'):
         chosen("lip", Question(values(3), Ldp(NAT)))
 
 
@@ -239,7 +239,7 @@ def test_mechanisms_that_do_not_serve_are_listed_on_request():
     others = [row["mechanism"] for row in json.loads(run(*words, "--json").output) if not row["serves"]]
     short, long = run(*words).stdout, run(*words, "--all").stdout
     assert f"{len(others)} more do not serve" in short
-    assert "it is made for" not in short
+    assert "it needs" not in short
     assert others
     assert all(name in long for name in others)
 

@@ -1,12 +1,14 @@
-"""Decoding words of bits with the constraint that the shares sum to one.
+"""The decoder of words of bits under the constraint that the shares sum to one.
 
-The bits of a report are decoded one by one, so the unbiased shares need not sum to one. This correction makes them:
+The bits of a report are decoded one by one, so the unbiased shares need not sum to one. This correction makes the sum
+one:
 
     raw' = raw - u (1'raw - 1),    u = C1 / (1'C1)
 
-where C is the covariance of what one report adds to raw, under a reference law that does not depend on the reports.
-Since u sums to one, raw' does, and since E[1'raw] = 1, raw' is unbiased. Under the reference law, each linear query of
-raw' has the least variance of all unbiased linear estimates made of raw (generalised least squares: Aitken 1935).
+where C is the covariance of one report's contribution to raw under a reference distribution, which does not depend on
+the reports. Since u sums to one, raw' does, and since E[1'raw] = 1, raw' is unbiased. Under the reference distribution,
+each linear query of raw' has the least variance of all unbiased linear estimates from raw (generalised least squares:
+Aitken 1935).
 
 A value's estimate then depends on the whole word and not on one bit. So its interval is normal if enough reports affect
 the value; else the exact interval of the uncorrected estimate is used. The choice depends only on the channel and on
@@ -24,7 +26,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.bits.channel import Bits
 
 EVEN = 1e-9
-"""A variance of the sum below this part of the variance of all values counts as zero: every report's sum is one."""
+"""If the variance of the sum is below this part of the total variance, it counts as zero: each report's sum is one."""
 
 
 class BalancedDecoder(BitsDecoder):
@@ -35,7 +37,7 @@ class BalancedDecoder(BitsDecoder):
     """
 
     def __init__(self, channel: Bits, reference: Floats) -> None:
-        """Decode ``channel``, with the least error where the shares are ``reference``, which sum to one."""
+        """Decode ``channel`` with the least error at the shares ``reference``, which sum to one."""
         super().__init__(channel)
         self._plain = BitsDecoder(channel)
         self._law: Floats = self._other + self._gap * reference  # (k,) how often each bit is set
@@ -50,7 +52,7 @@ class BalancedDecoder(BitsDecoder):
         return self._plain
 
     def _without_sum(self, v: Floats) -> tuple[Floats, float]:
-        """v . raw' as a query of raw, and the constant beside it."""
+        """Return the weights w and the constant c for which v . raw' = w . raw + c."""
         known = float(v @ self._part)
         return v - known, known
 
@@ -76,7 +78,7 @@ class BalancedDecoder(BitsDecoder):
         return self._plain.variance(self._without_sum(v)[0], share)
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        """Return the uncorrected estimate as steps; raw' would have one level for each word."""
+        """Return the steps of the uncorrected estimate; raw' would need one step for each possible word."""
         return self._plain.staircase(counts, reports)
 
     @cached_property
@@ -88,8 +90,8 @@ class BalancedDecoder(BitsDecoder):
         return WordIncrements(self._bearing(), least, most)
 
     def _bearing(self) -> Floats:
-        """Return the smaller of the values at share 0 and at share 1; the other bits follow the reference law and
-        are treated as independent.
+        """Return the smaller of 1 / skewness^2 at share 0 and at share 1; the other bits are independent, under the
+        reference.
         """
         others = self._moments(self._law)
         least = np.full(self.inputs, np.inf)

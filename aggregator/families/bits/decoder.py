@@ -1,4 +1,4 @@
-"""Decoding words of bits.
+"""The decoder of words of bits.
 
 The bit of input x is 1 with probability a[x] if x is the true input, else with probability b[x]. So, independently of
 the other bits,
@@ -23,7 +23,7 @@ from protocol.channels.bits.channel import Bits, S
 
 
 class BitsDecoder(Decoder):
-    """L is diagonal, with an intercept: features are bits, and their shares do not sum to one."""
+    """Decoder with a diagonal left inverse and an intercept; features are bits, and their shares do not sum to one."""
 
     one_hot: ClassVar[bool] = False
 
@@ -32,7 +32,7 @@ class BitsDecoder(Decoder):
         class_of = np.asarray(channel.class_of, dtype=np.int64)
         self._own: Floats = np.array([weight / S for weight in channel.own])[class_of]  # a
         self._other: Floats = np.array([weight / S for weight in channel.other])[class_of]  # b
-        # From the integers, so that a gap of few units keeps its digits.
+        # Subtracted as integers: the difference of two close floats would lose digits.
         gaps = [(a - b) / S for a, b in zip(channel.own, channel.other, strict=True)]
         self._gap: Floats = np.array(gaps)[class_of]  # a - b
 
@@ -41,7 +41,7 @@ class BitsDecoder(Decoder):
         return features
 
     def forward_squares(self, p: Floats) -> Floats:
-        raise ValueError("an output of a bits channel has many features: their squares are no law's")
+        raise ValueError("an output of a bits channel has several features: their squares have no mean here")
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._other @ w + self._gap * w

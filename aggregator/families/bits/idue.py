@@ -37,20 +37,21 @@ KINDS = ("opt0", "opt1", "opt2")
 
 
 def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bits:
-    """Input-discriminative unary encoding with the least worst-case error under ``notion``.
+    """Return the input-discriminative unary encoding with the least worst-case error under ``notion``.
 
     Args:
         kind: one of ``KINDS``.
-        reported: the error is that of the first ``reported`` inputs, of item sets the items: the dummies after them
-            are protected, and their shares are not reported (Gu et al. 2020, sec. VI-B). None: all inputs are reported.
+        reported: only the error of the first ``reported`` inputs counts; None for all inputs. For item sets these are
+            the items; the dummies after them are protected, but their shares are not reported (Gu et al. 2020, sec.
+            VI-B).
     Raises:
-        ValueError: another kind, or a class of inputs of which none is reported.
+        ValueError: an unknown kind, or a class without a reported input.
     """
     number = sum(map(len, notion.classes))
     counted = number if reported is None else reported
     sizes = [sum(x < counted for x in members) for members in notion.classes]
     if not all(sizes):
-        raise ValueError("each budget is that of one reported input at least")
+        raise ValueError("each budget needs at least one value whose share is reported")
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - SHY)
@@ -64,7 +65,7 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
 
 
 def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
-    """Return the budget of each input of an item set: that of each item, and for every dummy the smallest of these.
+    """Return the budgets of the inputs of an item set: those of the items, and the smallest of them for each dummy.
 
     Source: Gu et al. 2020, sec. VI-B.
 
@@ -72,12 +73,12 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
         budgets: nanonats, one for each item.
     """
     if len(budgets) != domain.count:
-        raise ValueError(f"{domain.count} items have as many budgets, not {len(budgets)}")
+        raise ValueError(f"{domain.count} items need {domain.count} budgets, one each; {len(budgets)} were given")
     return [*budgets, *[min(budgets)] * domain.padding]
 
 
 def idue_ps(domain: Items, budgets: Sequence[int], kind: str = "opt0") -> Bits:
-    """IDUE over the items and dummies of an item set: with padding and sampling on the device, IDUE-PS.
+    """Return IDUE over the items and dummies of an item set; with padding and sampling on the device this is IDUE-PS.
 
     Source: Gu et al. 2020, Algorithm 2.
     """
@@ -85,7 +86,8 @@ def idue_ps(domain: Items, budgets: Sequence[int], kind: str = "opt0") -> Bits:
 
 
 def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
-    """The objective of opt0: n times this is the worst total variance of n people's counts   (Gu et al. 2020, eq. 8).
+    """Return the objective of opt0: the largest possible sum of the counts' variances, per report (Gu et al. 2020,
+    eq. 8).
 
     Args:
         sizes: m, the inputs of each class whose counts are reported.
@@ -97,22 +99,22 @@ def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
 
 
 def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[Floats, Floats]:
-    """a and b of each class with the least worst-case error.
+    """Return a and b of each class, with the least worst-case error.
 
     Args:
-        sizes: m, the inputs of each class whose counts are reported, one at least.
-        levels: t x t, nats, the bound of an input of one class against another of the other; infinite where there is
-            none. A class without any bound is sent unperturbed: a = 1, b = 0.
+        sizes: m, the number of inputs of each class whose counts are reported, at least one.
+        levels: t x t, nats, the bound between inputs of two classes; infinite for a pair without a bound. A class
+            without any bound is sent unperturbed: a = 1, b = 0.
         kind: one of ``KINDS``.
     Raises:
-        ValueError: another kind, or nothing is bounded.
+        ValueError: an unknown kind, or no pair has a bound.
     """
     problems: dict[str, type[_Encoding]] = {"opt0": _Free, "opt1": _Symmetric, "opt2": _Half}
     if kind not in problems:
-        raise ValueError(f"IDUE is {', '.join(KINDS)}, not {kind!r}")
+        raise ValueError(f"unknown kind of IDUE {kind!r}; expected one of {', '.join(KINDS)}")
     bounded = np.isfinite(levels).any(axis=1)
     if not bounded.any():
-        raise ValueError("nothing is bounded: there is nothing to solve")
+        raise ValueError("no pair of classes has a finite bound; at least one is needed")
     own, other = np.ones(len(sizes)), np.zeros(len(sizes))
     problem = problems[kind](np.asarray(sizes, dtype=np.float64)[bounded], levels[np.ix_(bounded, bounded)])
     own[bounded], other[bounded] = problem.chances(minimum(problem))
@@ -120,7 +122,7 @@ def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[F
 
 
 class _Encoding(Problem):
-    """Bits for classes of inputs, bounded in pairs."""
+    """The optimisation problem of IDUE for classes of inputs with pairwise bounds; subclasses choose the variables."""
 
     def __init__(self, sizes: Floats, levels: Floats) -> None:
         self.sizes, self.count = sizes, len(sizes)
@@ -129,7 +131,7 @@ class _Encoding(Problem):
 
     @abstractmethod
     def chances(self, z: Floats) -> tuple[Floats, Floats]:
-        """a and b at ``z``."""
+        """Return a and b of each class at the point ``z``."""
 
     def _incidence(self, left: int, right: int, width: int) -> Floats:
         rows = np.zeros((len(self.pairs), width))
@@ -140,7 +142,7 @@ class _Encoding(Problem):
 
 
 class _Free(_Encoding):
-    """opt0 over (u, v, s): the least s above every one of the t functions."""
+    """opt0 over (u, v, s): minimise s, an upper bound on the t functions."""
 
     def __init__(self, sizes: Floats, levels: Floats) -> None:
         super().__init__(sizes, levels)
@@ -161,7 +163,7 @@ class _Free(_Encoding):
         slack = z[-1] - float(self.sizes @ (f * (1 + h))) - (h - f)
         if (slack <= 0).any():
             return np.inf, z, self.rows
-        # First and second derivatives of f and h, each by its own variable.
+        # First and second derivatives of f with respect to u and of h with respect to v.
         df, dh = -f * (1 + f), -h * (1 + h)
         ddf, ddh = f * (1 + f) * (1 + 2 * f), h * (1 + h) * (1 + 2 * h)
         common = np.concatenate([self.sizes * df * (1 + h), self.sizes * f * dh])
@@ -226,7 +228,7 @@ class _Half(_Encoding):
         self.start = np.full(t, (1 / (steep.min() + 1) + 0.5) / 2)
 
     def objective(self, z: Floats) -> float:
-        # b (1 - b) / (1/2 - b)^2 + 1 = 1 / (4 g^2) with g = 1/2 - b; the ones change no minimum.
+        # b (1 - b) / (1/2 - b)^2 + 1 = 1 / (4 g^2) with g = 1/2 - b; adding a constant moves no minimum.
         return float(self.sizes @ (0.25 / (0.5 - z) ** 2))
 
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
@@ -253,7 +255,7 @@ def _graded(kind: str) -> Callable[[Question], Recipe | str]:
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
         if not isinstance(notion, Graded):
-            return "it is made for a budget for each value: notion minid or avgid"
+            return "it needs one budget for each value: notion minid or avgid"
         return lambda: idue(notion, kind, question.reported.count)
 
     return recipe

@@ -1,8 +1,8 @@
 """Recipes for words of bits: RAPPOR, OUE, utility-optimised RAPPOR, and OUE under a prior.
 
-With u = ln(a / b) and v = ln((1 - b) / (1 - a)) of a bit, two inputs differ by u_x + v_x' at most; RAPPOR takes u = v,
-OUE a = 1/2, which is the least error where few people hold a value. Every a is rounded down and every b up, to 32 bits,
-which lowers both u and v.
+With u = ln(a / b) and v = ln((1 - b) / (1 - a)) of a bit, the log-likelihood ratio of two inputs is at most u_x + v_x'.
+RAPPOR takes u = v; OUE takes a = 1/2, which has the least error for values that few people hold. Every a is rounded
+down and every b up, to 32 bits, which lowers both u and v.
 
 Budgets by class of inputs: idue. What the integers mean: protocol.channels.bits.channel.
 """
@@ -49,13 +49,13 @@ def oue(size: int, level: int) -> Bits:
 
 
 def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Utility-optimised RAPPOR: the bit of a value that is not sensitive is set only by people who hold the value.
+    """Return utility-optimised RAPPOR: only people who hold a non-sensitive value set its bit.
 
         sensitive    a = t                    b = t / ((1 - t) e^eps + t), which is 1 - t
         others       a = 1 - e^(-eps/2)       b = 0
 
-    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. It keeps high-low LDP, and its words without a bit of
-    a value that is not sensitive keep e^eps between all inputs: utility-optimised LDP.
+    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. It satisfies high-low LDP. Words without a non-sensitive
+    bit also satisfy e^eps between all inputs, which is utility-optimised LDP.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR with its theta = t.
     """
@@ -64,7 +64,8 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
 
 
 def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Utility-optimised RAPPOR with theta = 1/2: OUE among sensitive values, a = (1 - e^-eps) / 2 for the others.
+    """Return utility-optimised RAPPOR with theta = 1/2: OUE among sensitive values, a = (1 - e^-eps) / 2 for the
+    others.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
     """
@@ -72,9 +73,9 @@ def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
 
 
 def oue_lip(prior: Sequence[int], level: int) -> Bits:
-    """Optimised unary encoding under a prior: the least error for rare values that local information privacy allows.
+    """Return optimised unary encoding under a prior: the least error for rare values under local information privacy.
 
-    OUE is the least sum of b (1-b) / (a-b)^2 under LDP. This is the least under LIP: with r(1) = a/b and
+    OUE minimises the sum of b (1-b) / (a-b)^2 under LDP. This channel minimises it under LIP: with r(1) = a/b and
     r(0) = (1-a)/(1-b), Q(y|x) / P(y) = r_x(y_x) / sum over z of P_z r_z(y_z), so LIP is linear in both,
 
         r_x(1) <= e^eps     (P_x r_x(1) + sum over z other than x of P_z r_z(0))
@@ -83,12 +84,13 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
     and the error 1 / ((r(1) - 1) (1 - r(0))) is convex. If all values are rare, this is OUE. A common value
     gets less noise, because no report can raise a high prior probability by much.
 
-    Jiang, Li, Tandon 2022 derive a closed form for unary encoding under LIP. It was not at hand, and their closed forms
-    of 2020 leave their level for many priors; these numbers follow from the definition, and the certificate decides.
+    Jiang, Li, Tandon 2022 derive a closed form for unary encoding under LIP. It is not used here: their closed forms of
+    2020 exceed the declared level for many priors. These probabilities follow from the definition, and the certificate
+    verifies the level.
 
     Args:
-        prior: positive integers, P_x = prior[x] / sum. More than ``PRIOR_CLASSES`` different ones are designed for in
-            classes of about equal priors, each for its least one, which asks the most.
+        prior: positive integers, P_x = prior[x] / sum. If more than ``PRIOR_CLASSES`` of them differ, values of similar
+            prior form a class, which is designed for its smallest prior, the strictest one.
         level: nanonats.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -100,13 +102,13 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
 
 
 def rounded(own: float, other: float) -> tuple[int, int]:
-    """a down and b up, as integers over 2^32, a at least one above b."""
+    """Return a, rounded down, and b, rounded up, as integers over 2^32, with a > b."""
     up = min(max(int(np.ceil(other * S)), 0), S - 1)
     return max(int(np.floor(own * S)), up + 1), up
 
 
 class _UnderPrior(Problem):
-    """The error of all values over r(1) and r(0) of each class of about equal priors."""
+    """The total error as a function of r(1) and r(0) of each class of similar priors."""
 
     def __init__(self, group: Integers, law: Floats, level: float) -> None:
         self._sizes = np.bincount(group).astype(np.float64)
@@ -134,20 +136,20 @@ class _UnderPrior(Problem):
         return float(each.sum()), np.concatenate([-each / up, each / down]), hessian
 
     def chances(self, z: Floats) -> tuple[Floats, Floats]:
-        """a and b of each class: b = (1 - r(0)) / (r(1) - r(0)), a = b r(1)."""
+        """Return a and b of each class: b = (1 - r(0)) / (r(1) - r(0)), a = b r(1)."""
         up, down = z[: self._count], z[self._count :]
         other = (1 - down) / (up - down)
         return other * up, other
 
 
 def _least_other(own: int, level: int) -> int:
-    """The least b with a (1 - b) / (b (1 - a)) <= e^eps, as an integer over 2^32."""
+    """Return the least b with a (1 - b) / (b (1 - a)) <= e^eps, as an integer over 2^32."""
     N = exp_lower(level)
     return ceil(own * S * D, N * (S - own) + own * D)
 
 
 def _symmetric(level: int) -> int:
-    """The least b with ((1 - b) / b)^2 <= e^eps, as an integer over 2^32."""
+    """Return the least b with ((1 - b) / b)^2 <= e^eps, as an integer over 2^32."""
     b = ceil(S * D, exp_lower(level // 2) + D)
     while not exact.keeps((S - b) ** 2, b**2, level):
         b += 1
@@ -155,14 +157,16 @@ def _symmetric(level: int) -> int:
 
 
 def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int, other: int) -> Bits:
-    # [a_s / b_s] / (1 - a) <= e^eps: an absent bit of what is not sensitive must stay likely for those who hold it.
+    # [a_s / b_s] / (1 - a) <= e^eps: people who hold a non-sensitive value must be likely enough to leave its bit
+    # unset.
     shown = S - ceil(own * S * D, other * exp_lower(level))
     marked = frozenset(sensitive)
     return Bits.over([(own, other) if x in marked else (shown, 0) for x in range(size)])
 
 
 def _groups(law: Floats) -> Integers:
-    """(k,) the class of each value: its prior, or its prior's place among ``PRIOR_CLASSES`` equal ratios."""
+    """Return (k,) the class of each value: its distinct prior, or one of ``PRIOR_CLASSES`` intervals on a logarithmic
+    scale."""
     _, exactly = np.unique(law, return_inverse=True)
     if exactly.max() < PRIOR_CLASSES:
         return exactly.astype(np.int64)
@@ -185,7 +189,7 @@ MECHANISMS = (
     Mechanism("oue", "a bit for each value, zeros noisier", "Wang et al. 2017", BITS, plain(oue, MOST_BITS)),
     Mechanism(
         "utility-rappor",
-        "bits; those of values that may show are never set by chance",
+        "bits; a non-sensitive one is set only by people who hold its value",
         "Murakami, Kawamoto 2019",
         BITS,
         for_sensitive(utility_rappor),

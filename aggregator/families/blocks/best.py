@@ -1,4 +1,4 @@
-"""The channel of least error in each block, of the plain families that serve blocks."""
+"""The best plain mechanism for each block: the family with the least error there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build])
 def _in_each_block(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Block):
-        return "it is made for blocks: notion block"
+        return "it needs blocks of values: notion block"
     builders = (randomized_response, hadamard, projective)
     return lambda: best_in_blocks(blocks_of(notion), notion.level, builders)
 
@@ -35,7 +35,7 @@ def _in_each_block(question: Question) -> Recipe | str:
 MECHANISMS = (
     Mechanism(
         "best-in-blocks",
-        "in each block what has least error there",
+        "the mechanism with the least error in each block",
         "after Acharya et al. 2020, sec. 6",
         COUNT,
         _in_each_block,

@@ -1,4 +1,4 @@
-"""Decoding blocks: each block by its inner channel's decoder, open inputs by their own outputs.
+"""The decoder of channels in blocks: inner decoders for the blocks, and open inputs from their own outputs.
 
 Inner decoders do not need shares that sum to one, so each block is decoded by itself. The reports of open inputs among
 the outputs of block 1 are estimated from the outputs of the open inputs. With tau the probability that an open input
@@ -6,9 +6,9 @@ gives an output of block 1, each report of an open output stands for tau / (1 - 
 its m outputs,
 
     p[x] = share[own output of x] / (1 - tau)                                       x open
-    p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the own shares
+    p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the open inputs' shares
 
-so that a report of an open input's own output adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of
+A report of an open input's own output therefore adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of
 block 1. With Hadamard response inside it is 0, and this is the published estimate (Acharya et al. 2020, eq. 15-16 and
 19). Blocks of equal inner channels are decoded together.
 """
@@ -27,11 +27,11 @@ from protocol.channels import Blocks, Channel
 from protocol.channels.blocks.channel import ONE, OPEN, Constant
 
 NEGLIGIBLE = 1e-10
-"""A step lower than this part of a report's weight is ignored: two levels that differ by rounding."""
+"""Steps lower than this part of a report's weight are ignored; they come from rounding."""
 
 
 class ConstantDecoder(Decoder):
-    """Decoder of a block with one input: every report of the block counts one person."""
+    """Decoder of a block with one input: each report of the block counts for one person."""
 
     inputs = features = 1
 
@@ -67,7 +67,7 @@ class ConstantDecoder(Decoder):
 
 @dataclass(frozen=True)
 class _Alike:
-    """The blocks of one inner channel.
+    """The blocks that have the same inner channel.
 
     Attributes:
         inner: its decoder, for k' inputs and m' outputs.
@@ -86,7 +86,7 @@ class _Alike:
         return np.array([method(row) for row in rows])
 
     def staircase(self, counts: Integers) -> BinomialSteps:
-        """The inner staircases, as arrays with an axis for the blocks before the one of the inputs."""
+        """Return the steps of the inner decoders; in each array the axis of blocks comes before the axis of inputs."""
         rows, total = counts[self.columns], int(counts.sum())
         if isinstance(self.inner, HadamardDecoder):
             return self.inner.staircase(rows, total)
@@ -101,7 +101,7 @@ class _Alike:
 
 
 class BlocksDecoder(Decoder):
-    """The inner decoders side by side."""
+    """Decoder that applies the inner decoder of each block."""
 
     def __init__(self, channel: Blocks, decoder_of: Callable[[Channel], Decoder]) -> None:
         """Decode ``channel``; ``decoder_of`` makes the inner decoders."""
@@ -125,10 +125,11 @@ class BlocksDecoder(Decoder):
 
     @cached_property
     def _aside(self) -> Floats:
-        """Return (k,) what a report of an open input's own output adds to the estimate of each other input."""
+        """Return (k,) the contribution of a report of an open input's own output to the estimate of each other
+        input."""
         adds = np.zeros(self.inputs)
         if self._cover:
-            first = self._groups[0]  # there is no other
+            first = self._groups[0]  # no input has an output of its own
             even = np.full(first.inner.features, 1 / first.inner.features)
             adds[first.members[0]] = -self._hidden / self._shown * first.inner.invert(even)
         return adds
@@ -197,7 +198,7 @@ class BlocksDecoder(Decoder):
             heights[: len(rows), members] = rows
             reached[: len(rows), members] = times
         for group in self._groups:
-            # As of one block alone: its people are a part of all, so it is never less.
+            # The value for one block alone is a lower bound, because the block holds only a part of the people.
             slack[group.members] = group.staircase(counts).slack
         return BinomialSteps(base, heights, reached, reports, slack)
 
@@ -206,11 +207,11 @@ class BlocksDecoder(Decoder):
         return least, np.full((1, len(self._open)), 1 / self._shown), counts[self._own][np.newaxis]
 
     def _steps(self, group: _Alike, counts: Integers, reports: int) -> tuple[Floats, Floats, Integers]:
-        """Base, heights and counts of the inputs of ``group``, block after block."""
+        """Return base, heights and counts of the inputs of ``group``, block by block."""
         stairs = group.staircase(counts)
         outside = self._aside[group.members]
         inside_count = np.broadcast_to(counts[group.columns].sum(axis=1, keepdims=True), outside.shape)
-        # From the top: each step's two ends, and where a report from elsewhere stands between them.
+        # From the top down: the two ends of each step, and the level between them of a report from outside the block.
         upper = stairs.base + np.cumsum(stairs.heights[::-1], axis=0)[::-1]
         lower = np.concatenate([upper[1:], stairs.base[np.newaxis]])
         heights = np.concatenate([

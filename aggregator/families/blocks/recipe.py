@@ -16,14 +16,14 @@ from protocol.notions import Block, HighLow
 
 
 def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
-    """Return one channel for each block; a report reveals the block, and a value alone in its block is not perturbed.
+    """Return a channel of blocks: a report reveals the block, and a value that is alone in its block is not perturbed.
 
     Source: Acharya et al. 2020, sec. 6; eq. 19 with Hadamard response inside.
 
     Args:
         blocks: a block number, from 0, per input.
         level: nanonats.
-        build: the recipe of the inner channels, called once for each size of a block.
+        build: the recipe of the inner channels, called once for each block size.
     """
     sizes = Counter(blocks)
     if len(sizes) == 1:
@@ -47,7 +47,7 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
     Kawamoto 2019, Definition 3).
 
     Args:
-        sensitive: the sensitive values, neither none nor all of ``size``.
+        sensitive: the sensitive values, at least one and fewer than ``size``.
         level: nanonats.
         build: the recipe of the inner channel, for two sensitive values or more.
     """

@@ -1,4 +1,4 @@
-"""Decoding graded projective response: counts of reports orthogonal to each input, with shares that sum to one.
+"""The decoder of graded projective response: counts reports orthogonal to each input, and makes shares sum to one.
 
 The sizes of S_x and of its intersection with S_x' do not depend on the classes. So t_x, the share of reports in S_x,
 has the mean
@@ -6,16 +6,15 @@ has the mean
     p_x d_x + sum over x' of p_x' b_x',   d_x = (cs - ci) (inside_x - outside_x),
                                           b_x = ci inside_x + (cs - ci) outside_x
 
-With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, this is solved by
+With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, The solution is
 
     raw = a (t - B - h't)                                                                          (MATH 4.5)
 
-whose sum need not be one. That the shares sum to one is used as for words of bits, at reports spread evenly over all
-outputs: raw' = raw - u (1'raw - 1), with u the part of each value in the variance of the sum. For one class, and as
-many inputs as points, both are the estimate of projective response.
-
-So the addend of a report to a value depends mostly on whether the report is in S_x, and slightly on the output.
-Intervals are normal if enough reports affect the value; else they are the exact ones of t_x, widened by the range of b.
+The sum of these need not be one. As for words of bits, a correction makes it one; the reference is an even spread of
+reports over all outputs: raw' = raw - u (1'raw - 1), where u is the part of the sum's variance that each value has.
+With one class and as many inputs as points, raw and raw' equal the estimate of projective response. The contribution of
+a report to a value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if
+enough reports affect the value; else they are the exact ones of t_x, widened by the range of b.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from aggregator.families.projective.cycle import Cycle
 from protocol.channels.graded.channel import GradedProjective
 
 FIXED = 1e-9
-"""Of the covariances with the sum: less than this part of them is a sum that does not vary."""
+"""If the variance of the sum is below this part of the sum of absolute covariances, it counts as zero."""
 
 
 class GradedDecoder(Decoder):
-    """One sum over orthogonal points for each pass."""
+    """Decoder of graded projective response; each multiplication takes one sum over orthogonal points."""
 
     def __init__(self, channel: GradedProjective, *, balanced: bool = True) -> None:
-        """Decode ``channel``; ``balanced``: use that the shares sum to one."""
+        """Decode ``channel``; if ``balanced``, correct the shares so that they sum to one."""
         self.inputs, self.features = channel.inputs, channel.outputs
         self._channel, geometry, one = channel, channel.geometry, 1 << channel.scale
         far = geometry.support - geometry.shared  # number of points in S_x and not in S_x'
@@ -60,7 +59,7 @@ class GradedDecoder(Decoder):
         centred = g - g.sum() / K
         covariance: Floats = self._factor * (centred - self._tilt @ centred)
         variance = covariance.sum()
-        if variance <= FIXED * np.abs(covariance).sum():  # of all points of a geometry the sum is 1 already
+        if variance <= FIXED * np.abs(covariance).sum():  # if all points are inputs, the sum is 1 without a correction
             return np.zeros(self.inputs)
         found: Floats = covariance / variance
         return found
@@ -100,8 +99,8 @@ class GradedDecoder(Decoder):
 
     @cached_property
     def _common(self) -> tuple[Floats, Floats]:
-        """Return (K,) the amount that a report of output y subtracts from a times the value's share, and (K,) the same
-        for u: the excess over 1 of the sum of the report's raw shares."""
+        """Return (K,) the amount that a report of output y subtracts per unit of a, and (K,) the amount per unit of u.
+        The latter is the excess over 1 of the sum of the report's raw shares."""
         over_inputs = self._cycle.over_inputs
         beyond: Floats = over_inputs(self._of_sum) - self._factor.sum() * self._even - 1
         return self._even + over_inputs(self._tilt), beyond
@@ -132,14 +131,15 @@ class GradedDecoder(Decoder):
             x = members[0]  # a and u are those of the class
             common = self._factor[x] * less + self._part[x] * beyond
             bearing[place] = self._bearing(x, common)
-            # Every output is treated as inside and as outside some set of the class, which can only widen the bounds.
+            # Assume that each output lies inside some set of the class and outside another; this can only widen the
+            # bounds.
             least[place], most[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
         return WordIncrements(bearing[classes], least[classes], most[classes])
 
     def _bearing(self, x: int, common: Floats) -> float:
-        """Return 1 / skewness^2 of a report's contribution to ``x``: the lesser of that if everybody has ``x``, and of
-        that if nobody has it and the other values are equally common."""
+        """Return 1 / skewness^2 of a report's contribution to ``x``: the smaller of the values for a share of 1, and
+        for a share of 0 with all other values equally common."""
         alone = np.zeros(self.inputs)
         alone[x] = 1
         inside = np.rint(self._cycle.over_inputs(alone))

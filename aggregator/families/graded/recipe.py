@@ -1,4 +1,4 @@
-"""The recipe of graded projective response: the geometry, and a contrast for each class, of the least error.
+"""The recipe of graded projective response: the geometry and the contrast of each class that give the least error.
 
 With f = cs / K, the part of all outputs that an input prefers, and w = 1 / g, the outside weight in times the even one,
 the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is linear and the error convex,
@@ -7,8 +7,8 @@ the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is l
     n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c,
 
 and for each geometry Newton's method inside a logarithmic barrier finds the one optimum. The best order of the field is
-found by trying all. The complement of a design, whose f = 1 - cs / K is above a half, is never better: an input that
-prefers most outputs is distinguished by the outputs that it does not prefer, which are those of the design.
+found by trying them; see ``FIRST_TRIED``. The complement of a design, whose f = 1 - cs / K is above a half, is never
+better: an input that prefers most outputs is distinguished by the outputs that it does not prefer.
 
 The outside weights are rounded up to integers with which the rows sum to a power of two. The certificate proves the
 level.
@@ -33,22 +33,23 @@ from protocol.notions.graded import Graded
 from protocol.notions.pairwise import UNBOUNDED, Matrix
 
 ROUGHLY = 1e-4
-"""Of the error, relative: enough to choose among geometries."""
+"""Relative precision of the error; enough to choose among geometries."""
 
 FIRST_TRIED = 16
-"""Orders of fields that are tried first; then those near the best of them, since the error has one valley."""
+"""Number of field orders that are tried first. Then the orders near the best one are tried: the error has one
+minimum."""
 
 
 def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None = None) -> GradedProjective:
-    """Graded projective response with the least error of values that are equally common.
+    """Return graded projective response with the least error for equally common values.
 
     Args:
         classes: the inputs of each class.
-        levels: t x t, nats, the bound of an input of one class against another of the other; infinite where there is
-            none, which is taken for the largest level of a campaign. All above 0.
-        counted: the error is that of the first ``counted`` inputs; None: of all.
+        levels: t x t, nats, above 0: the bound between inputs of two classes. An infinite bound (none) is replaced by
+            the largest level that a campaign may have.
+        counted: only the error of the first ``counted`` inputs counts; None for all inputs.
     Raises:
-        ChannelError: all classes come to one contrast, which is projective response.
+        ChannelError: all classes get the same contrast; use projective response instead.
     """
     size = sum(map(len, classes))
     counts = np.array([sum(x < (counted or size) for x in members) for members in classes], dtype=np.float64)
@@ -83,9 +84,9 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
 
 
 def _shapes(size: int, level: float) -> list[tuple[int, int]]:
-    """(q, t) of each order that may be best, by the least dimension that holds ``size`` points, orders increasing.
+    """Return (q, t) of each candidate order q, in increasing order; t is the least dimension with ``size`` points.
 
-    At one level e^level + 1 is the best order; the least of a line serves where no order is near.
+    With a single level the best order is near e^level + 1. If no order is near it, the smallest line is a candidate.
     """
     least: dict[int, int] = {}
     for order, dimension, _ in geometries(size):
@@ -95,7 +96,7 @@ def _shapes(size: int, level: float) -> list[tuple[int, int]]:
 
 
 def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: float) -> tuple[float, Floats]:
-    """The least error of a geometry, and w of each class, to this part of the error."""
+    """Return the least error of a geometry, to a relative ``precision``, and w of each class."""
     _, support, points = sizes(*shape)
     problem = _Contrasts(support / points, counts, bounds)
     w = minimum(problem, precision)
@@ -103,7 +104,8 @@ def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: f
 
 
 class _Contrasts(Problem):
-    """The error of all counted values over w of each class, for a design of which an input prefers the part f."""
+    """The total error of the counted values as a function of w of each class; an input prefers the part f of all
+    outputs."""
 
     def __init__(self, f: float, counts: Floats, bounds: Floats) -> None:
         self._f, self._counts = f, counts
@@ -126,7 +128,7 @@ class _Contrasts(Problem):
 
 
 def classes_of(notion: Matrix) -> list[list[int]]:
-    """Return the inputs by class: two of a class may be exchanged in the matrix of levels."""
+    """Return the inputs of each class; exchanging two inputs of a class leaves the matrix of levels unchanged."""
     levels = notion.levels
     found: list[list[int]] = []
     for x, row in enumerate(levels):
@@ -146,7 +148,7 @@ def classes_of(notion: Matrix) -> list[list[int]]:
 
 
 def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
-    """t x t, nats: the bound of each pair of classes; infinite for pairs without a bound."""
+    """Return (t, t) the bound of each pair of classes, in nats; infinite for pairs without a bound."""
     levels = np.full((len(classes), len(classes)), np.inf)
     if isinstance(notion, Matrix):
         for c, members in enumerate(classes):
@@ -164,21 +166,21 @@ def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
 def _serves(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Graded | Matrix):
-        return "it is made for values whose bounds differ: notions minid, avgid and pairwise"
+        return "it needs bounds that differ between values: notions minid, avgid and pairwise"
     classes = classes_of(notion) if isinstance(notion, Matrix) else notion.classes
     if not 2 <= len(classes) <= MAX_CLASSES:
-        return f"it takes 2 to {MAX_CLASSES} classes of values whose bounds are alike"
+        return f"it supports 2 to {MAX_CLASSES} classes of values with equal bounds"
     levels = _bounds_of(notion, classes)
     if levels.min() == 0:
-        return "it takes no two different values that must look alike"
+        return "it does not support a bound of zero between two values"
     return lambda: graded(classes, levels, question.reported.count)
 
 
 MECHANISMS = (
     Mechanism(
         "graded",
-        "a point of a projective space, preferred the more the larger the budget, log2 k bits",
-        "ours; open in Gu et al. 2020",
+        "a point of a projective space, with more noise the smaller the budget, log2 k bits",
+        "this project; posed as open in Gu et al. 2020",
         POINTS,
         _serves,
     ),

@@ -1,6 +1,6 @@
-"""Decoding Hadamard response.
+"""The decoder of Hadamard response.
 
-A report speaks for the inputs whose row is +1 at its column, and against the others, with equal weight:
+A report counts for the inputs whose row is +1 at its column, and with the same weight against all others:
 
     L[y, x] = (+1 or -1) / (2 pi - 1)                      (pi: the probability of the truth)
     p[x] = (t[S_x] - t / 2) / (pi - 1/2)                   (Acharya, Sun, Zhang 2019, where the shares sum to t = 1)
@@ -23,7 +23,7 @@ from protocol.channels.hadamard.channel import ONE
 
 
 class HadamardDecoder(Decoder):
-    """One transform for each multiplication."""
+    """Decoder of Hadamard response; each multiplication takes one Walsh-Hadamard transform."""
 
     def __init__(self, channel: Hadamard) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
@@ -64,7 +64,7 @@ class HadamardDecoder(Decoder):
 
     @property
     def ceiling(self) -> Floats:
-        # A column with no +1 in the inputs' rows stays below this.
+        # An upper bound: a column without +1 in the rows of the inputs has a smaller probability.
         return np.full(self.features, (1 + self._contrast) / self.features)
 
     @property

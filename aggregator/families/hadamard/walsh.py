@@ -1,7 +1,7 @@
 """The fast Walsh-Hadamard transform.
 
-Sylvester's matrix of order 2K is the matrix of order K, twice side by side and twice below with the second copy
-negated; so one pass of sums and differences for each doubling multiplies with it in K log2 K steps.
+Sylvester's matrix of order 2K consists of four copies of the matrix of order K, the last one negated. So one pass of
+sums and differences for each doubling multiplies by it in K log2 K steps.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 
 def walsh(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Sylvester's Hadamard matrix times each vector.
+    """Return the product of Sylvester's Hadamard matrix with each vector.
 
         out[..., r] = sum over c of (-1)^popcount(r & c) * vectors[..., c]
 
@@ -22,7 +22,7 @@ def walsh(vectors: NDArray[Any]) -> NDArray[Any]:
     """
     order = vectors.shape[-1]
     if order < 1 or order & (order - 1):
-        raise ValueError(f"the transform's order is a power of two, not {order}")
+        raise ValueError(f"the length of a vector to transform must be a power of two, not {order}")
     out = np.array(vectors, order="C")
     half = 1
     while half < order:

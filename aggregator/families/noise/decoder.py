@@ -1,4 +1,4 @@
-"""Decoding noise: the inverse of a square matrix, while it is small enough to be written down.
+"""The decoder of noise: the inverse of the channel's square matrix, up to a maximum size.
 
 Noise has as many outputs as inputs, so its only left inverse is its inverse. For discrete Laplace noise the inverse is
 well-conditioned. For a smooth distribution such as the Gaussian it is not, and no unbiased estimate is made.
@@ -19,7 +19,8 @@ MOST_INVERTED = 2048
 
 
 class NoiseDecoder(TableDecoder):
-    """Q as it is, a matrix of at most 2^24 numbers; L its inverse, up to ``MOST_INVERTED`` points."""
+    """Decoder that stores Q, a matrix of at most 2^24 numbers, and its inverse L, for at most ``MOST_INVERTED``
+    points."""
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
         # ``reference`` is not used: there is only one left inverse.
@@ -32,14 +33,14 @@ class NoiseDecoder(TableDecoder):
     def _inverse(self) -> Floats:
         if self.inputs > MOST_INVERTED:
             raise NotInvertible(
-                f"noise over {self.inputs} points is too large to invert, the limit is {MOST_INVERTED}; use method "
+                f"noise over {self.inputs} points cannot be inverted; at most {MOST_INVERTED} points can; use method "
                 "'mmse' or 'map' with a prior"
             )
         try:
             inverse = np.asarray(np.linalg.inv(self._law), dtype=np.float64)
         except np.linalg.LinAlgError:
             inverse = np.full_like(self._law, np.inf)
-        # Both norms bound the part of the largest singular value that the smallest is.
+        # The product of the two norms is the condition number in the 1-norm.
         if not np.abs(self._law).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
             raise NotInvertible(
                 f"the noise is too smooth for its {self.inputs} points, so there is no unbiased estimate; use method "

@@ -1,8 +1,8 @@
-"""Recipes for noise, and geo-indistinguishability from a domain's own distances.
+"""Recipes for noise, and the notion of geo-indistinguishability from the distances of a domain.
 
-A distribution whose weights fall by a factor of e^level with each step keeps that level between neighbours. This holds
-at the border too if the last step gets all mass beyond it. Integer weights keep it if each is computed from the one
-before and rounded up: then no weight is zero and no ratio exceeds its bound.
+A distribution whose weights fall by a factor of e^level with each step keeps that level between neighbours. At the
+border it also holds if the last step gets all mass beyond it. Integer weights keep it if each is computed from its
+predecessor and rounded up: then no weight is zero and no ratio exceeds its bound.
 
 The (eps, delta) curve of a distribution: protocol.levels.pairs.
 """
@@ -32,33 +32,33 @@ Floats: TypeAlias = NDArray[np.float64]
 ONE = 1 << NOISE_SCALE
 
 EARTH = 6_371_008
-"""Metres: the earth's mean radius."""
+"""The mean radius of the Earth, metres."""
 
 METRICS = ("steps", "numbers", "degrees", "kilometres")
 
 ROOM = 1e-9
-"""The part of a level that rounding may take."""
+"""The part of a level that is reserved for rounding."""
 
 FLOOR = 1 << 28
-"""Weight that planar noise gives to every step beside its law, so that rounding up by 1 is 4 billionths of it."""
+"""Weight that planar noise adds to every step, so that rounding up by 1 changes a weight by at most 4 billionths."""
 
 REACH = 4096
-"""Steps in each direction that planar noise is summed over, beyond the lattice, at most."""
+"""Maximum number of steps beyond the lattice, in each direction, over which planar noise is summed."""
 
 FAR = 40.0
-"""Nats after which nothing of such a sum is left."""
+"""Nats after which the remaining terms of such a sum are negligible."""
 
 CLOSE = 1 - 1e-4
-"""Planar noise that uses this part of its level is not improved."""
+"""Planar noise whose audited level exceeds this part of the allowed one is not improved further."""
 
 
 def discrete_laplace(size: int, level: int) -> Noise:
-    """Two-sided geometric noise on a line: P(step d) = (1 - a) / (1 + a) a^|d|, a = e^-level.
+    """Return two-sided geometric noise on a line: P(step d) = (1 - a) / (1 + a) a^|d|, a = e^-level.
 
-    Every weight is a times the one before, rounded up, and the last one is what lies beyond it, 1 / (e^level - 1) of
-    the one before. The first is the smallest one with which the step of zero, which takes what is left, is no more than
-    e^level times as likely. So the ratio of two inputs d apart is at most e^(d level), and the LDP level (size - 1)
-    level.
+    Every weight is a times its predecessor, rounded up. The last weight also holds the mass beyond the border and is 1
+    / (e^level - 1) times its predecessor. The step of zero gets the remaining mass; the first weight is the smallest
+    one for which the step of zero is at most e^level times as likely. So the ratio of two inputs d apart is at most
+    e^(d level), and the LDP level (size - 1) level.
 
     Source: Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1 (truncated geometric mechanism).
 
@@ -77,7 +77,7 @@ def discrete_laplace(size: int, level: int) -> Noise:
         return weights
 
     def kept(first: int) -> bool:
-        # Of two points the first step is the last one as well.
+        # With two points, the first step is also the last one.
         return (ONE - 2 * sum(steps(first))) * D <= (N if size > 2 else N - D) * first
 
     first = 1 + bisect_left(range(1, ONE), True, key=kept)
@@ -86,12 +86,11 @@ def discrete_laplace(size: int, level: int) -> Noise:
 
 
 def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
-    """Gaussian noise on a line, P(step d) in proportion to e^(-d^2 / (2 sigma^2)), whose far tails are uniform.
+    """Return Gaussian noise on a line, P(step d) in proportion to e^(-d^2 / (2 sigma^2)), with uniform far tails.
 
     A Gaussian tail has no finite level. Here every step has at least e^-level times the largest probability, so the
     channel keeps pure LDP at ``level``, which is declared. With a small delta it keeps a much smaller epsilon; the
-    audit computes it. The last step carries what lies beyond it, and at least the part of one border's mass that the
-    level asks for.
+    audit computes it. The last step gets the mass beyond it, and at least the mass that the level requires at a border.
 
     Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the floor is ours.
 
@@ -103,7 +102,7 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
         ValueError: sigma is not above 0.
     """
     if not 0 < sigma < math.inf:
-        raise ValueError("sigma is above 0 steps")
+        raise ValueError("sigma must be a finite number of steps above 0")
     least = math.exp(-exact.nats(level) * (1 - ROOM))
     law = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), least)
     beyond = np.arange(size - 1, math.ceil(size + 40 * sigma))
@@ -117,24 +116,26 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
 
 
 def planar(geo: Geo) -> Noise:
-    """Noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
+    """Return noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
 
     The last row and column of steps get all mass beyond them. So by the triangle inequality the level holds for all
-    pairs of cells, also at the border. Every step has a floor on top, of a law that keeps the level too, so that
-    rounding up changes no ratio by more than a few billionths; the level is lowered by as much, and the result audited.
-    On a line this is ``discrete_laplace``. On an uneven lattice the smallest gap counts for all.
+    pairs of cells, also at the border. A floor, which also keeps the level, is added to every step, so that rounding up
+    changes no ratio by more than a few billionths. The level is lowered by this amount, and the result is audited. On a
+    line this is ``discrete_laplace``. On an uneven lattice the smallest gap is used for all.
 
     Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with its border folded in).
 
     Raises:
-        NotionError: the level between neighbours is so low that nothing could be distinguished.
+        NotionError: the level between neighbours is too low for any channel to distinguish them.
     """
     down = min((gap for gap, _ in geo.down), default=0)
     across = min((gap for gap, _ in geo.across), default=0)
     if not (geo.down and geo.across):
         level = geo.level * max(down, across) // geo.unit
         if not level:
-            raise NotionError("neighbouring points are so close for this level that nothing could be distinguished")
+            raise NotionError(
+                "the level between neighbouring points is too low for any noise; use fewer points or a higher level"
+            )
         return discrete_laplace(geo.rows * geo.columns, min(level, exact.MAX_LEVEL))
     wanted = exact.nats(geo.level) / geo.unit  # nats per unit of the coordinates
     floors = np.outer(_flat(geo.rows, wanted * down), _flat(geo.columns, wanted * across))
@@ -150,20 +151,23 @@ def planar(geo: Geo) -> Noise:
             best = audited, channel
         if CLOSE * geo.level < audited <= geo.level:
             break
-        # The level is too high because sums were truncated and rounded, or too low because the border gets much mass.
+        # The audited level differs from the wanted one: truncation and rounding raise it, and mass at the border lowers
+        # it.
         rate *= geo.level / audited * (1 - ROOM)
     if best is None:
-        raise NotionError("neighbouring cells are so close for this level that nothing could be distinguished")
+        raise NotionError(
+            "the level between neighbouring cells is too low for any noise; use larger cells or a higher level"
+        )
     return best[1]
 
 
 def _planar(rows: int, columns: int, down: float, across: float, floors: Floats) -> Noise:
-    """Planar noise of ``down`` and ``across`` nats a step, beside the weights of ``floors``."""
+    """Return planar noise of ``down`` and ``across`` nats per step, plus the weights of ``floors``."""
     r = down * np.arange(rows + min(REACH, math.ceil(FAR / down)))[:, np.newaxis]
     reach = min(REACH, math.ceil(FAR / across))
     law = np.empty((rows, columns))
     for column in range(columns):
-        # The last column stands for all beyond it, and so does the last row.
+        # The last column and the last row also get the mass of all steps beyond them.
         alike = np.arange(column, columns + reach if column == columns - 1 else column + 1)
         mass = np.exp(-np.hypot(r, across * alike)).sum(axis=1)
         law[: rows - 1, column], law[rows - 1, column] = mass[: rows - 1], mass[rows - 1 :].sum()
@@ -176,9 +180,9 @@ def _planar(rows: int, columns: int, down: float, across: float, floors: Floats)
 
 
 def _flat(size: int, step: float) -> Floats:
-    """A law of steps that is flat inside and keeps ``step`` / root 2 nats a step at the border.
+    """Return step weights that are equal inside and keep ``step`` / root 2 nats per step at the border.
 
-    Two axes of such laws together keep Euclid's distance, since (r + c) / root 2 <= root(r^2 + c^2).
+    The product of two such axes keeps the level in Euclidean distance, since (r + c) / root 2 <= root(r^2 + c^2).
     """
     law = np.ones(size)
     law[-1] = math.ceil(1 / math.expm1(step / math.sqrt(2)))
@@ -186,27 +190,27 @@ def _flat(size: int, step: float) -> Floats:
 
 
 def _mirrored_sum(law: Floats) -> float:
-    """The sum over a law's steps and their mirror images."""
+    """Return the sum of the weights over all steps and their mirror images."""
     return float(4 * law.sum() - 2 * law[0].sum() - 2 * law[:, 0].sum() + law[0, 0])
 
 
 def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction = Fraction(1)) -> Geo:
-    """Geo-indistinguishability over a domain's own distances.
+    """Return geo-indistinguishability over the distances of a domain.
 
         steps        neighbouring inputs are 1 apart, diagonal neighbours of a grid root 2
         numbers      the numbers themselves
         degrees      a grid as a plane of latitude and longitude
         kilometres   a grid as a plane whose cells are as wide as the narrowest of them, rounded down to millimetres:
-                     the width of no cell is overstated
+                     no cell's width is overstated
 
     Args:
         level: nanonats per ``scale`` of the metric.
-        scale: how much of the metric the level is for, such as 1/2 for half a kilometre.
+        scale: the distance to which the level applies, in the metric's unit, such as 1/2 for half a kilometre.
     Raises:
-        NotionError: the domain has no such distance, or a level that bounds nothing.
+        NotionError: the domain does not have this metric, ``scale`` is not above zero, or the level is out of range.
     """
     if scale <= 0:
-        raise NotionError("the scale of a distance is above zero")
+        raise NotionError("the scale of a distance must be above zero")
     rows, columns, unit = _coordinates(domain, metric)
     factor = scale.denominator
     return Geo.between(
@@ -215,9 +219,9 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
 
 
 def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[int], int]:
-    """Coordinates of the rows, of the columns, and the unit they are in."""
+    """Return the coordinates of the rows and of the columns, and the number of them that is one unit of the metric."""
     if metric not in METRICS:
-        raise NotionError(f"a metric is {', '.join(METRICS)}, not {metric[:40]!r}")
+        raise NotionError(f"unknown metric {metric[:40]!r}; expected one of {', '.join(METRICS)}")
     if isinstance(domain, Grid):
         down, across, unit = 1, 1, 1
         if metric == "degrees":
@@ -234,7 +238,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
         return [0], domain.scaled, 10**domain.places
     elif metric == "steps":
         return [0], range(domain.size), 1
-    raise NotionError(f"{metric} are no distance between {domain.kind}")
+    raise NotionError(f"metric {metric!r} does not apply to a domain of kind {domain.kind!r}")
 
 
 def _on_a_line(question: Question) -> Recipe | str:
@@ -244,13 +248,13 @@ def _on_a_line(question: Question) -> Recipe | str:
         return lambda: discrete_laplace(question.size, min(step, exact.MAX_LEVEL))
     if isinstance(notion, Ldp) and isinstance(question.domain, Line) and question.size <= MAX_POINTS:
         return lambda: discrete_laplace(question.size, notion.level // (question.size - 1))
-    return "it is made for numbers on a line, with notion geo or ldp"
+    return "it needs numbers on a line, with notion geo or ldp"
 
 
 def _around_a_place(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Geo) or notion.is_line:
-        return "it is made for places: a grid domain, notion geo"
+        return "it needs places: a grid domain with notion geo"
     return lambda: planar(notion)
 
 

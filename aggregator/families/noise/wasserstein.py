@@ -1,11 +1,11 @@
-"""The Wasserstein mechanism: the notion, and by it the noise, that Pufferfish privacy asks for.
+"""The Wasserstein mechanism: the metric notion, and thereby the noise, that implies Pufferfish privacy.
 
 Assume that in every scenario the distribution of answers given one secret can be transported to the one given the other
 by moves of at most W steps. Then noise of level / W per step keeps the two secrets within e^level: each output's
 probability changes by at most that factor when an answer moves by W steps.
 
-The scenarios, and the level that a finished channel has under them, are ``protocol.levels``'; the file is
-``aggregator.author.pufferfish_file``'.
+``protocol.levels`` defines the scenarios and computes the level of a finished channel under them;
+``aggregator.author.pufferfish_file`` reads the file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def geo_for(asked: Pufferfish, level: int) -> Geo:
         asked: the answers are the inputs 0 .. k - 1, in the order of a line.
         level: nanonats.
     Raises:
-        NotionError: no secret of a pair moves the answer, so there is nothing to hide.
+        NotionError: under every scenario the two secrets of each pair give the same distribution of answers.
     """
     return Geo.between(level, _steps(asked), [0], range(len(asked.scenarios[0].joint[0])))
 
@@ -35,7 +35,9 @@ def geo_for(asked: Pufferfish, level: int) -> Geo:
 def _steps(asked: Pufferfish) -> int:
     steps = distance(asked)
     if not steps:
-        raise NotionError("under every scenario the answers are alike for both secrets of each pair: nothing to hide")
+        raise NotionError(
+            "in every scenario, both secrets of each pair have the same distribution of answers; no noise is needed"
+        )
     return steps
 
 

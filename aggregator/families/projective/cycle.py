@@ -5,8 +5,8 @@ a functional likewise, so that
 
     point j = M^j e,   functional i = e' M^i,   <functional i, point j> = e' M^(i+j) e
 
-depends on i + j alone (Singer 1938). Sums over orthogonal points are thus one cyclic correlation with the set
-{m : e' M^m e = 0}: K log K steps by Fourier transform, in place of k K. Counts are summed exactly.
+depends on i + j alone (Singer 1938). Sums over orthogonal points are thus one cyclic correlation with the set {m : e'
+M^m e = 0}. A Fourier transform computes it in about K log K steps instead of k K. Counts are summed exactly.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from protocol.channels.projective.field import FiniteField, is_prime
 from protocol.channels.projective.geometry import Geometry
 
 BLOCK = 2**14
-"""Vectors of the cycle that are made at a time."""
+"""Number of vectors of the cycle that are computed at a time."""
 
 LIMB = 2**16
-"""Counts too large to be summed exactly at once are summed in digits of this base."""
+"""Counts too large for one exact sum are split into digits of this base."""
 
 
 class Cycle:
@@ -42,14 +42,14 @@ class Cycle:
         self._place_of = np.empty(self._points, dtype=np.int64)
         self._place_of[functional_at] = np.arange(self._points)
         self._place_of = self._place_of[:inputs].copy()
-        # Points whose first coordinate is 0 have the lowest numbers. Once more around saves wrapping.
+        # Points whose first coordinate is 0 have the lowest numbers. Two rounds of the cycle make wrapping unnecessary.
         orthogonal = np.tile(self._point_at < geometry.support, 2)
         self._length = fft.next_fast_len(2 * self._points, real=True)
         self._spectrum = fft.rfft(orthogonal.astype(np.float64), self._length)
-        # The most that the sizes of counts may be (as a Euclidean norm) for their sums to round to the exact ones. A
+        # The largest Euclidean norm of the counts for which the float sums round to the exact sums. A
         # transform of length N errs by at most 7 log2 N units of 2^-53, relative to the norm of what is transformed
-        # (Higham 2002, theorem 24.2); three of them in a row, one constant, by 21 log2 N. 64 leaves room for lengths
-        # that are no powers of two. The set, twice around, has the norm sqrt(2 cs).
+        # (Higham 2002, theorem 24.2); three of them, one of a constant, by 21 log2 N. The factor 64 also covers lengths
+        # that are not powers of two. The indicator of the set, over two rounds, has the norm sqrt(2 cs).
         self._norm = 2**51 / (64 * math.log2(self._length) * math.sqrt(2 * geometry.support))
 
     def over_outputs(self, w: Floats) -> Floats:
@@ -74,7 +74,7 @@ class Cycle:
         return np.rint(self.over_outputs(weights)).astype(np.int64)
 
     def _correlate(self, along: Floats) -> Floats:
-        """out[i] = sum of along[j] over j with i + j in the set."""
+        """Return out[i] = sum of along[j] over all j for which i + j is in the set."""
         spectrum = fft.rfft(along, self._length)
         np.conjugate(spectrum, out=spectrum)
         spectrum *= self._spectrum
@@ -92,7 +92,7 @@ class _Vectors:
         self._inverses = _inverses(geometry.arithmetic) if self._tables else _prime_inverses(self._order)
 
     def product(self, rows: Integers, matrix: Integers) -> Integers:
-        """rows @ matrix over the field."""
+        """Return rows @ matrix over the field."""
         if self._tables is None:
             found: Integers = rows @ matrix % self._order
             return found
@@ -103,15 +103,16 @@ class _Vectors:
         return total
 
     def singer_step(self) -> Integers:
-        """A matrix whose powers carry the first unit vector through all points: the first companion matrix that does.
+        """Return the first companion matrix M whose powers carry the first unit vector through all K points.
 
-        They do exactly if M^K is a multiple of 1, and M^(K/r) for no prime r that divides K: a companion matrix has a
-        vector that only such a power leaves in its point. So M multiplies the field of q^t elements by one that
-        generates it up to factors of the field of q, and every vector goes through all points.
+        That holds if and only if M^K is a multiple of the identity and M^(K/r) is not, for each prime r that divides K:
+        a power of M fixes the point of the first unit vector only if it is a multiple of the identity, because that
+        vector is cyclic for a companion matrix. Then M acts as multiplication by an element that generates the field of
+        q^t elements up to factors from the field of q, so every vector goes through all points.
         """
         q, t, K = self._order, self._dimension, self._geometry.points
         divisors = list(_prime_divisors(K))
-        for number in count(q + 1):  # below q, M^t is a multiple of 1
+        for number in count(q + 1):  # below q, M^t is a multiple of the identity; q is not invertible
             if number % q == 0:
                 continue  # not invertible
             step = np.eye(t, k=-1, dtype=np.int64)
@@ -130,7 +131,7 @@ class _Vectors:
         return power
 
     def orbit(self, step: Integers) -> Integers:
-        """(K,) the numbers of the points that the first unit vector, a row, goes through under ``step``."""
+        """Return (K,) the numbers of the points that the first unit vector, a row, visits under repeated ``step``."""
         K = self._geometry.points
         rows = np.eye(1, self._dimension, dtype=np.int64)
         while len(rows) < min(BLOCK, K):
@@ -143,7 +144,7 @@ class _Vectors:
         return numbers
 
     def _numbers(self, rows: Integers) -> Integers:
-        """The number of the point of each row, as the geometry numbers them."""
+        """Return the point number of each row, in the numbering of the geometry."""
         t, powers, firsts = self._dimension, np.array(self._geometry.powers), np.array(self._geometry.firsts)
         place = (rows != 0).argmax(axis=1)
         factor = self._inverses[np.take_along_axis(rows, place[:, np.newaxis], axis=1)]
@@ -154,7 +155,7 @@ class _Vectors:
 
 
 def _tables(field: FiniteField) -> tuple[Integers, Integers]:
-    """(q, q) all sums and all products of a field of few elements."""
+    """Return (q, q) the addition table and (q, q) the multiplication table of a small field."""
     elements = range(field.order)
     negatives = [field.minus(0, one) for one in elements]
     sums = [[field.minus(one, negatives[other]) for other in elements] for one in elements]
@@ -162,12 +163,12 @@ def _tables(field: FiniteField) -> tuple[Integers, Integers]:
 
 
 def _inverses(field: FiniteField) -> Integers:
-    """(q,) 1/a for every a of a field of few elements, 0 aside."""
+    """Return (q,) 1/a for every a of a small field except 0."""
     return np.array([0, *map(field.inverse, range(1, field.order))])
 
 
 def _prime_inverses(q: int) -> Integers:
-    """(q,) 1/a modulo q for every a, 0 aside: a^(q-2), by Fermat."""
+    """Return (q,) 1/a modulo q for every a except 0: a^(q-2), by Fermat."""
     numbers = np.arange(q)
     power, exponent = np.ones_like(numbers), q - 2
     while exponent:

@@ -1,6 +1,6 @@
-"""Decoding projective geometry response: how many reports are orthogonal to each input.
+"""The decoder of projective geometry response, which counts the reports orthogonal to each input.
 
-Sums over orthogonal points, which everything here is made of: cycle. Formulas: support.
+The sums over orthogonal points are computed by ``cycle``; the formulas are in ``support``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from protocol.channels.projective.channel import ProjectiveGeometry
 
 
 class ProjectiveDecoder(SupportDecoder):
-    """S_x is the points orthogonal to x."""
+    """Decoder in which S_x is the set of points orthogonal to x."""
 
     def __init__(self, channel: ProjectiveGeometry) -> None:
         super().__init__(channel, channel.shared)

@@ -1,4 +1,4 @@
-"""The recipe of projective geometry response: the field and the dimension of least error."""
+"""The recipe of projective geometry response: the field and the dimension with the least error."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from protocol.errors import ChannelError
 from protocol.notions import HighLow
 
 NO_WORSE = 1.001
-"""Errors within a relative difference of a thousandth count as equal; then fewer bits decide."""
+"""Relative difference up to which two errors count as equal; the channel with fewer bits is then taken."""
 
 USUAL_PARTS = (0.1, 0.5)
-"""Parts of the people who hold a sensitive value, tried if the draft gives none, beside an even part."""
+"""Shares of people with a sensitive value that are tried, beside s / k, if the draft does not give the share."""
 
 
 def projective_error(size: int, order: int, dimension: int, level: int) -> float:
@@ -43,7 +43,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
 
 
 def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveGeometry:
-    """Projective geometry response over the field and dimension of the least error.
+    """Return projective geometry response over the field and the dimension with the least error.
 
     Source: Feldman, Nelson, Nguyen, Talwar 2022, section 3, with the field chosen by its exact error instead of the
     prime nearest e^eps + 1.
@@ -51,9 +51,9 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
     Args:
         size: k.
         level: nanonats.
-        max_bits: the most that an output may take; ceil(log2 (k + 1)) is always enough.
+        max_bits: maximum size of an output in bits; ceil(log2 (k + 1)) is always enough.
     Raises:
-        ChannelError: no field has so few points.
+        ChannelError: no geometry with outputs of at most ``max_bits`` bits has ``size`` points.
     """
     offers = [
         (projective_error(size, order, dimension, level), bits, order, dimension)
@@ -66,18 +66,17 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
 
 
 def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
-    """Expected squared error of one report by projective geometry response for the sensitive values of a high-low
-    channel, summed over all values, shares being even among the sensitive ones and among the others  (MATH 5.2).
+    """Return the expected squared error of one report of a high-low channel with projective geometry response, summed
+    over all values. Shares are uniform among the sensitive values and among the others (MATH 5.2).
 
-        a report counts al 1[Y in S_x] + be 1[Y in K] + ga for a sensitive x,
+        one report adds al 1[Y in S_x] + be 1[Y in K] + ga to a sensitive x,
         al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,
         tau = K c,   qB = cs c,   c = 1 / (E cs + K - cs)
 
     Args:
         size: k.
         sensitive: s, below k.
-        part: of the people who hold a sensitive value.
-        order, dimension: q and t.
+        part: share of people with a sensitive value. order, dimension: q and t.
         level: nanonats.
     """
     E = math.exp(exact.nats(level))
@@ -96,7 +95,7 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
 
 
 def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
-    """Projective geometry response of the sensitive values whose order is the best for a high-low channel of all.
+    """Return projective geometry response for the sensitive values, of the best order for the whole high-low channel.
 
     A larger order reveals more about a sensitive value and sends the other values to sensitive outputs more often. So
     the best order depends on the share of people with a sensitive value. If that share is not given, the order
@@ -106,7 +105,7 @@ def projective_for_high_low(size: int, sensitive: int, level: int, part: float |
         size: k, of all values.
         sensitive: s, 2 .. k - 1.
         level: nanonats.
-        part: of the people who hold a sensitive value, above 0 and below 1; None where it is not known.
+        part: share of people with a sensitive value, above 0 and below 1; None if it is unknown.
     """
     shapes = list(geometries(sensitive))
     losses = [0.0] * len(shapes)
@@ -117,7 +116,7 @@ def projective_for_high_low(size: int, sensitive: int, level: int, part: float |
 
 
 def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
-    """The channel of the least of (error, bits, q, t)."""
+    """Return the channel of the smallest tuple (error, bits, q, t) of ``offers``."""
     enough = NO_WORSE * min(error for error, _, _, _ in offers)
     _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
     _, support, points = sizes(order, dimension)
@@ -125,19 +124,20 @@ def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) 
 
 
 def sizes(order: int, dimension: int) -> tuple[int, int, int]:
-    """ci, cs and K: the points that two planes share, of a plane, and all."""
+    """Return ci, cs and K: the number of points that two hyperplanes share, of a hyperplane, and of the space."""
     shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
     return shared, support, points
 
 
 @cache
 def _orders_of_planes() -> tuple[int, ...]:
-    """The orders of the fields that a plane, of more than q^2 points, or a larger space may have."""
+    """Return the field orders q for which a space of dimension t >= 3, with more than q^2 points, can be a channel."""
     return tuple(takewhile(lambda order: order**2 < MAX_POINTS, orders()))
 
 
 def geometries(size: int) -> Iterator[tuple[int, int, int]]:
-    """(q, t, output bits) of every projective space that holds ``size`` points; of the lines, t = 2, the least one.
+    """Yield (q, t, output bits) of every projective space with at least ``size`` points; of the lines, t = 2, only the
+    smallest.
 
     On a line S_x is a single point, as in randomised response, so additional points only increase the error.
     """
@@ -154,7 +154,8 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _serves(question: Question) -> Recipe | str:
-    """Projective geometry for every notion it serves; high-low channels need another order than plain LDP."""
+    """Return the recipe for the notion of ``question``, or the reason against it; high-low channels need another order
+    than plain LDP."""
     notion = question.notion
     if not isinstance(notion, HighLow):
         return everywhere(projective)(question)

@@ -1,6 +1,6 @@
-"""Decoding randomised response.
+"""The decoder of randomised response.
 
-The output is the cover's c[y], plus the truth t where the input is y. So p[x] = (share[x] - c[x]) / t.
+Output y has probability c[y] (the cover), plus t (the truth) if the input is y. So p[x] = (share[x] - c[x]) / t.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from protocol.notions import Information
 
 
 def randomized_response(size: int, level: int) -> RandomizedResponse:
-    """K-ary randomised response; for two values it is Warner's.
+    """Return k-ary randomised response; for two values it is Warner's.
 
         Q(y|x) = e^eps / (e^eps + k - 1) for y = x, 1 / (e^eps + k - 1) otherwise
 
@@ -28,9 +28,9 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """The best same-alphabet LIP channel; for two values, the optimum over all channels.
+    """Return the best LIP channel whose outputs are the inputs; for two values it is the optimum over all channels.
 
-    Derivation and source: ``protocol.personal.lip_response``, by which devices derive theirs too.
+    Derivation and source: ``protocol.personal.lip_response``, which devices use as well.
 
     Args:
         prior: positive integers.
@@ -40,7 +40,7 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def published_lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """The published LIP channel: Q(m|m) = 1 - (1 - P_m) e^-eps, Q(y|m) = P_y e^-eps.
+    """Return the published LIP channel: Q(m|m) = 1 - (1 - P_m) e^-eps, Q(y|m) = P_y e^-eps.
 
     It keeps its level only where every P_m >= 1 / (e^eps + 1); the certificate decides.
 
@@ -55,7 +55,7 @@ def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
 
         P(error) = (1 - P) / (e^eps + 1 - 2 P),     P = the smaller prior; rounded up
 
-    Unlike the paper's channel with two error rates it is legal for every prior.
+    Unlike the paper's channel with two error rates, it keeps the level for every prior.
 
     Source: Jiang, Li, Tandon 2020, Prop. 4.
 
@@ -69,11 +69,11 @@ def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Random sampling that keeps LDP: the value with probability t, else a draw from the prior.
+    """Return random sampling under LDP: the value with probability t, else a draw from the prior.
 
         Q(y|x) = t [y = x] + (1 - t) P(y),    t / (1 - t) = (e^eps - 1) min P
 
-    For an even prior this is randomised response. Covers are rounded up.
+    For a uniform prior this is randomised response. Covers are rounded up.
 
     Source: Wang, Qin, Qiu 2023, sec. IV, "random sampling mechanism".
     """
@@ -83,18 +83,19 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Random sampling that keeps LIP: outputs keep the law of the prior, so the lifts are 1 - t and 1 - t + t / P(x).
+    """Return random sampling under LIP: outputs are distributed as the prior, so the lifts are 1 - t and 1 - t + t /
+    P(x).
 
         1 - t = max(e^-eps, 1 - (e^eps - 1) min P / (1 - min P))
 
-    Where the first is the larger this is the published LIP channel (``published_lip_response``).
+    If the first of the two is larger, this is the published LIP channel (``published_lip_response``).
     """
     whole, N, least = sum(prior), exp_lower(level), min(prior)
     return _sampling(prior, max(Fraction(D, N), 1 - Fraction((N - D) * least, D * (whole - least))))
 
 
 def _sampling(prior: Sequence[int], drawn: Fraction) -> RandomizedResponse:
-    """The channel whose output is a draw from the prior with probability ``drawn``, each cover rounded up."""
+    """Return the channel whose output is a draw from the prior with probability ``drawn``; each cover is rounded up."""
     cover = [ceil((weight * drawn.numerator) << RESPONSE_SCALE, sum(prior) * drawn.denominator) for weight in prior]
     return _response(cover)
 
@@ -109,7 +110,7 @@ def _published(question: Question) -> Recipe | str:
         least = Fraction(min(notion.prior), sum(notion.prior))
         if least * (exp_lower(notion.level) + D) < D:
             return (
-                f"it breaks its own definition for this prior, with a share of {float(least):.3g}: it is legal only "
+                f"it does not keep the level for this prior, which has a share of {float(least):.3g}: it keeps it only "
                 f"where every share is at least 1 / (e^epsilon + 1). Use {LIP}"
             )
     return for_prior(published_lip_response)(question)
@@ -139,7 +140,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-published",
-        "the published channel, where it is legal",
+        "the published channel, for priors for which it keeps the level",
         "Jiang, Li, Tandon 2020, Th. 2, 3, 5",
         COUNT,
         _published,

@@ -1,4 +1,4 @@
-"""Recipes of sets of values: subset selection, and triples, its relative in few bits."""
+"""Recipes of mechanisms that send a set of values: subset selection, and triples, which need fewer bits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def subset_error(size: int, ones: int, level: int) -> float:
         p* = d E / (d E + k - d),   q* = p* (d - 1) / (k - 1) + (1 - p*) d / (k - 1)                     (MATH 4.1)
 
     Args:
-        size: k, of any size here.
+        size: k, at least 2; unlike for ``subset_selection`` there is no maximum.
         ones: d, 1 .. k - 1.
         level: nanonats.
     """
@@ -31,7 +31,7 @@ def subset_error(size: int, ones: int, level: int) -> float:
 
 
 def subset_selection(size: int, level: int) -> SubsetSelection:
-    """Subset selection with the d of the least error, from 2.
+    """Return subset selection with the d, at least 2, that gives the least error.
 
     Source: Ye, Barg 2018, section IV: d near k / (e^eps + 1).
 
@@ -39,19 +39,21 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
         size: k, 3 .. 62.
         level: nanonats.
     Raises:
-        ChannelError: another size.
+        ChannelError: ``size`` is outside this range.
     """
     if size < 3:
-        raise ChannelError("subset selection has at least 3 inputs: for two, randomised response is the best there is")
+        raise ChannelError(
+            "subset selection needs at least 3 inputs; for two, use randomised response, which is optimal"
+        )
     ones = min(range(2, size), key=lambda d: subset_error(size, d, level))
     having, lacking = math.comb(size - 1, ones - 1), math.comb(size - 1, ones)
-    if lacking == 1:  # only one outside set: no set is left for the remainder
+    if lacking == 1:  # with a single outside set, no set is left for the remainder
         return SubsetSelection(size, ones, outside_weight(ONE, having, lacking, level))
     return SubsetSelection(size, ones, ceil(D * ONE, exp_lower(level) * having + D * lacking))
 
 
 def triples(size: int, level: int) -> Triples:
-    """Subset selection with d = 3 on a Steiner triple system, in little more than 2 log2 k - 2 bits.
+    """Return subset selection with d = 3 on a Steiner triple system, in slightly more than 2 log2 k - 2 bits.
 
     Its error is near the minimum if k is 2 to 5 times e^eps: between randomised response, where S_x is one output, and
     projective geometry response with planes.

@@ -1,4 +1,4 @@
-"""Decoding subset selection: every report is d votes.
+"""The decoder of subset selection: each report votes for d values.
 
 Bit x of a report is set with probability p* from input x and q* from every other, so p[x] is (share[x] - q*) / (p* -
 q*). Each estimate is one binomial count. Two estimates are correlated, because a report has exactly d ones; the
@@ -16,7 +16,7 @@ from protocol.channels.sets.subset import SubsetSelection
 
 
 class SubsetDecoder(Decoder):
-    """Features are the k bits of a report, which sum to d; L is the unit matrix over p* - q*."""
+    """Decoder whose features are the k bits of a report, which sum to d; L is the identity divided by p* - q*."""
 
     one_hot = False
 
@@ -29,7 +29,8 @@ class SubsetDecoder(Decoder):
         self._inside = mine / one
         self._outside = (one * d - mine) / (one * (k - 1))  # expected number of ones without the bit of the true input
         self._gap = (mine * k - one * d) / (one * (k - 1))  # p* - q*, without cancellation
-        # Two bits at once, given an input: that input's and another's; two others'. The rest of a set is uniform.
+        # Probabilities that two bits are set: those of the input and another value, and of two other values. Given the
+        # bit of the input, the rest of a set is uniform.
         self._with_own = mine * (d - 1) / (one * (k - 1))
         self._two_others = (mine * (d - 1) * (d - 2) + (one - mine) * d * (d - 1)) / (one * (k - 1) * (k - 2))
 
@@ -38,7 +39,7 @@ class SubsetDecoder(Decoder):
         return mean
 
     def forward_squares(self, p: Floats) -> Floats:
-        raise ValueError("the bits of a report are not one-hot")
+        raise ValueError("a report has d bits set, so the mean of squared output probabilities is not defined")
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._outside * w.sum() + self._gap * w

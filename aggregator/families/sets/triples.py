@@ -1,4 +1,4 @@
-"""Decoding triples: every report is three votes.
+"""The decoder of triples: each report votes for three values.
 
 S_x, the triples with x, have probability p* from input x and q* from every other, so p[x] is (t[S_x] - q*) / (p* - q*)
 with t[S_x] the share of the reports that name x. The triples of a block have n consecutive numbers, one for each place
@@ -26,7 +26,7 @@ Number = TypeVar("Number", np.float64, np.int64)
 
 
 class TriplesDecoder(SupportDecoder):
-    """S_x is the triples with x."""
+    """Decoder in which S_x is the set of triples that contain x."""
 
     def __init__(self, channel: Triples) -> None:
         super().__init__(channel, 1)
@@ -39,7 +39,7 @@ class TriplesDecoder(SupportDecoder):
         return self._turned(counts)
 
     def _turned(self, w: NDArray[Number]) -> NDArray[Number]:
-        """(K,) -> (k,): sum of w[y] over the triples y with each input, of integers exactly."""
+        """(K,) -> (k,): sum of w[y] over the triples y that contain each input; exact for integers."""
         columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._reach, self._ring)
         sums: NDArray[Number] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
         for distance in range(1, self._reach + 1):

@@ -1,13 +1,13 @@
-"""Corners of the linear program of ``column_generation`` for a level that holds for a ball of priors.
+"""The corners of the linear program of ``column_generation`` if the level must hold for a ball of priors.
 
-The lifts of an output keep the level for all priors within total variation d exactly where, v over the corners of that
-ball,
+The lifts of an output keep the level for all priors within total variation d if and only if, with v over the corners of
+that ball,
 
     max over x of lift[x] <= b min over v of <lift, v>   and   min over x of lift[x] >= a max over v of <lift, v>.
 
 If the inputs are ordered by lift, the two worst priors are known: they move mass d from the largest lifts to the
 smallest, or the reverse. So within one order these are two linear constraints, and a corner has at most three different
-lifts: a staircase of three steps (MATH 2.13). All ordered partitions into three sets are all corners.
+lifts: a staircase of three steps (MATH 2.13). The ordered partitions into three sets give all corners.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from aggregator.families.lifts import lift_range
 from aggregator.families.table.column_generation import Coordinates, Floats, Mixture
 
 MOST_LISTED = 10
-"""Up to this many inputs every staircase is listed: 3^10 of them."""
+"""Maximum number of inputs for which all staircases are listed; 10 inputs have about 3^10."""
 
 _ORDERS = 100
-"""Orders of the inputs whose cuts are all tried in a round."""
+"""Number of orders of the inputs for which each round tries all cuts."""
 _BEST_CUTS = 6
 _CLOSE = 1e-12
 
 
 @dataclass(frozen=True)
 class Staircases(Coordinates):
-    """Inputs with a bound b for every prior within ``radius``; ``low`` and ``high`` are the ends of most lifts.
+    """Inputs with a bound b for every prior within ``radius``; ``low`` and ``high`` bound most lifts.
 
     Attributes:
         bound: b = e^level.
@@ -43,7 +43,7 @@ class Staircases(Coordinates):
 
     @classmethod
     def of(cls, mass: Floats, bound: float, radius: float) -> Staircases:
-        """The corners for a prior."""
+        """Return the coordinates for the prior ``mass``, each input a class of its own."""
         return cls(mass, mass**2, 0 * mass, *lift_range(bound, radius), 1.0, 1.0, bound, radius)
 
     def listed(self) -> Floats | None:
@@ -84,13 +84,13 @@ class Staircases(Coordinates):
     def _levels(self, top: Floats, middle: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the three lifts of each staircase with these masses, and whether a staircase exists.
 
-        With a middle both constraints are tight; without one the difference of the two lifts is as large as they
-        allow.
+        With a middle step both constraints are tight. Without it, the difference of the two lifts is the largest
+        allowed.
 
         Args:
-            top, middle, bottom: (c,), of sum 1; middle 0 for two steps.
+            top, middle, bottom: (c,) prior masses, with sum 1; middle is 0 for two steps.
         Returns:
-            (c, 3) lifts, falling; (c,) bool.
+            (c, 3) lifts, in decreasing order; (c,) bool.
         """
         a, b, d = 1 / self.bound, self.bound, self.radius
         # For the two worst priors: the mass moved from the top and the middle, and from the bottom and the middle.
@@ -112,7 +112,7 @@ class Staircases(Coordinates):
 
 
 def of_two(mass: Floats, b: float, radius: float) -> Mixture:
-    """The best mixture for two values, in closed form (MATH 2.13).
+    """Return the best mixture for two values, in closed form (MATH 2.13).
 
     An output of difference t has lifts 1 + t (1 - p) and 1 - t p, where p is the prior of the value that it raises, and
 

@@ -6,8 +6,8 @@ their squared lengths (MATH 2.1). So the best channel is a linear program over t
     a P[x] <= posterior[x] <= b P[x],   sum = 1,   a = e^-eps, b = e^eps,
 
 where all coordinates but one lie at an end of their range. Above about a dozen inputs there are too many corners to
-list. A few are kept, and the dual prices identify the next one to add. At most k corners get a positive weight, so an
-output needs no more bits than an input.
+list. A few are kept, and the dual prices identify the next one to add. At most k corners get a positive weight, so
+there are at most as many outputs as inputs.
 
 Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2.1.
 
@@ -27,15 +27,15 @@ from protocol.errors import ChannelError
 Floats = NDArray[np.float64]
 
 _LISTED = 14
-"""Up to this many coordinates every corner is listed and priced, so the result is the optimum."""
+"""Maximum number of coordinates for which all corners are listed and priced, so that the result is the optimum."""
 _ENTERED = 6000
-"""Up to this many corners enter the program all at once."""
+"""Maximum number of corners for which the program is solved at once, without generation."""
 _MOST_ROUNDS = 400
 _PATIENCE = 8
 _CLOSE = 2e-5
 """Generation ends when ``_PATIENCE`` rounds together add less than this part of the gain."""
 _PRICED = 1e-7
-"""A corner is added where its price says that it could add more than this part."""
+"""A corner is added if its reduced cost promises more than this part of the gain."""
 _TRIES = 400
 _ADDED = 200
 _KEPT = 3000
@@ -44,17 +44,17 @@ _LEAST_WEIGHT = 1e-12
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The coordinates of a mixture of lifts: n classes of inputs.
+    """The variables of the linear program: n classes of inputs, and the range of their lifts.
 
     A class of many small inputs is a *fluid*: its inputs need not have equal lifts, so a mean lift l between a and b
-    is worth (a + b) l - a b for each square of a probability, as if the inputs were split between the two ends.
+    adds (a + b) l - a b times the sum of squared probabilities, as if each input had lift a or b.
 
     Attributes:
         mass: (n,) the prior mass of each class.
-        square: (n,) the sum of P[x]^2 that counts with the square of the class's mean lift.
-        fluid: (n,) the sum of P[x]^2 that counts with (a + b) l - a b.
+        square: (n,) the part of the sum of P[x]^2 that is multiplied by the square of the class's mean lift.
+        fluid: (n,) the part of the sum of P[x]^2 that is multiplied by (a + b) l - a b.
         low, high: a and b.
-        mean: the mean lift that every class has over all outputs of the mixture.
+        mean: the mean lift of every class over all outputs of the mixture.
         budget: the sum of mass times lift in every output.
     """
 
@@ -67,20 +67,20 @@ class Coordinates:
     budget: float
 
     def worth(self, lifts: Floats) -> Floats:
-        """(c, n) -> (c,): the squared length of each posterior."""
+        """Return (c,) the squared length of the posterior of each row of lifts, (c, n)."""
         a, b = self.low, self.high
         worth: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
         return worth
 
     def listed(self) -> Floats | None:
-        """Every corner; None where they are too many."""
+        """Return all corners, or None if the classes are too many."""
         return _corners(self) if len(self.mass) <= _LISTED else None
 
     def alone(self) -> Floats:
-        """Return (n, n): for each class, the posterior that raises it as far as possible and all others equally (MATH
+        """Return (n, n) for each class, the lifts of the posterior that raises it most, with all others equal (MATH
         2.4).
 
-        With the right weights these mix to the prior, which is where the search begins.
+        With suitable weights their mean is the prior, so the search starts from them.
         """
         rest = self.mass.sum() - self.mass
         others = np.maximum(self.low, (self.budget - self.high * self.mass) / rest)
@@ -89,11 +89,12 @@ class Coordinates:
         return lifts
 
     def along(self, gains: Floats, prices: Floats) -> Floats:
-        """Return corners that lift the classes with a large gain for their mass.
+        """Return corners in which the classes with a large gain per mass have large lifts.
 
         Args:
             gains: (r, n) the gains of the classes.
-            prices: (n,) the price of a lift of each class; ignored if a gain alone makes a corner.
+            prices: (n,) the dual price of a lift of each class;
+            used by subclasses only.
         Returns:
             (c, n) the lifts.
         """
@@ -102,7 +103,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Posteriors, as lifts over the prior, and how probable each is.
+    """Posteriors, as lifts over the prior, and the probability of each.
 
     Attributes:
         lifts: (t, n) lift of each class of inputs in each type of output.
@@ -114,7 +115,8 @@ class Mixture:
 
 
 def best_mixture(given: Coordinates) -> Mixture:
-    """The mixture of the largest mean worth: the optimum up to ``_LISTED`` coordinates, close to it above."""
+    """Return the mixture with the largest mean worth: the optimum up to ``_LISTED`` coordinates, and close to it for
+    more."""
     n = len(given.mass)
     if n == 1:
         return _polished(given, np.array([[given.budget / given.mass[0]]]))
@@ -154,9 +156,7 @@ def best_mixture(given: Coordinates) -> Mixture:
 
 
 def plain_mixture(given: Coordinates) -> Mixture:
-    """Return a mixture that distinguishes all classes, for any gain: each is raised alone, and with probability 1/2
-    none is.
-    """
+    """Return a mixture that distinguishes all classes: with probability 1/2 one of them is raised alone, else none."""
     raised = given.alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
@@ -169,7 +169,7 @@ def plain_mixture(given: Coordinates) -> Mixture:
 
 
 def _corners(given: Coordinates) -> Floats:
-    """All corners: every set of classes at the high end, the rest at the low end, but for one in between."""
+    """Return all corners: one class has any lift, and each other class has lift ``low`` or ``high``."""
     n = len(given.mass)
     high = (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
     lifts = np.where(high, given.high, given.low)
@@ -185,11 +185,12 @@ def _corners(given: Coordinates) -> Floats:
 
 
 def _filled(given: Coordinates, gains: Floats) -> Floats:
-    """Corners by the greedy rule of a knapsack: classes go to the high end by falling gain for their mass.
+    """Return corners by the greedy rule of a knapsack: classes get the high lift in the order of decreasing gain per
+    mass.
 
-    For each row of gains two corners: one where the first class that does not fit is the one in between, which is the
-    best one where all worths are linear; and one where classes that do not fit are passed over, so that little is left
-    for the one in between, which is the lightest that can hold it.
+    Each row of gains gives up to two corners. In the first, the first class that does not fit gets the remaining
+    budget; this corner is the best one if all worths are linear. In the second, classes that do not fit are skipped,
+    and the lightest class that can take the small remaining budget gets it.
 
     Args:
         gains: (r, n).
@@ -225,12 +226,13 @@ def _filled(given: Coordinates, gains: Floats) -> Floats:
 
 
 def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
-    """Weights of the pool's columns, the dual prices of the classes, and the value."""
+    """Solve the linear program over ``pool``: return the weights of its rows, the dual prices of the classes, and the
+    value."""
     solved = linprog(
         -given.worth(pool), A_eq=pool.T * given.mass[:, np.newaxis], b_eq=given.mean * given.mass, method="highs"
     )
     if solved.x is None:
-        raise ChannelError(f"the linear program of the channel was not solved: {solved.message}")
+        raise ChannelError(f"the solver failed on the linear program of the channel: {solved.message}")
     return solved.x, -solved.eqlin.marginals * given.mass, -float(solved.fun)
 
 

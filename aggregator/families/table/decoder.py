@@ -1,7 +1,7 @@
-"""Decoding a table: the least-squares left inverse.
+"""The decoder of a table: the least-squares left inverse.
 
-Among all unbiased linear estimates the one with the least error at a reference law r of the inputs weighs each output
-by how rarely it comes there (generalised least squares, Aitken 1935):
+Of all unbiased linear estimates, the one with the least error at reference shares r weights each output by the inverse
+of its probability there (generalised least squares, Aitken 1935):
 
     L = D^-1 Q' (Q D^-1 Q')^-1,     D = diag(r @ Q)
 
@@ -19,11 +19,12 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels import Table
 
 SINGULAR = 1e-10
-"""Below this part of the largest singular value, a direction is lost: its error would be 10^10 times larger."""
+"""Singular values below this part of the largest count as zero; the error in their direction would be 10^10 times
+larger."""
 
 
 class TableDecoder(Decoder):
-    """Q and L as they are: a table has at most 2^20 cells."""
+    """Decoder that stores Q and L; a table has at most 2^20 cells."""
 
     def __init__(self, channel: Table, reference: Sequence[float] | Floats | None = None) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
@@ -33,7 +34,7 @@ class TableDecoder(Decoder):
     @cached_property
     def _inverse(self) -> Floats:
         marginal = self._reference @ self._law
-        seen = marginal > 0  # what no input emits is never counted
+        seen = marginal > 0  # an output that no input gives never occurs
         root = np.sqrt(np.where(seen, marginal, 1.0))
         left, singular, right = np.linalg.svd(self._law / root, full_matrices=False)
         rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
@@ -75,7 +76,7 @@ class TableDecoder(Decoder):
         order = np.argsort(-self._inverse, axis=0, kind="stable")
         stairs = np.take_along_axis(self._inverse, order, axis=0)
         heights = stairs[:-1] - stairs[1:]
-        heights[heights < SINGULAR * self.weight] = 0  # equal but for rounding
+        heights[heights < SINGULAR * self.weight] = 0  # equal up to rounding
         reached = np.cumsum(counts[order], axis=0)[:-1]
         return BinomialSteps(stairs[-1], heights, reached, reports)
 

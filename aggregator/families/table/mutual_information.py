@@ -1,8 +1,8 @@
-"""Least distortion under mutual information: the convex-optimisation mechanism.
+"""The convex-optimisation mechanism: the least distortion under a bound on the mutual information.
 
-Among the channels that answer with law r, the one of least distortion at a price s for each nat is Q(y|x) in proportion
-to r[y] e^(-s d(x, y)); so k numbers r are sought instead of k^2, in one convex problem, and s until the information is
-what is allowed. This is Shannon's rate-distortion problem, read as privacy.
+Of all channels whose outputs have the distribution r, the one that minimises distortion at price s has Q(y|x) in
+proportion to r[y] e^(-s d(x, y)). So the problem is convex in k numbers r instead of k^2, and s is chosen so that the
+mutual information equals the bound. This is Shannon's rate-distortion problem.
 
 The worst-case level follows from the certificate: every input can give every output.
 """
@@ -24,46 +24,47 @@ from protocol.errors import NotionError
 Floats: TypeAlias = NDArray[np.float64]
 
 ROOM = 2e-8
-"""Nats of the cap that rounding may take: the audit's bound is a few nanonats too high."""
+"""Nats of the cap that are reserved for rounding, because the audit's upper bound is a few nanonats too high."""
 
 RAREST = 1e-12
-"""Answers less likely than this are left out."""
+"""Outputs with a probability below this are left out."""
 
 STEEPEST = 40.0
-"""Nats: beyond this price of the largest distortion, no probability is a 62-bit integer."""
+"""Maximum price of the largest distortion, in nats; above it, probabilities are too small for 62-bit integers."""
 
 
 def mutual_information_table(
     prior: Sequence[int], cap: int, distortion: Sequence[Sequence[float]] | None = None
 ) -> Table:
-    """The channel of least mean distortion with I(X; Y) <= cap, inputs as outputs.
+    """Return the channel with the least mean distortion for I(X; Y) <= cap; its outputs are the inputs.
 
         minimise   sum over x, y of P(x) Q(y|x) d(x, y)    where    sum of P(x) Q(y|x) ln(Q(y|x) / P(y)) <= cap
 
-    Solved by sequential quadratic programming over r for a price s, and bisection over s. Where the optimum jumps in s
-    (two answers of equal worth), the side of less information is taken.
+    Solved by sequential quadratic programming over r for a price s, and bisection over s. If the optimum jumps at some
+    s, the channel with less information is taken.
 
     Source: Wang, Qin, Qiu 2023, sec. IV; Cover, Thomas 2006, sec. 10.7 and 10.8.
 
     Args:
         prior: k positive integers, P(x) = prior[x] / sum(prior).
         cap: nanonats.
-        distortion: k x k finite numbers, d(x, y) where x is answered by y; 1 for every wrong answer where not given.
+        distortion: k x k finite numbers, d(x, y), the cost of output y for input x; by default 1 if they differ, else
+        0.
     Raises:
         NotionError: the cap is not binding (the distortion-free channel keeps it), or it is zero.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
     if d.shape != (len(law), len(law)) or not np.isfinite(d).all():
-        raise ValueError(f"a distortion is {len(law)} x {len(law)} finite numbers")
+        raise ValueError(f"the distortion must be {len(law)} x {len(law)} finite numbers")
     d = d - d.min(axis=1, keepdims=True)  # a constant added to all costs of an input does not change the optimum
     allowed = exact.nats(cap) - ROOM
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, law
     if allowed <= 0 or information(law, _answering(_answers(law, d, high, law), d, high)) <= allowed:
         raise NotionError(
-            "with these distortions the best channel already keeps this much mutual information; ask for less"
+            "the channel without distortion already keeps this bound on the mutual information; lower the bound"
             if allowed > 0
-            else "a cap of nothing leaves nothing to tell"
+            else "the bound on the mutual information must be above zero"
         )
     r = law
     for _ in range(45):
@@ -78,14 +79,14 @@ def mutual_information_table(
 
 
 def information(law: Floats, rows: Floats) -> float:
-    """I(X; Y), nats, for the law (k,) of X and the rows (k, m) of a channel."""
+    """Return I(X; Y) in nats, for the distribution (k,) of X and the rows (k, m) of a channel."""
     marginal = law @ rows
     lift = np.divide(rows, marginal, out=np.ones_like(rows), where=(rows > 0) & (marginal > 0))
     return float((law[:, np.newaxis] * rows * np.log(lift)).sum())
 
 
 def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
-    """(k,): the law of the answers of the best channel where a unit of distortion is worth ``price`` nats."""
+    """Return (k,) the distribution of the outputs of the best channel if a unit of distortion costs ``price`` nats."""
     size = len(law)
     worth = np.exp(-price * d)
 
@@ -107,7 +108,7 @@ def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
 
 
 def _answering(r: Floats, d: Floats, price: float) -> Floats:
-    """(k, k): the rows in proportion to r[y] e^(-price d(x, y))."""
+    """Return (k, k) the channel whose rows are in proportion to r[y] e^(-price d(x, y))."""
     rows: Floats = np.exp(-price * d) * r
     rows /= rows.sum(axis=1, keepdims=True)
     return rows

@@ -1,7 +1,8 @@
-"""The best LIP tables for a prior, rounded to integers and certified: the optimum, and one with an unbiased estimate.
+"""The best LIP tables for a prior, rounded to integers and certified: with the least error, and with an unbiased
+estimate.
 
-With a radius they are the best for the level at every prior near the declared one. The linear program:
-column_generation; its corners where a radius is declared: ball.
+With a radius, the level holds for every prior within it. The linear program is in ``column_generation``, and its
+corners for a radius in ``ball``.
 """
 
 from __future__ import annotations
@@ -27,30 +28,30 @@ from protocol.notions import Information, certify
 from protocol.notions.information import RADIUS_UNITS
 
 MOST_INPUTS = 150
-"""A table of more inputs takes minutes to design, and above 200 kilobytes to send."""
+"""Maximum number of inputs; a larger table takes minutes to design and more than 200 kilobytes to send."""
 
 SHRINK = 1e-9
-"""The part of the level that is left to rounding, at first."""
+"""The part of the level that is reserved for rounding in the first attempt."""
 
 ATTEMPTS = 12
-"""Number of times that this part is quadrupled before a design is given up."""
+"""Number of attempts; each one reserves four times as much as the one before."""
 
 DEARER = 1.005
-"""A channel that is mixed with another, so that all values differ, has at most this times the least error."""
+"""Maximum error of a table that is mixed with a response, as a multiple of the least error."""
 
 LOST = 0.01
-"""The most of the best channel's gain over the prior that it gives up."""
+"""Maximum part of the best table's gain over the prior that the mixture may lose."""
 
 LEAST_PART = 1e-4
-"""The smallest fraction of answers that the response gives."""
+"""Least probability of the response in the mixture."""
 
 
 def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
-    """The LIP channel of the least expected squared error under ``prior``, as a table of at most k outputs.
+    """Return the LIP channel with the least expected squared error under ``prior``, a table with at most k outputs.
 
-    Up to 14 inputs (10 with a radius) it is the optimum of the linear program over all corners, above it comes within
-    about 10^-4 of the coordinate bound's gain where that can be reached. Every cell is rounded at a level that is a
-    billionth lower, and the whole is certified.
+    Up to 14 inputs (10 with a radius) it is the optimum of the linear program over all corners. For more inputs its
+    gain is within about 10^-4 of the coordinate bound's, if that bound can be reached. The table is designed for a
+    level that is lower by a billionth, rounded, and certified.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum.
@@ -84,7 +85,7 @@ def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
 
 
 def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
-    """The best mixture for a prior and those near it; of two values in closed form.
+    """Return the best mixture for a prior and all priors within ``radius``; for two values in closed form.
 
     Args:
         level: nats.

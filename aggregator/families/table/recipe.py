@@ -1,4 +1,4 @@
-"""The mechanisms whose channel is a table, designed cell by cell, and which questions each serves."""
+"""The mechanisms whose channel is a table, designed cell by cell, and the questions that each serves."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from protocol import exact
 from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, MutualInformation, Pairwise
 
 MOST_DESIGNED = 8
-"""Values of a designed table: above it the search takes long."""
+"""Maximum number of values of a designed table; for more, the search takes too long."""
 MOST_COLUMNS = 60
-"""Values of a table by column generation: a campaign carries every cell."""
+"""Maximum number of values of a table by column generation; a campaign holds every cell."""
 MOST_CONVEX = 30
-"""Values of a table of least distortion within a mutual information."""
+"""Maximum number of values of a table with a bound on the mutual information."""
 
 
 def _binary(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Pairwise) or question.size != 2:
-        return "it takes two values and a bound each way"
+        return "it needs two values and a bound in each direction"
     levels = _matrix(notion, 2).levels
     return lambda: binary_optimum(levels[0][1], levels[1][0])
 
@@ -29,23 +29,23 @@ def _binary(question: Question) -> Recipe | str:
 def _designed(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Pairwise) or isinstance(notion, Ldp):
-        return "it is made for bounds that differ from pair to pair"
+        return "it needs bounds that differ between pairs of values"
     if not 3 <= question.size <= MOST_DESIGNED:
-        return f"it takes 3 to {MOST_DESIGNED} values"
+        return f"it supports 3 to {MOST_DESIGNED} values"
     return lambda: best_table(_matrix(notion, question.size))
 
 
 def _mutual_information(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, MutualInformation):
-        return "it is made for an average: notion mutual-information"
+        return "it needs a bound on the average: notion mutual-information"
     if question.size > MOST_CONVEX:
-        return f"it takes {MOST_CONVEX} values at most"
+        return f"it supports at most {MOST_CONVEX} values"
     return lambda: mutual_information_table(notion.prior, notion.level)
 
 
 def _matrix(notion: Pairwise, size: int) -> Matrix:
-    """The bounds of a pairwise notion, pair by pair."""
+    """Return the bounds of a pairwise notion as a matrix."""
     if isinstance(notion, Matrix):
         return notion
     levels = [[UNBOUNDED] * size for _ in range(size)]
@@ -61,47 +61,51 @@ def _matrix(notion: Pairwise, size: int) -> Matrix:
 def _centre(question: Question) -> Recipe | str:
     notion = question.notion
     if not isinstance(notion, Information) or not notion.radius:
-        return "it is made for a prior with a radius"
+        return "it needs a prior with a radius"
     if question.size > MOST_COLUMNS:
-        return f"it takes {MOST_COLUMNS} values at most"
+        return f"it supports at most {MOST_COLUMNS} values"
     return lambda: optimal_table(notion.prior, scaled(notion.level, notion.radius))
 
 
 MECHANISMS = (
     Mechanism(
         "binary-optimum",
-        "the best channel of two values for any bounds",
+        "the best channel for two values, for any bounds",
         "Acharya et al. 2020, Theorem 2",
         COUNT,
         _binary,
     ),
     Mechanism(
         "designed",
-        "the best table found for bounds pair by pair",
-        "ours; open in Acharya et al. 2020",
+        "the best table found for pairwise bounds",
+        "this project; posed as open in Acharya et al. 2020",
         DENSE,
         _designed,
     ),
     Mechanism(
-        "lip-table", "the optimum, by column generation", "ours", DENSE, for_priors_near(optimal_table, MOST_COLUMNS)
+        "lip-table",
+        "the optimum, by column generation",
+        "this project",
+        DENSE,
+        for_priors_near(optimal_table, MOST_COLUMNS),
     ),
     Mechanism(
         "lip-telling",
         "the optimum, mixed with a response so that all values can be estimated",
-        "ours",
+        "this project",
         DENSE,
         for_priors_near(telling_table, MOST_COLUMNS),
     ),
     Mechanism(
         "lip-centre",
-        "the optimum for the declared prior alone, at a level low enough for all priors near it",
-        "ours",
+        "the optimum for the declared prior, at a level low enough for all priors within the radius",
+        "this project",
         DENSE,
         _centre,
     ),
     Mechanism(
         "mutual-information",
-        "the least distortion within an average leak",
+        "the least distortion for a bound on the mutual information",
         "Jiang et al. 2018",
         DENSE,
         _mutual_information,

@@ -1,13 +1,14 @@
-"""Designed channels: the best one for two values, and a search for the best one for a few.
+"""Designed channels: the optimum for two values, and a search for a channel of least error for a few values.
 
-A channel keeps a matrix E of levels exactly when each of its columns lies in one cone, that of v[x] <= e^E[x][x']
-v[x']. So a channel is a decomposition of the vector of ones into rays of that cone, and the error of the unbiased
+A channel keeps a matrix E of levels if and only if each of its columns lies in the cone of all v with v[x] <=
+e^E[x][x'] v[x']. So a channel is a decomposition of the vector of ones into rays of that cone, and the error of the
+unbiased
 estimate is convex in the weights of the rays: an optimal design of experiments (Fedorov 1972).
 
     two values        two rays: Theorem 2 of Acharya et al. 2020
-    a few values      rays over all subsets, then the rays that the design's own prices ask for
+    a few values      rays over all subsets, then rays found by the dual prices of the design
 
-Which questions they serve: recipe. For larger domains other families have mechanisms.
+The questions that they serve are in ``recipe``. For larger domains, use other families.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ Floats: TypeAlias = NDArray[np.float64]
 ONE = 1 << TABLE_SCALE
 
 MOST_VALUES = 12
-"""``best_table`` looks at all subsets of the values."""
+"""Maximum number of values of ``best_table``, which lists all subsets of the values."""
 
 ROOM = 1e-8
-"""Nats that rounding to integers may take from each level."""
+"""Nats of each level that are reserved for rounding to integers."""
 
 
 def binary_optimum(e12: int, e21: int) -> Table:
-    """The best channel for two values under any use that obeys the data-processing inequality.
+    """Return the best channel for two values, for every loss that obeys the data-processing inequality.
 
         Q(1|1) = A (B - 1) / (A B - 1)    Q(2|1) = (A - 1) / (A B - 1)            A = e^e12, B = e^e21
         Q(1|2) =   (B - 1) / (A B - 1)    Q(2|2) = B (A - 1) / (A B - 1)
@@ -56,13 +57,13 @@ def binary_optimum(e12: int, e21: int) -> Table:
         e12: level of value 1 against value 2 in nanonats; ``UNBOUNDED`` for no bound.
         e21: level of value 2 against value 1, likewise.
     Raises:
-        NotionError: a level of zero. Then one row bounds the other and both sum to one, so the rows are equal and
-            nothing can be inferred; for two zeros the formula is 0/0.
+        NotionError: a level is zero. Then one row bounds the other and both sum to one, so the rows are equal and no
+            estimate is possible.
     """
     if 0 in (e12, e21):
-        raise NotionError("a level of zero makes both values answer alike: nothing could be estimated")
+        raise NotionError("a level of zero makes the reports of both values indistinguishable; use levels above 0")
     if any(level != UNBOUNDED and not 0 < level <= exact.MAX_LEVEL for level in (e12, e21)):
-        raise NotionError(f"levels lie in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats, or are unbounded")
+        raise NotionError(f"a level must be at most {exact.nats(exact.MAX_LEVEL):g} nats, or unbounded")
     A, B = (None if level == UNBOUNDED else exp_lower(level) for level in (e12, e21))
     if A is None:
         second, first = (0, 0 if B is None else ceil(ONE * D, B))
@@ -75,29 +76,30 @@ def binary_optimum(e12: int, e21: int) -> Table:
 
 
 def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
-    """A channel of least expected error of the unbiased estimate that a search finds under any matrix of levels.
+    """Return the channel with the least expected error of the unbiased estimate that a search finds, for a matrix of
+    levels.
 
     With columns w_j v_j, sum of w_j v_j = 1, the error of one report at the shares p is
 
         trace (sum of w_j v_j v_j' / (p . v_j))^-1 - |p|^2,      convex in w
 
-    The rays v_j start as those over all subsets S: as low as S at 1 allows, and as high; for one level this is all rays
-    there are. To these come rays that the prices of the optimum ask for, found by linear programs. The search ends when
-    no more are found. The result is within a millionth of the optimum over the known rays, and never worse than LDP at
-    the smallest level.
+    The first rays v_j come from all subsets S: 1 on S, and elsewhere the lowest or the highest possible numbers. If all
+    levels are equal, these are all rays. Linear programs then find rays that improve the design, by its dual prices,
+    until they find no more. The result is within a millionth of the optimum over the known rays, and never worse than
+    LDP at the smallest level.
 
     Args:
         matrix: of 2 to ``MOST_VALUES`` values.
-        p: shares at which the error counts; even where not given.
+        p: shares at which the error is minimised; uniform by default.
     Raises:
-        NotionError: too many values; a level of zero; or levels that leave nothing to tell.
+        NotionError: too many values; a level of zero; or levels too far apart for 62-bit probabilities.
     """
     size = len(matrix.levels)
     if size > MOST_VALUES:
-        raise NotionError(f"a table is designed for up to {MOST_VALUES} values, not {size}")
+        raise NotionError(f"a table can be designed for at most {MOST_VALUES} values, not {size}")
     finite = [level for _, _, level in matrix.bounds()]
     if 0 in finite:
-        raise NotionError("a level of zero makes two values answer alike: nothing could be estimated")
+        raise NotionError("a level of zero makes the reports of two values indistinguishable; use levels above 0")
     if size == 2:
         return binary_optimum(matrix.levels[0][1], matrix.levels[1][0])
     law = np.full(size, 1 / size) if p is None else np.asarray(p, dtype=np.float64)
@@ -109,7 +111,7 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         except Uncertified:
             continue  # an output is so rare that integer rounding changes its ratios too much
         return table
-    raise NotionError("no table of 62-bit probabilities keeps levels as far apart as these")
+    raise NotionError("no table of 62-bit probabilities keeps these levels; they are too far apart")
 
 
 def _shortest(matrix: Matrix) -> Floats:
@@ -124,7 +126,7 @@ def _shortest(matrix: Matrix) -> Floats:
 
 
 def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats]:
-    """(k, m) rays and (m,) weights."""
+    """Return (k, m) the rays of the best design found and (m,) their weights."""
     size = len(law)
     # LDP at the smallest level is the starting design; it is replaced only by better ones.
     start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
@@ -157,10 +159,10 @@ def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats
 
 
 def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts: Floats, least: float) -> Floats:
-    """(k, m): rays whose slope is better than their price by more than ``least``, maybe none.
+    """Return (k, m) rays whose slope exceeds their price by more than ``least``; m may be 0.
 
-    |M^-1 v|^2 + price . v is convex in v, so from every start linear programs climb to a corner of the cone where
-    p . v = 1. Every corner is a ray; the best one overall may be missed.
+    |M^-1 v|^2 + price . v is convex in v, so from every start a sequence of linear programs increases it, up to a
+    corner of the cone's section p . v = 1. Each corner is a ray. The best ray of all may be missed.
     """
     size = len(law)
     bounded = [(x, other) for x in range(size) for other in range(size) if x != other and np.isfinite(levels[x, other])]
@@ -176,7 +178,7 @@ def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts:
             step = optimize.linprog(-climb, cone, np.zeros(len(cone)), law[np.newaxis], [1.0])
             if step.x is None:
                 break
-            # A program's corner is a corner up to 10^-7: raise what is too low for the levels.
+            # The solver's corner is exact to 10^-7 only: raise the entries that violate a level.
             ray = (np.maximum(step.x, 0)[:, np.newaxis] * np.exp(-levels)).max(axis=0)
             ray = ray / (law @ ray)
         if value > least:
@@ -185,7 +187,7 @@ def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts:
 
 
 def _subset_rays(levels: Floats) -> Floats:
-    """(k, m): for each subset S, 1 on it and elsewhere as low, or as high, as the levels allow."""
+    """Return (k, m) for each subset S the rays that are 1 on S, and elsewhere as low or as high as the levels allow."""
     size = len(levels)
     rays = []
     for members in itertools.product((False, True), repeat=size):
@@ -198,7 +200,7 @@ def _subset_rays(levels: Floats) -> Floats:
 
 
 def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """The best weights of the chosen rays, and those rays that have any."""
+    """Return the chosen rays with a positive best weight, and these weights."""
     v, ones = rays[:, chosen], np.ones(len(law))
     scale = float(np.trace(np.linalg.inv((v * weights) @ v.T)))
 

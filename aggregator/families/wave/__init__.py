@@ -1,1 +1,1 @@
-"""Waves at the desk: the recipe of the channel, and how its reports are read."""
+"""The square wave: its recipe and its decoder."""

@@ -1,4 +1,4 @@
-"""Decoding waves: running sums, and the mean of the numbers.
+"""The decoder of waves: multiplication by running sums, and the unbiased mean of the numbers.
 
 An output is in the windows of neighbouring inputs, so multiplying by the channel takes one running sum, for any b. The
 share of a single number is not estimated: it would have the noise of a whole window. Distributions are estimated by
@@ -16,7 +16,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels import Wave
 
 EVEN = 1e-9
-"""Steps between numbers that differ by less than this part of their span are equal."""
+"""Relative difference up to which the steps between numbers count as equal."""
 
 
 class WaveDecoder(Decoder):
@@ -37,7 +37,7 @@ class WaveDecoder(Decoder):
         self._stop = np.minimum(places, self.inputs - 1) + 1
 
     def _near(self, p: Floats) -> Floats:
-        """(k,) -> (m,): the mass of the inputs whose window holds each output."""
+        """Return (m,) the mass of the inputs whose window contains each output."""
         ends = np.concatenate([[0.0], np.cumsum(p)])
         mass: Floats = ends[self._stop] - ends[self._first]
         return mass

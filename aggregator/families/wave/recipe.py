@@ -1,4 +1,4 @@
-"""The recipe of waves: how wide the window is, and the weights that keep a level."""
+"""The recipe of waves: the width of the window, and the weights that keep a level."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol.notions import Information
 
 
 def wave(size: int, level: int) -> Wave:
-    """The square wave on integers.
+    """Return the square wave on integers.
 
         Q(y|x) = e^eps / ((2 b + 1) e^eps + k - 1) for x <= y <= x + 2 b, 1 / ((2 b + 1) e^eps + k - 1) otherwise
 
@@ -37,9 +37,9 @@ def half_width(size: int, level: int) -> int:
 
         b = floor(k (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)))
 
-    Of all b the rule takes the one with the largest bound on the mutual information of input and output: half the
-    inputs at small levels, few at large ones. The error hardly changes around it. A row can sum to exactly 2^128 if k -
-    1 and 2 b + 1 have no common factor.
+    This b maximises a bound on the mutual information of input and output. It is about half the inputs for small levels
+    and few for large ones. The error depends little on b near it. A row can sum to exactly 2^128 if k - 1 and 2 b + 1
+    have no common factor.
 
     Args:
         size: k.
@@ -60,9 +60,9 @@ def half_width(size: int, level: int) -> int:
 
 def _on_numbers(question: Question) -> Recipe | str:
     if not question.domain.ordered:
-        return "it is made for numbers, dates and ordered values"
+        return "it needs numbers, dates or ordered values"
     if isinstance(question.notion, Information):
-        return "it is made for bounds between values, and this notion has a prior"
+        return "it needs a notion without a prior"
     return plain(wave)(question)
 
 

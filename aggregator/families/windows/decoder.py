@@ -1,4 +1,4 @@
-"""Decoding windows: prefix sums over a circle.
+"""The decoder of windows: prefix sums over a circle.
 
 The mass in a window is a difference of two running sums, and the sum over the windows that cover an arc is the mean of
 one number per cell over the arc. So multiplying by the channel takes (inputs x orders + outputs) steps, far fewer than
@@ -20,30 +20,30 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.windows.channel import ONE, Windows
 
 MOST_INPUTS = 2048
-"""The unbiased estimate of more inputs is not made: it takes the eigenvalues of a matrix of inputs x inputs."""
+"""Maximum number of inputs of the unbiased estimate, which needs the eigenvalues of a matrix of inputs x inputs."""
 
 MOST_CELLS = 2**26
-"""Nor is one whose left inverse has more cells than this; they are computed, though never all held."""
+"""Maximum number of cells of the left inverse for the unbiased estimate; all are computed, in chunks."""
 
 _HELD_CELLS = 2**20
 """Maximum number of cells of a left inverse in memory at a time."""
 
 MOST_STEPS = 32
-"""Maximum number of steps of an input: outputs with nearly equal contributions share a step."""
+"""Maximum number of steps of an input; outputs with nearly equal contributions share a step."""
 
 SINGULAR = 1e-12
-"""Below this part of the largest eigenvalue of the information, a direction is lost."""
+"""Eigenvalues of the information matrix below this part of the largest count as zero."""
 
 
 @dataclass(frozen=True)
 class _Circle:
-    """One order of the arcs.
+    """The arcs of the rare inputs on the circle, in one order.
 
     Attributes:
-        sequence: (n,) rare inputs as they follow each other.
-        cut: (J,) place of the arc at each border.
-        before: (J,) the part of it before the border.
-        first: (n,) the cell where each arc begins.
+        sequence: (n,) the rare inputs in this order.
+        cut: (J,) the position of the arc at each border.
+        before: (J,) the part of that arc before the border.
+        first: (n,) the cell in which each arc begins.
     """
 
     sequence: Integers
@@ -61,13 +61,14 @@ class _Circle:
         return cls(np.asarray(layout.sequence, dtype=np.int64), cut, before, first)
 
     def masses(self, p: Floats) -> Floats:
-        """(..., n) in sequence -> (..., 2 J): the mass before each border, for two rounds of the circle."""
+        """Return (..., 2 J) the mass before each border, for two rounds of the circle, from (..., n) in this order."""
         ends = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
         mass = ends[..., self.cut] + p[..., self.cut] * self.before
         return np.concatenate([mass, mass + ends[..., -1:]], axis=-1)
 
     def mixed(self, p: Floats, span: int) -> Floats:
-        """(J,): sum of p[x] c (1 - c) over the arcs that a window from each border covers to a part c alone."""
+        """Return (J,) the sum of p[x] c (1 - c) over the arcs x of which the window from each border covers a part
+        c."""
         cells = len(self.cut)
         end = np.arange(cells) + span
         last = end % cells
@@ -78,7 +79,7 @@ class _Circle:
         return lost
 
     def means(self, cells: Floats) -> Floats:
-        """(J,) or (a, J) -> (n,) or (a, n): the mean over each arc of a number per cell."""
+        """Return (n,) or (a, n) the mean over each arc, from a number for each cell, (J,) or (a, J)."""
         means: Floats = cells[..., self.first].copy()
         steps = (1 - self.before) * (self.before > 0) * (cells - np.roll(cells, 1, axis=-1))
         np.add.at(means.T, self.cut, steps.T)  # an arc may contain several borders
@@ -86,7 +87,7 @@ class _Circle:
 
 
 class WindowsDecoder(Decoder):
-    """Running sums, once per type and order."""
+    """Decoder of windows; each multiplication takes one running sum for each type and order."""
 
     def __init__(self, channel: Windows, reference: Sequence[float] | Floats | None = None) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
@@ -112,7 +113,7 @@ class WindowsDecoder(Decoder):
         return self._channel.orders if self._channel.types else 0
 
     def _blocks(self) -> Iterator[tuple[int, int, slice]]:
-        """(type, order, its outputs)."""
+        """Yield (type, order, outputs) for each type and order."""
         start, cells = len(self._single) + 1, self._channel.cells
         for number in range(len(self._channel.types)):
             for order in range(self._orders):
@@ -120,7 +121,7 @@ class WindowsDecoder(Decoder):
                 start += cells
 
     def forward(self, p: Floats) -> Floats:
-        """As of every decoder, and of many laws at once: (..., k) -> (..., m)."""
+        """Return (..., m) the distribution of the outputs for each distribution of inputs, (..., k)."""
         law = self._flat(p, 1)
         masses = [circle.masses(p[..., circle.sequence]) for circle in self._circles]
         cells = self._channel.cells
@@ -140,14 +141,15 @@ class WindowsDecoder(Decoder):
             each = self._channel.types[number]
             outside, inside = each.outside / ONE / self._orders, each.inside / ONE / self._orders
             covered = masses[order][each.span : each.span + cells] - masses[order][:cells]
-            # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c), and c (1 - c) is 0 but for arcs that are cut.
+            # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c), and c (1 - c) is 0 except for arcs at an end of the
+            # window.
             law[outputs] += (inside**2 - outside**2) * covered
             law[outputs] -= (inside - outside) ** 2 * self._circles[order].mixed(rare[order], each.span)
         return law
 
     def _flat(self, p: Floats, power: int) -> Floats:
-        """(..., k) -> (..., m): the mean features, or their squares, without the windows' additional weight on
-        covered inputs.
+        """Return (..., m) the mean features (``power`` 1) or their squares (2) without the additional weight of covered
+        inputs.
         """
         law = np.empty((*p.shape[:-1], self.features))
         singles = len(self._single)
@@ -167,7 +169,7 @@ class WindowsDecoder(Decoder):
         return law
 
     def backward(self, w: Floats) -> Floats:
-        """As of every decoder, and of many numbers an output at once: (m,) -> (k,) or (a, m) -> (a, k)."""
+        """Return (k,) or (a, k) the mean for each input of the numbers of the outputs, (m,) or (a, m)."""
         singles = len(self._single)
         mean: Floats = self._rest * w[..., singles, np.newaxis] + (w[..., :singles] @ self._other)[..., np.newaxis]
         mean[..., self._single] += (self._own - self._other) * w[..., :singles]
@@ -176,7 +178,7 @@ class WindowsDecoder(Decoder):
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
             block = w[..., outputs] / self._orders
-            # A cell is in the windows that begin in it or in one of the span - 1 cells before.
+            # A cell is in the windows that begin in it or in one of the span - 1 preceding cells.
             running = np.zeros((*w.shape[:-1], 2 * cells + 1))
             np.cumsum(np.concatenate([block, block], axis=-1), axis=-1, out=running[..., 1:])
             total = running[..., cells, np.newaxis]
@@ -197,13 +199,13 @@ class WindowsDecoder(Decoder):
 
     @cached_property
     def _per_marginal(self) -> Floats:
-        """(m,) diag(D^-1), D = diag(reference @ Q); 0 for outputs that no input gives, which are never counted."""
+        """Return (m,) diag(D^-1), D = diag(reference @ Q); 0 for outputs that no input gives, which never occur."""
         marginal = self.forward(self._reference)
         return np.divide(1.0, marginal, out=np.zeros_like(marginal), where=marginal > 0)
 
     @cached_property
     def _solved(self) -> Floats:
-        """(k, k) the inverse of Q D^-1 Q', made by passes. The left inverse is L = D^-1 Q' times it, as of a table."""
+        """Return (k, k) the inverse of Q D^-1 Q', computed by running sums; as for a table, L is D^-1 Q' times this."""
         if self.inputs > MOST_INPUTS or self.inputs * self.features > MOST_CELLS:
             raise NotInvertible(
                 f"an unbiased estimate of {self.inputs} values from {self.features} outputs is not computed for "
@@ -225,7 +227,7 @@ class WindowsDecoder(Decoder):
         return solved
 
     def _columns(self, chunk: slice) -> Floats:
-        """(c, m): the columns of L of some inputs; they are never all in memory."""
+        """Return (c, m) the columns of L for the inputs ``chunk``; L as a whole is never in memory."""
         return self.forward(self._solved[chunk]) * self._per_marginal
 
     def invert(self, share: Floats) -> Floats:
@@ -242,8 +244,8 @@ class WindowsDecoder(Decoder):
         return variances
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        # Outputs with nearly equal addends share a step. Its height is their mean over the observed counts, so the
-        # steps sum to the estimate exactly.
+        # Outputs with nearly equal contributions share a step. Its height is their mean over the observed counts, so
+        # the steps sum to the estimate exactly.
         groups = np.array_split(np.arange(self.features), min(MOST_STEPS + 1, self.features))
         starts = np.array([group[0] for group in groups])
         lengths = np.array([len(group) for group in groups])
@@ -262,7 +264,7 @@ class WindowsDecoder(Decoder):
 
     @property
     def ceiling(self) -> Floats:
-        # A window that covers no whole arc stays below this.
+        # An upper bound: the probability is smaller for a window that covers no whole arc.
         largest = np.empty(self.features)
         singles = len(self._single)
         largest[:singles] = self._own

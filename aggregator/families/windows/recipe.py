@@ -1,11 +1,10 @@
 """The windows channel for a prior: LIP close to the optimum for domains of any size.
 
 It solves the linear program of ``table.column_generation`` with three kinds of inputs. An input of prior mass r = 1 /
-(e^eps + 1) or more has an output of its own, by the published rule, which is legal there. The next few heaviest are
-classes of the program, distinguished exactly. All others together are one class, a fluid whose lifts are a or b, which
-windows over a circle realise with lifts constant but for the arcs that a window's end cuts (MATH 2.5, 2.6).
-
-Floats design; the integers are rounded at a level a little lower and certified.
+(e^eps + 1) or more has an output of its own, by the published rule, which is legal there. Each of the next few heaviest
+inputs is a class of the program. All others together are one class, a fluid, whose lifts are a or b. Windows over a
+circle give these lifts, except for the arcs at the ends of a window (MATH 2.5, 2.6). The design uses floats, at a
+slightly lower level; it is then rounded to integers and certified.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ HEAVIES = (0, 1, 2, 3, 4, 6, 8, 10, 12, 24)
 """The numbers of heavy inputs that are tried."""
 
 _LEAST_INFORMATION = 1e-3
-"""Inputs are distinguished if one report's information on every difference of their shares is at least this, in squared
-lifts."""
+"""Inputs count as distinguished if the information of one report on every difference of their shares is at least this,
+in squared lifts."""
 
 _LEAST_ORDERS = 8
 _ORDERS_PER_NEEDED = 4
@@ -45,11 +44,12 @@ _MOST_CELLS = 2**13
 _LEAST_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
 _WORTH = 5e-4
-"""Of the designs that come within this part of the best one's gain, the one with the fewest outputs is taken."""
+"""Of the designs whose gain is within this part of the best one's, the one with the fewest outputs is taken."""
 _SPARE = 2.0**-24
-"""The mass of the output that holds what rounding leaves; it tells nothing, so this part of the gain is lost."""
+"""The probability of the uninformative output that takes the rounding remainders; this part of the gain is lost."""
 _GOOD = 1e-3
-"""The cells are the fewest that lose at most this part of the windows' gain, or a fifth of it of the heavy inputs'."""
+"""The smallest number of cells is taken that loses at most this part of the windows' gain, or a fifth of this part of
+the heavy inputs' gain."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class _Split:
 
     Attributes:
         law: (k,) the prior.
-        singles, heavies, tail: inputs.
+        singles, heavies, tail: the inputs with an output of their own, the classes, and
+        the rare inputs.
         low, high: a and b.
     """
 
@@ -71,21 +72,22 @@ class _Split:
 
     @property
     def edge(self) -> float:
-        """r: the mass of a set that can have lift b where all else has lift a; 1 / (e^eps + 1) without a radius."""
+        """r: the mass of a set that can have lift b while all others have lift a; 1 / (e^eps + 1) without a radius."""
         return (1 - self.low) / (self.high - self.low)
 
     @property
     def budget(self) -> float:
-        """Mass times lift that an output of a type has beside the singles', whose lift it is a."""
+        """The sum of mass times lift of all inputs but the singles in an output of a type; there the singles have lift
+        a."""
         return 1 - self.low * float(self.law[self.singles].sum())
 
     @cached_property
     def given(self) -> Coordinates:
-        """The classes of the linear program: the heavy inputs, then all others as one."""
+        """The classes of the linear program: one for each heavy input, then one for the tail."""
         heavy, tail = self.law[self.heavies], self.law[self.tail]
         mass = np.append(heavy, tail.sum())
-        # An arc of part p of the circle loses p / (3 phi (1 - phi)) of the variance to the ends of windows that cover
-        # phi.
+        # For an arc that is the part p of the circle, the ends of windows that cover phi lose p / (3 phi (1 - phi)) of
+        # the variance.
         ends = np.clip(1 - tail / tail.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(tail) > 1 else 0 * tail
         fluid = float((tail**2 * ends).sum())
         square = np.append(heavy**2, float((tail**2).sum()) - fluid)
@@ -99,7 +101,7 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A design in floats, before rounding: the split, the mixture, the cells, and each type's span and two lifts."""
+    """A design in floats, before rounding: split, mixture, number of cells, and the span and two lifts of each type."""
 
     split: _Split
     mixture: Mixture
@@ -110,8 +112,8 @@ class _Plan:
     def tells(self) -> bool:
         """Return whether all inputs can be estimated: the heavy ones from the types, the rare ones from the windows.
 
-        The best mixture may have fewer types than inputs to tell apart, or give the whole tail one lift in every type.
-        Then no unbiased estimate of their shares exists.
+        The best mixture may have fewer types than inputs to distinguish, or the same lift for the whole tail in every
+        type. Then no unbiased estimate of their shares exists.
         """
         lifts, weights = self.mixture.lifts, self.mixture.weights
         if not len(lifts):
@@ -123,14 +125,13 @@ class _Plan:
 
 
 def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
-    """The windows channel of the least expected squared error among a few designs for ``prior``.
+    """Return the windows channel with the least expected squared error among a few designs for ``prior``.
 
-    Up to ``MOST_INPUTS`` inputs every one tells all apart, so that each value has an unbiased estimate and an interval.
-    Where a design of nearly the same error is small enough for that estimate to be computed, it goes before those that
-    are not.
+    Up to ``MOST_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased estimate and
+    an interval. Designs small enough for that estimate to be computed are preferred if their error is nearly the least.
 
     Args:
-        prior: positive integers, P[x] = prior[x] / sum; they are the arcs of the rare inputs as they are.
+        prior: positive integers, P[x] = prior[x] / sum; for rare inputs, the lengths of their arcs.
         level: nanonats.
         radius: the level is kept for every prior this near in total variation, in parts per billion.
     Raises:
@@ -151,7 +152,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             part = _part(split, cells, prior)
             made = _rounded(_planned(split, cells, part), prior, orders=1)
             if radius and found and not _affordable(made, notion):
-                continue  # the audit of a ball visits all windows, so few heavy inputs can be afforded
+                continue  # the audit of a ball visits all windows, so few heavy inputs keep it fast enough
             found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
     if len(prior) <= MOST_INPUTS:
         dearest = DEARER * min(found)[0]
@@ -186,7 +187,8 @@ def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Sp
 
 
 def _cells(split: _Split) -> list[int]:
-    """Return the numbers of cells to try: the one for the types, and for equal arcs one cell for each arc."""
+    """Return the numbers of cells to try: the smallest sufficient one and, if all arcs are equal, one cell for each
+    arc."""
     if len(split.tail) < 2:
         return [1]
     room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.law))
@@ -213,9 +215,9 @@ def _cells(split: _Split) -> list[int]:
 
 
 def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, float]:
-    """(span, lift inside, lift outside) of the windows of ``cells`` whose lifts spread most, with this mean.
+    """Return (span, lift inside, lift outside) of the windows whose lifts have the largest variance with this mean.
 
-    Either inside is b and outside what that leaves, or outside is a (MATH 2.5).
+    Either the lift inside is b and the mean determines the one outside, or the lift outside is a (MATH 2.5).
     """
     exact_span = (mean - a) / (b - a) * cells
     shapes = [(0, mean, mean)]
@@ -230,7 +232,8 @@ def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, flo
 
 
 def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
-    """The best mixture, and ``part`` of the time one that tells all inputs apart."""
+    """Return the design of the best mixture, combined with probability ``part`` with one that distinguishes all
+    inputs."""
     mixture = split.mixture
     if part:
         other = plain_mixture(split.given)
@@ -245,7 +248,7 @@ def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
 def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     """Return the part of reports from another mixture that is needed to distinguish all inputs; 0 if the best one does.
 
-    It is also 0 if no unbiased estimate would be computed. The price is at most that of ``telling_table``.
+    It is also 0 if no unbiased estimate would be computed. It costs at most as much error as in ``telling_table``.
     """
     best = _planned(split, cells)
     if best.tells or not split.heavies or len(prior) > MOST_INPUTS:
@@ -284,11 +287,10 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
 
 
 def _orders(made: Windows, notion: Information) -> int:
-    """Return a number of orders with which all rare inputs can be estimated; more orders cost bits and no error (MATH
-    2.8).
+    """Return a number of orders with which all rare inputs can be estimated; orders cost bits, not accuracy (MATH 2.8).
 
-    Windows of J cells tell J - 1 differences in one order. With no more orders than that needs the unbiased estimate
-    exists, but under a Zipf prior of 1,000 values its variance is ten to thirty times that with four times as many.
+    Windows of J cells determine J - 1 differences in one order. The least sufficient number of orders gives an unbiased
+    estimate, but for a Zipf prior of 1,000 values its variance is ten to thirty times that with four times as many.
     """
     rare = sum(1 for arc in made.arcs if arc)
     if rare < 3 or made.cells == 1:
@@ -319,7 +321,7 @@ MECHANISMS = (
     Mechanism(
         "lip-windows",
         "types for frequent values, windows of a circle for rare ones",
-        "ours",
+        "this project",
         POINTS,
         for_priors_near(windows),
     ),
