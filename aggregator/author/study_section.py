@@ -1,6 +1,6 @@
 """Reads the study's addresses and the translated texts of a draft.
 
-The campaign's own constructor judges them; here the entries are only read, and an error names the entry.
+The constructor of the campaign validates them. This module only reads the entries, and an error names the entry.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from protocol.domain import Domain, Form, NumberRange
 from protocol.errors import CampaignError
 from protocol.texts import Texts
 
-_SAID = {
+_OTHER_TEXTS = {
     "title": None, "purpose": "", "organisation": "", "contact": "", "retention": "", "notice": "",
 }  # fmt: skip
-"""The texts of a translation beside the question, and the default: "" stands for the campaign's own."""
+"""The texts of a translation besides the question, with their defaults; "" takes the campaign's own text."""
 
 
 def addresses_of(section: Section) -> tuple[str, ...]:
-    """The addresses of ``[study] address``: one, or a list in the order in which they are tried."""
+    """Return the addresses of ``[study] address``, in the order in which devices try them."""
     if "address" not in section:
         return ()
     if section.holds("address", list):
@@ -55,7 +55,9 @@ def translations_of(
 def _translation(
     language: str, section: Section, domain: Domain, districts: Sequence[str], classes: Sequence[str]
 ) -> Texts:
-    said = {name: section.take(name, str, f"the {name} in this language", other) for name, other in _SAID.items()}
+    others = {
+        name: section.take(name, str, f"the {name} in this language", default) for name, default in _OTHER_TEXTS.items()
+    }
     if isinstance(domain, Form):
         question, labels = _questions(section, domain)
     else:
@@ -65,7 +67,7 @@ def _translation(
     named = _names(section, "classes", classes)
     section.done()
     try:
-        return Texts(language, question=question, **said, labels=_whole(labels), classes=named)
+        return Texts(language, question=question, **others, labels=_whole(labels), classes=named)
     except CampaignError as error:
         raise DraftError(f"[{section.name}] {error}") from None
 

@@ -85,7 +85,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 @click.argument("file", type=shell.existing)
 @click.option(
     "--epsilon",
-    type=options.Number(),
+    type=options.Number(0, exact.nats(exact.MAX_LEVEL)),
     multiple=True,
     help="Level in nats for which delta is computed; may be repeated.",
 )
@@ -124,8 +124,6 @@ def audit(
         if as_json:
             shell.print_json({"certified": False, "error": str(error)})
         raise
-    if any(not 0 <= nats <= exact.nats(exact.MAX_LEVEL) for nats in epsilon):
-        raise click.UsageError(f"--epsilon must be from 0 to {exact.nats(exact.MAX_LEVEL):g} nats")
     weights = None
     if prior is not None:
         weights = (1,) * terms.domain.size if prior == "uniform" else read_prior(Path(prior), terms.domain)

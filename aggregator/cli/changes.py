@@ -26,6 +26,7 @@ from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend, trend
 from aggregator.families.decoder import Floats
+from aggregator.present.table import estimate_table
 from aggregator.present.trends import change_csv, change_table, spans_table, steps_table, trend_csv, value_table
 from aggregator.study import Study
 from protocol.campaign import Campaign, SignedCampaign
@@ -91,6 +92,8 @@ def show_trend(
         tables = [spans_table(found)] if found.only is None else [value_table(found, found.only)]
         if found.change is not None and found.only is None:
             tables.append(change_table(found.change, found))
+        elif found.only is None:
+            tables.append(estimate_table(found.latest, next(one.truth for one in found.points if one.estimate)))
         if asked.steps:
             tables.append(steps_table(found))
         for table in tables:
@@ -110,7 +113,7 @@ def _warn(found: Trend) -> None:
         names = ", ".join(point.span.name for point in few[:5]) + (", ..." if len(few) > 5 else "")
         shell.warn(f"Warning: fewer than {found.latest.terms.minimum_reports:,} devices in {names}: left out")
     if found.change is None:
-        shell.warn("Warning: only one span has enough reports, so no change can be computed")
+        shell.warn("Warning: only one span has enough reports, so there is no change: its shares are printed")
     for span, known in found.known:
         for warning in known.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")

@@ -100,6 +100,9 @@ def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str |
         table.writerows((grouped(one.code), str(one)) for one in links)
         return written.getvalue().encode()
     from aggregator.invite.cards import CardTexts, draw_cards  # matplotlib takes a second to load
+    from aggregator.invite.wording import missing_texts
 
+    for sentence in missing_texts(signed.terms, language) if language else ():
+        shell.warn(f"Warning: {sentence}")
     with shell.progress("drawing", len(links)) as advance:
         return draw_cards(CardTexts.of(signed, language), [(one, grouped(one.code)) for one in links], advance)

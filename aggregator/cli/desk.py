@@ -27,6 +27,7 @@ from aggregator.storage.places import Place
 from aggregator.study import Study
 from protocol.campaign import require_campaign
 from protocol.closing import is_closing
+from protocol.envelope import Kind
 
 NAMED = 5
 """Maximum number of files that a warning names."""
@@ -144,10 +145,10 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 def ingest(
     ctx: click.Context, paths: tuple[Place, ...], threads: int | None, engine_name: str, as_json: bool
 ) -> IngestResult:
-    """Verify the reports in PATHS (files, folders, or s3:// places) and count each once, however often it comes.
+    """Verify the reports in PATHS (files, folders, or s3:// places) and count each report once.
 
-    Without PATHS, the uploads in the study's inbox, which are then put away. A bad report does not stop the ingest: it
-    is refused, and counted under the first check that it fails.
+    Without PATHS, verify and count the uploads in the study's inbox, and then archive them. A bad report does not stop
+    the ingest: it is refused, and counted under the first check that it fails.
     """
     study = Study.open(shell.study_folder(ctx))
     uploads = [] if paths else inbox.waiting(study.path)
@@ -183,11 +184,22 @@ def _keys(count: int) -> str:
 
 
 def _no_batches(files: list[Place]) -> list[str]:
-    """Return a warning that names the files without any envelope; empty if every file has one."""
-    named = [
-        str(file) for file in files if not any(may_hold(file, head, intake.PIECE_BYTES) for head in HEADS.values())
-    ]
-    if not named:
-        return []
-    more = f" and {len(named) - NAMED:,} more" if len(named) > NAMED else ""
-    return [f"no envelope in {', '.join(named[:NAMED])}{more}: name only batches of reports"]
+    """Return a warning for the files that are campaigns or notices, and one for those without any envelope."""
+
+    def holds(file: Place, *kinds: Kind) -> bool:
+        return any(may_hold(file, HEADS[kind], intake.PIECE_BYTES) for kind in kinds)
+
+    others = [file for file in files if not holds(file, Kind.REPORT, Kind.ENROLMENT)]
+    signed = [file for file in others if holds(file, Kind.CAMPAIGN, Kind.CLOSING)]
+    empty = [file for file in others if file not in signed]
+    found = []
+    if signed:
+        found.append(f"{_names(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
+    if empty:
+        found.append(f"no envelope in {_names(empty)}: name only batches of reports")
+    return found
+
+
+def _names(files: list[Place]) -> str:
+    more = f" and {len(files) - NAMED:,} more" if len(files) > NAMED else ""
+    return ", ".join(map(str, files[:NAMED])) + more

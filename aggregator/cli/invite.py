@@ -53,13 +53,15 @@ def invite(
     if out is not None:
         from aggregator.invite.content import PosterContent
         from aggregator.invite.poster import draw_poster, undrawn  # matplotlib takes a second to load
+        from aggregator.invite.wording import missing_texts
 
         content = PosterContent.of(campaign, link, language, known.closes)
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
         with shell.new_file(out) as file:
             file.write(drawn)
-        missing = undrawn(content)
-        if missing:
+        for sentence in missing_texts(campaign.terms, language) if language else ():
+            shell.warn(f"Warning: {sentence}")
+        if missing := undrawn(content):
             shell.warn(f"Warning: the poster cannot show these letters as they are written: {' '.join(missing)}")
     if link.address.startswith("http:"):
         shell.warn(f"Warning: {link.host} is this machine, so the link works on this machine only")

@@ -60,6 +60,7 @@ class Answer:
         level: of the interval.
         mmse: the estimate that uses the prior of a LIP campaign; None for other campaigns.
         unit: of the numbers; ``DAYS`` for days, and "" if the campaign states none.
+        is_share: whether the number is a share of people, which is printed in percent.
     """
 
     what: str
@@ -71,6 +72,7 @@ class Answer:
     level: float
     mmse: float | None
     unit: str = ""
+    is_share: bool = False
 
     @property
     def days(self) -> dict[str, str]:
@@ -96,6 +98,7 @@ class Answer:
             low=low,
             high=high,
             mmse=None if self.mmse is None else self.mmse * factor,
+            is_share=False,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -295,7 +298,7 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
     return Answer(
         f"share of {shown.label(x)}", float(np.clip(shown.raw[x], 0, 1)), float(shown.raw[x]), float(shown.se[x]),
-        float(shown.low[x]), float(shown.high[x]), level, mmse,
+        float(shown.low[x]), float(shown.high[x]), level, mmse, is_share=True,
     )  # fmt: skip
 
 

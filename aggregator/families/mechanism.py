@@ -56,7 +56,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
-            raise ValueError("part needs notion high-low, and must lie strictly between 0 and 1")
+            raise ValueError("part needs notion high-low, and must be above 0 and below 1")
 
     @property
     def size(self) -> int:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from protocol.campaign import Campaign
+from protocol.texts import best
+
 
 @dataclass(frozen=True)
 class Wording:
@@ -60,3 +63,15 @@ def _read(language: str) -> Wording:
 
 WORDINGS = {language: _read(language) for language in ("en", "de")}
 """By language."""
+
+
+def missing_texts(terms: Campaign, language: str) -> list[str]:
+    """Return a sentence for each kind of texts that do not exist in ``language``, with the language used instead."""
+    own = terms.texts(language).language
+    found = []
+    if best(language, [own]) is None:
+        instead = f"{own!r} is used" if own else "the campaign's own language is used"
+        found.append(f"the campaign has no texts in {language!r}: {instead}")
+    if best(language, list(WORDINGS)) is None:
+        found.append(f"the fixed texts exist only in {' and '.join(WORDINGS)}, not in {language!r}: 'en' is used")
+    return found

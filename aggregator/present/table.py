@@ -9,7 +9,7 @@ For programs: document.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from rich import box
@@ -125,20 +125,30 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     estimate, se, low, high = answer_texts(answer)
     table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
     if answer.raw != answer.estimate and not math.isnan(answer.raw):
-        unbiased = significant([answer.raw], answer.se)[0]
+        unbiased = _written(answer, [answer.raw])[0]
         table.add_row(Text(f"{answer.what}, unbiased: outside the possible range"), unbiased, se, "")
     if answer.mmse is not None:
-        table.add_row(Text(f"{answer.what}, using the prior"), significant([answer.mmse], answer.se)[0], "", "")
+        table.add_row(Text(f"{answer.what}, using the prior"), _written(answer, [answer.mmse])[0], "", "")
     return table
 
 
 def answer_texts(answer: Answer) -> tuple[str, str, str, str]:
-    """Return estimate, standard error, low and high, to two digits of the standard error; days as YYYY-MM-DD."""
-    cells = [answer.estimate, answer.se, answer.low, answer.high]
-    estimate, se, low, high = significant(cells, answer.se)
+    """Return estimate, standard error, low and high, to two digits of the standard error.
+
+    Shares are percentages, and days are written YYYY-MM-DD.
+    """
+    estimate, se, low, high = _written(answer, [answer.estimate, answer.se, answer.low, answer.high])
     if days := answer.days:
         return days["estimate"], f"{se} days", days["low"], days["high"]
     return f"{estimate} {answer.unit}".strip(), se, low, high
+
+
+def _written(answer: Answer, numbers: Sequence[float]) -> list[str]:
+    """Return numbers in the unit of an answer as text, to two digits of its standard error; shares in percent."""
+    if not answer.is_share:
+        return significant(numbers, answer.se)
+    texts = significant([100 * number for number in numbers], 100 * answer.se)
+    return [text if text == "-" else f"{text}%" for text in texts]
 
 
 def total_variation(p: Floats, q: Floats) -> float:

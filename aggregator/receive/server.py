@@ -10,6 +10,7 @@ The requests: app.
 from __future__ import annotations
 
 import asyncio
+import errno
 import http
 import ipaddress
 import json
@@ -79,9 +80,11 @@ def bind(address: str) -> socket.socket:
         return socket.create_server((host, number), family=socket.AF_INET6 if version_6 else socket.AF_INET)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
-        raise CannotListen(
-            f"cannot listen on {address}: {reason}. Choose another address or port, or stop the program that uses it"
-        ) from None
+        if error.errno == errno.EADDRNOTAVAIL:
+            reason = "this machine does not have this address. Use 127.0.0.1, 0.0.0.0 or an address of this machine"
+        else:
+            reason += ". Choose another address or port, or stop the program that uses it"
+        raise CannotListen(f"cannot listen on {address}: {reason}") from None
 
 
 def url(listening: socket.socket, tls: Tls | None) -> str:

@@ -253,6 +253,15 @@ def test_files_that_are_no_batches_are_named(session, tmp_path):
     assert "no envelope" not in run("--study", session / "lib", "ingest", session / "batch.htr").stderr
 
 
+def test_a_campaign_among_the_batches_is_named(session):
+    """A campaign's file is refused as one malformed envelope, and a warning names the command that takes it."""
+    name = next(session.glob("*.campaign"))
+    done = run("--study", session / "lib", "ingest", "--json", name)
+    assert json.loads(done.stdout)["rejected"] == {"malformed": 1}
+    assert f"{name}: no reports, but a signed campaign or notice; add it with `halftruth import`" in done.stderr
+    assert "no envelope" not in done.stderr
+
+
 def test_empty_input_is_a_warning(session, tmp_path):
     """An empty enrolment and an empty folder are no errors, and are named in a warning."""
     study = ("--study", session / "lib")

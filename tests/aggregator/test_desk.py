@@ -256,7 +256,9 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
         csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
     )
     assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
-    assert "only one span" in in_study(desk, "estimate", "again", "--by", "period").stderr
+    single = in_study(desk, "estimate", "again", "--by", "period")
+    assert "only one span" in single.stderr
+    assert "95% interval" in single.stdout
     few = in_study(desk, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
     assert "--periods" in few.stderr
 

@@ -239,6 +239,10 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     assert document["link"] == str(LINK)
     assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
     assert "not overwritten" in run(*of_file, "--out", tmp_path / "p.svg", code=1).output
+    french = run(*of_file, "--language", "fr", "--out", tmp_path / "fr.svg").stderr
+    assert "no texts in 'fr': 'en' is used" in french
+    assert "only in en and de, not in 'fr'" in french
+    assert "is used" not in run(*of_file, "--language", "de_AT", "--out", tmp_path / "de.svg").stderr
     assert "end in one of .svg" in run(*of_file, "--out", tmp_path / "p.gif", code=2).output
     assert "is not an address of the signed campaign" in run(*of_file, "--address", "https://x.example", code=1).output
     assert "--study" in run("invite", tmp_path / "c.campaign", code=2).output

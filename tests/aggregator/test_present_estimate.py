@@ -194,6 +194,11 @@ def test_one_number_is_printed_with_its_interval():
     text = printed(answer_table(answer, shown.terms, 1000))
     assert f"{answer.estimate:.2f}" in text
     assert f"{answer.low:.2f} to {answer.high:.2f}" in text
+    share = query.survey(shown.terms, Tally.of(np.array([300, 400, 200, 100])), 1)
+    text = printed(answer_table(share, shown.terms, 1000))
+    assert f"{share.estimate:.1%}" in text
+    assert f"{share.low:.1%} to {share.high:.1%}" in text
+    assert "%" not in printed(answer_table(share.times(5000, "people"), shown.terms, 1000)).replace("95%", "")
     (row,) = csv.DictReader(io.StringIO(answer_csv(answer)))
     assert float(row["estimate"]) == answer.estimate
 

@@ -806,6 +806,8 @@ def test_addresses_to_listen_on():
         port = listening.getsockname()[1]
         with pytest.raises(CannotListen, match=rf"127.0.0.1:{port}: Address already in use. Choose another"):
             bind(f"127.0.0.1:{port}")
+    with pytest.raises(CannotListen, match="this machine does not have this address"):
+        bind("203.0.113.1:0")
     with bind("0.0.0.0:0") as listening:
         assert not is_loopback(listening)
 
