@@ -47,7 +47,7 @@ def _findings() -> Iterator[CheckResult]:
         ("signatures", _signatures_agree),
         ("storage", _storage_commits),
         ("randomness", lambda: f"operating system, {len(os.urandom(32))} bytes drawn"),
-        ("cores", lambda: f"{os.cpu_count()} to verify on"),
+        ("cores", lambda: f"{os.cpu_count()} to verify signatures"),
         ("dask", _dask),
         ("s3", _object_stores),
         ("room", _room),
@@ -93,7 +93,7 @@ def _dask() -> str:
 def _object_stores() -> str:
     """Return the version of the library for places in buckets, or how to install it. It is optional."""
     try:
-        return f"obstore {metadata.version('obstore')}: s3:// places work, by the environment's AWS_ variables"
+        return f"obstore {metadata.version('obstore')}: s3:// places work, with the AWS_ variables of the environment"
     except metadata.PackageNotFoundError:
         return "not installed, and needed for s3:// places only: pip install 'halftruth[aggregator,s3]'"
 

@@ -130,7 +130,7 @@ class Holdings:
         if listed is None:
             names = ", ".join(one.name for one in self.listed()) or "none"
             raise StudyError(
-                f"the study has no campaign {asked!r}, or several that begin so; its campaigns are: {names}"
+                f"{asked!r} names no campaign of the study, or begins several ids; its campaigns are: {names}"
             )
         if listed.id not in self._opened:
             try:

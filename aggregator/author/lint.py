@@ -121,7 +121,7 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
 def _left_unsaid(terms: Campaign) -> Iterator[str]:
     if not terms.addresses:
         yield (
-            "the campaign has no address, so each device must be given one when it joins, and it is not signed: "
+            "the campaign has no address, so each device needs one when it joins, and that one is not signed: "
             'give [study] address = "https://HOST"'
         )
     if not terms.contact:

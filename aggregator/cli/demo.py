@@ -85,7 +85,7 @@ def _serve_page(folder: Path, *days: str) -> None:
             shell.say(str(link))
             _open(str(link))
             serve(running, listening)
-            _tell("What came is counted.")
+            _tell("The uploads are counted.")
             _run("--study", "lib", "ingest")
             _run("--study", "lib", "estimate", "education", "--truth", "counts.csv")
 
@@ -103,14 +103,14 @@ def _author_and_answer() -> None:
     _run("--study", "lib", "import", "education.campaign", "--trust", "analyst.pub")
     _tell("A poster invites people: a link and its QR code, what is asked and what is promised.")
     _run("--study", "lib", "invite", "education", "--out", "poster.png")
-    _tell("48,842 people answer, each with a key and dice of their own. No true answer leaves a device.")
+    _tell("48,842 people answer, each with their own key and random numbers. No true answer leaves a device.")
     _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr", "--keys", "devices.pub")
     _run("--study", "lib", "enrol", "devices.pub")
     _run("--study", "lib", "ingest", "batch.htr")
 
 
 def _estimate(campaign: str) -> Estimate:
-    _tell("The truth, and what the crowd's half-truths say it is.")
+    _tell("The true shares, and the shares estimated from the perturbed answers.")
     words = ("estimate", campaign, "--truth", "counts.csv", "--plot", f"{campaign}.png")
     found: Estimate = _run("--study", "lib", *words)
     return found
@@ -127,10 +127,10 @@ def _attack() -> None:
     result = _run("--study", "lib", "ingest", "attack.htr")
     after = Study.open(Path("lib")).tally(signed)
     if result.rejected != attack.expected or result.accepted:
-        raise Failure(f"the attack was to be counted as {attack.expected}, not {result.rejected}", FAILED)
+        raise Failure(f"the attack was counted as {result.rejected}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack moved the estimate", FAILED)
-    shell.say(f"\nAll {result.read:,} are refused, each in its class; the tally, and so the estimate, has not moved.")
+    shell.say(f"\nAll {result.read:,} are refused and counted by class; the tally and the estimate have not changed.")
 
 
 def _again_with_a_prior() -> None:
@@ -147,9 +147,9 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(found.share, truth):.2%}" for found in (without, with_prior))
     shell.say(
-        f"\nAway from the truth (total variation): {before} without a prior, {after} with one. The prior does most of\n"
-        "that: it is nearly right here. A wrong one is not mended by more reports, and a warning says when they\n"
-        "contradict it."
+        f"\nTotal variation distance from the truth: {before} without a prior, {after} with one. Most of this gain\n"
+        "comes from the prior, which is nearly right here. More reports do not correct a wrong prior; a warning says\n"
+        "if the reports contradict it."
     )
 
 

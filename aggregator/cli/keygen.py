@@ -31,5 +31,5 @@ def keygen(name: Path, owner: str, as_json: bool) -> None:
     if as_json:
         shell.print_json({"secret": str(secret), "public": str(public), "name": author.name, "key": author.fingerprint})
         return
-    shell.say(f"{secret}  keep it: whoever has it can sign campaigns in your name")
+    shell.say(f"{secret}  keep it secret: it signs campaigns in your name")
     shell.say(f"{public}  give it to devices and studies (key {author.fingerprint})")

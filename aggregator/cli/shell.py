@@ -78,7 +78,7 @@ class CommandGroup(click.Group):
         except OSError as error:
             raise Failure(_reason(error), FAILED) from None
         except KeyboardInterrupt:
-            raise Failure("interrupted; everything that was committed before is kept", FAILED) from None
+            raise Failure("interrupted; all earlier commits are kept", FAILED) from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -48,7 +48,7 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The length of all ranges in bytes."""
         return sum(where.size for where in self.ranges)
 
 
@@ -59,7 +59,7 @@ def cut(
 
     Args:
         piece_bytes: see ``PIECE_BYTES``.
-        warnings: what is wrong with a file is added here, by absolute path.
+        warnings: problems with files are added here, by absolute path.
     Raises:
         EngineError: a worker does not see a file that is here.
     """
@@ -120,7 +120,7 @@ def _absolute(path: Place) -> Place:
 
 
 def unread(trouble: str, *, nothing: bool) -> str:
-    """The end of a warning about a file: why it could not be read, and whether nothing of it was."""
+    """Return the end of a warning about a file: the reason, and whether any part of it was read."""
     return f"could not be read{'' if nothing else ' to its end'}: {trouble}"
 
 

@@ -47,7 +47,7 @@ def noisy(se: Floats) -> list[str]:
         return []
     return [
         f"at {unknown} of {len(se)} values the standard error is above {UNKNOWN:.0%} (up to "
-        f"{np.nanmax(se):.0%}): the shares printed there are noise. More reports, fewer values, or a channel "
+        f"{np.nanmax(se):.0%}): the shares printed there are mostly noise. More reports, fewer values, or a channel "
         "with less noise would help"
     ]
 

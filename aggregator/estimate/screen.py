@@ -89,8 +89,8 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
     y = int(frequent[np.argmin(tail)])
     expected, count = n * most[y], int(counts[y])
     return (
-        f"{'output' if decoder.one_hot else 'bit'} {y} came {count:,} times where honest devices send it "
-        f"{math.ceil(expected):,} times at the most: about {(count - expected) / n:.1%} of the reports look forged"
+        f"{'output' if decoder.one_hot else 'bit'} {y} occurs {count:,} times, but honest devices send it at "
+        f"most {math.ceil(expected):,} times: about {(count - expected) / n:.1%} of the reports look forged"
     )
 
 
@@ -108,8 +108,8 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
             continue
         forged = beyond / one.forged
         return (
-            f"output {y} came {int(counts[y]):,} times where the other outputs explain "
-            f"{max(round(counts[y] - forged * n), 0):,}, whatever the shares: about {forged:.1%} of the reports look "
+            f"output {y} occurs {int(counts[y]):,} times, but the other outputs explain at most "
+            f"{max(round(counts[y] - forged * n), 0):,} for any shares: about {forged:.1%} of the reports look "
             "forged"
         )
     return None

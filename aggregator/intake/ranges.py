@@ -45,7 +45,7 @@ class Range:
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The length of the range in bytes."""
         return self.stop - self.begin
 
 

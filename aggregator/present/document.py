@@ -1,7 +1,5 @@
-"""Estimates as documents for programs: CSV, Parquet and GeoJSON.
-
-Fractions are in full precision, one row a value, nothing rounded for the eye. Each row names the campaign and the
-period, so rows of several estimates can be put together.
+"""Estimates as documents for programs: CSV, Parquet and GeoJSON. Each row is a value. Fractions have full precision.
+Each row names the campaign and the period, so rows of several estimates can be put together.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from protocol.errors import HalftruthError
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _NUMBERS = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?(, ?[+-]?[0-9.]+)*", re.IGNORECASE | re.ASCII)
-"""A number, or several numbers such as a position on a map; these are no formulas, also with a sign."""
+"""A number, or several numbers such as a position on a map; a spreadsheet does not read these as formulas."""
 
 LATEST = "latest"
 """The period of an estimate of everybody's latest answer, in a campaign of several periods."""

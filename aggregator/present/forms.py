@@ -61,7 +61,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
 def form_sides_table(course: FormSides[Any]) -> Table:
     """Return a row for each value or cell, with a column for each span of periods or class of people."""
     _, first = course.sides[0]
-    note = f"{100 * first.level:.4g}% intervals of each side by itself"
+    note = f"{100 * first.level:.4g}% interval of each share by itself"
     if first.association is not None:
         tests = (
             f"{_name(name)}: "
@@ -87,7 +87,7 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
     """Return a row for each value or cell: both shares, their difference, and its intervals."""
     percent = f"{100 * found.level:.4g}%"
     notes = [
-        "Devices that are in both are compared with themselves." if found.paired else "No device is in both.",
+        "Devices on both sides are compared with themselves." if found.paired else "The sides share no device.",
         f"{len(found.significant)} of {len(found.labels)} differ significantly, by the {percent} intervals for all "
         "together",
     ]

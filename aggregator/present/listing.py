@@ -193,7 +193,7 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
             rows.append((f"delta at {exact.in_nats(row.epsilon)}", "; ".join(deltas)))
     if found.belief is not None:
         before, after = (_percent_above(share) for share in found.belief)
-        rows.append(("belief", f"{before} in the likeliest value at first; after a report {after} at most"))
+        rows.append(("belief", f"{before} in the most likely value before a report, at most {after} after it"))
     rows += [(f"{name}: not computed", reason) for name, reason in found.missing.items()]
     return rows
 

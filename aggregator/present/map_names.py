@@ -48,7 +48,7 @@ def list_largest(axes: Axes, found: Estimate, letters: int) -> None:
     places = decimals(each, shown)
     parts = [f"{plain(each.label(z), LETTERS)} {percent(float(each.share[z]), places)}" for z in shown]
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]  # a name stays on one line
-    words = f"largest districts: {', '.join(parts)}" if parts else "no district is surely above zero"
+    words = f"largest districts: {', '.join(parts)}" if parts else "no district is significantly above zero"
     axes.set_xlabel(textwrap.fill(words, letters), size=8.5, loc="left")
 
 

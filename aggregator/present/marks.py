@@ -19,7 +19,7 @@ from aggregator.present.table import decimals, percent
 from protocol.domain import MICRODEGREES, Grid
 
 MARKED = 150
-"""Maximum number of marks: regions surely above zero first, then by share."""
+"""Maximum number of marks: regions significantly above zero first, then by share."""
 
 RECTANGLES = 3_000
 """Maximum number of rectangles in all outlines together; ragged districts have many."""
@@ -53,7 +53,9 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
         parts.append((int((cut.of == region).sum()), mark))
     words = "Touch a place on the map of shares, or point at it, to see its numbers."
     if len(parts) < regions_drawn:
-        words += f" {len(parts):,} of {regions_drawn:,} places show them: those surely above zero, then by share."
+        words += (
+            f" {len(parts):,} of {regions_drawn:,} places show them: those significantly above zero, then by share."
+        )
     return [mark for _, mark in sorted(parts, key=lambda part: -part[0])], words
 
 

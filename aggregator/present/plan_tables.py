@@ -65,7 +65,7 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         f"The errors are for {goals[0].reports:,} people: decile is the mean absolute error of nine deciles{unit}; "
         + (f"mean is the standard error of the mean{unit}; " if means else "")
         + "range is the mean absolute error of the share of a range of two fifths of the values. Errors of deciles and "
-        "ranges are simulated, so their numbers of people are rounded. Write the goal under [analysis].\n"
+        "ranges are simulated, so their numbers of people are rounded. Give the goal under [analysis].\n"
     )
     return table
 
@@ -254,7 +254,7 @@ def form_tables(found: FormPlan) -> list[Table]:
         box=None, pad_edge=False, title="\nAssociations, the easiest to find first", title_justify="left",
         caption=Text(
             "V is the least Cramer's V that is found in four of five surveys (0 is none, 0.1 weak, 0.3 "
-            "medium, 1 the strongest); above 1, no association is found. People are for a medium association."
+            "medium, 1 the strongest); above 1, no association is found. People: to find a medium association."
         ),
         caption_justify="left",
     )  # fmt: skip

@@ -185,7 +185,7 @@ def _panel(
         cmap=colours,
     )
     world = lines()
-    # Above the cells, since these cover the land, and thin, since a line is no border between shares.
+    # Above the cells, because they cover the land, and thin, because the lines do not separate shares.
     axes.add_collection(LineCollection(list(world.coasts), colors=SHORE, linewidths=0.7, alpha=0.8))
     axes.add_collection(LineCollection(list(world.borders), colors=SHORE, linewidths=0.5, linestyles=":", alpha=0.8))
     kilometres = KILOMETRES * (east - west) / stretch

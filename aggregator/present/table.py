@@ -28,7 +28,7 @@ ROWS = 25
 """Maximum number of values shown."""
 
 FEW = 10
-"""Least number of values in a selection, even if fewer are surely above zero."""
+"""Least number of values in a selection, even if fewer are significantly above zero."""
 
 HELD = 12
 """Maximum number of districts shown of a coarser resolution."""
@@ -83,7 +83,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
 
 
 def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Floats | None) -> None:
-    """Add a section with the districts of one resolution that are surely above zero."""
+    """Add a section with the districts of one resolution that are significantly above zero."""
     shown = held(each)
     table.add_row(Text(district_words(found, each), style="bold"))
     places = decimals(each, shown)
@@ -177,8 +177,8 @@ def distance(found: Estimate, truth: Floats) -> str:
 def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
     """Return the values to show: all in domain order, or a selection.
 
-    A selection has at most ``rows`` values that are surely above zero, by share; if these are fewer than ``fewest``, it
-    also has others, up to ``fewest`` in all. If no intervals are known, it has the ``rows`` largest.
+    A selection has at most ``rows`` values that are significantly above zero, by share; if these are fewer than
+    ``fewest``, it also has others, up to ``fewest`` in all. If no intervals are known, it has the ``rows`` largest.
     """
     if found.size <= rows:
         return list(range(found.size))
@@ -192,7 +192,8 @@ def selection(found: Estimate, shown: int) -> str:
     if np.isnan(found.simultaneous_low).all():
         return f"the {shown:,} largest of {found.size:,} values"
     sure = int(found.above_zero.sum())
-    words = f"{sure:,} of {found.size:,} values are surely above zero, all {100 * found.level:.4g}% intervals together"
+    level = f"{100 * found.level:.4g}%"
+    words = f"{sure:,} of {found.size:,} values are significantly above zero, by the {level} intervals for all together"
     if sure > shown:
         return f"{words}: the {shown:,} largest of them"
     return words if sure == shown else f"{words}; {shown - sure:,} more are shown that may be zero"
@@ -253,7 +254,7 @@ def what_was_added(found: Estimate) -> str:
     """Return how far the estimate is from the prior, and whether the reports contradict it; empty without a prior."""
     if found.added is None:
         return ""
-    words = f"the reports moved {percent(found.added, 2)} of the people away from the prior"
+    words = f"total variation distance from the prior: {percent(found.added, 2)}"
     if found.prior_test is None:
         return words
     p = f"p {found.prior_test.p_value:.2g}"

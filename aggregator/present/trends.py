@@ -67,7 +67,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
 
     Args:
         trend: that the change is of; its course is drawn in a few characters.
-        rows: the most values to show: those that differ most, for their noise.
+        rows: maximum number of values; those whose difference is largest relative to its error are shown.
     """
     shown = foremost(found, rows)
     title = entitled(found.after) if trend is not None else heading(found)

@@ -3,7 +3,7 @@
 A code is handed out on paper or by mail and redeemed once, for one key. The study stores a hash of each code; when the
 code is redeemed, it adds a hash of code and key together. So the same code with the same key succeeds again, and any
 other key is refused. The study alone does not show which code admitted which key, because a code has ``CODE_BITS``
-random bits that cannot be guessed. An analyst who kept the codes can test them; the terms tell people so.
+random bits, which cannot be guessed. An analyst who keeps the codes can test them; the campaign's terms say so.
 
 Storing the admitted key's enrolment: inbox. The request: app.
 """

@@ -83,7 +83,7 @@ def bind(address: str) -> socket.socket:
         if error.errno == errno.EADDRNOTAVAIL:
             reason = "this machine does not have this address. Use 127.0.0.1, 0.0.0.0 or an address of this machine"
         else:
-            reason += ". Choose another address or port, or stop the program that uses it"
+            reason = f"{reason}. Choose another address or port, or stop the program that uses it"
         raise CannotListen(f"cannot listen on {address}: {reason}") from None
 
 

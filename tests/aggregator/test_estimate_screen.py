@@ -83,7 +83,7 @@ def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
     neutral = int(np.argmin(np.abs(decoder.adjoint(np.ones(200)) - 1)))
     counts[neutral] += 1000
     (finding,) = screen(decoder, counts, 100_000)
-    assert f"output {neutral} came" in finding
+    assert f"output {neutral} occurs" in finding
 
 
 def test_forgeries_that_look_like_people_are_not_seen():
@@ -162,7 +162,7 @@ def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
     decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
     assert not screen(decoder, np.array([700, 300]), 1000)
     (finding,) = screen(decoder, np.array([100, 900]), 1000)
-    assert "output 1 came 900 times where honest devices send it 750 times" in finding
+    assert "output 1 occurs 900 times, but honest devices send it at most 750 times" in finding
 
 
 # ---- how much is seen

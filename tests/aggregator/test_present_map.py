@@ -150,7 +150,7 @@ def test_a_district_of_several_parts_has_them_all():
 
 
 def test_tables_show_the_districts_that_hold():
-    """The table of a terminal names each resolution, and of the coarser ones the districts surely above zero."""
+    """The table of a terminal names each resolution, and of the coarser ones the districts significantly above zero."""
     one = found(3000)
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(estimate_table(one, SHARP))

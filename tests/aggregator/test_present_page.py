@@ -197,7 +197,10 @@ def test_a_long_page_says_what_it_leaves_out():
     """If all of 300 values may be zero, the table has 200 of them, marked, and the page says so."""
     parsed, found, text = written(campaign(MANY))
     assert not (found.simultaneous_low > 0).any()
-    together = "0 of 300 values are surely above zero, all 95% intervals together; {} more are shown that may be zero."
+    together = (
+        "0 of 300 values are significantly above zero, by the 95% intervals for all together; "
+        "{} more are shown that may be zero."
+    )
     assert together.format(200) in parsed.text
     assert text.count("may be zero</span></th>") == 200
 

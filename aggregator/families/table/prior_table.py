@@ -1,5 +1,4 @@
-"""The best LIP tables for a prior, rounded to integers and certified: with the least error, and with an unbiased
-estimate.
+"""The best LIP tables for a prior, as certified integers: of least error, and with an unbiased estimate.
 
 With a radius, the level holds for every prior within it. The linear program is in ``column_generation``, and its
 corners for a radius in ``ball``.
