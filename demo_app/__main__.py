@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--language", default="", choices=("en", "de"), help="the language; by default the system's")
     parser.add_argument("--dark", action="store_true", help="use the dark colours")
-    parser.add_argument("--ready", action="store_true", help="print a line once the first screen can be used")
+    parser.add_argument("--ready", action="store_true", help="print a line when the first screen can be used")
     return parser
 
 

@@ -26,7 +26,7 @@ from kivy.uix.screenmanager import NoTransition, ScreenManager
 
 from demo_app import theme
 from demo_app.error_messages import notice_of
-from demo_app.idle_gc import Sweep
+from demo_app.idle_gc import IdleCollector
 from demo_app.model import Model
 from demo_app.settings import Settings
 from demo_app.system.insets import insets
@@ -77,7 +77,7 @@ BACK_KEY = 27
 
 
 class Screens(ScreenManager):
-    """The views. They accept no touch while a task runs, so that no task runs twice."""
+    """The screens. They accept no touch while a task runs, so that no task runs twice."""
 
     busy = BooleanProperty(False)
 
@@ -157,7 +157,7 @@ class HalftruthApp(App):
         self._doing = 0
         self._fetching = False
         self._later = [f"screens.{name}" for name in LATER]
-        self._swept = Sweep(lambda: self.idle and not self._later)
+        self._collector = IdleCollector(lambda: self.idle and not self._later)
 
     # Beginning and end
 
@@ -167,7 +167,9 @@ class HalftruthApp(App):
         self._wear()
         Window.softinput_mode = "below_target"
         Window.bind(on_keyboard=self._key)
-        Window.bind(on_touch_down=self._swept.later, on_touch_up=self._swept.later, on_key_down=self._swept.later)
+        Window.bind(
+            on_touch_down=self._collector.later, on_touch_up=self._collector.later, on_key_down=self._collector.later
+        )
         self._worker, self._network = Worker(_hand), Worker(_hand)
         self._model, self._courier = self._made(), self._made()
         return self._shell()
@@ -183,7 +185,7 @@ class HalftruthApp(App):
             self.begin()
 
     def on_pause(self) -> bool:
-        """Another program is shown; the app stays in memory."""
+        """Keep the app in memory while another program is shown."""
         self._left = time.monotonic()
         return True
 
@@ -263,7 +265,7 @@ class HalftruthApp(App):
         if self._later and self.idle:
             importlib.import_module(f"demo_app.{self._later.pop(0)}")
             if not self._later:
-                self._swept.spare()
+                self._collector.spare()
         if self._later:
             Clock.schedule_once(self._prepare, 0.05)
 
@@ -396,7 +398,7 @@ class HalftruthApp(App):
             Window.remove_widget(self.root)
             self.root = self._shell()
             Window.add_widget(self.root)
-            self._swept.replaced()
+            self._collector.replaced()
             self._show()
 
     def _keep(self, settings: Settings) -> None:

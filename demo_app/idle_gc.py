@@ -21,7 +21,7 @@ YOUNG, MIDDLE, OLD = 700, 10, 200
 """Python's thresholds, except the last (Python: 10), so that a full collection rarely starts by itself."""
 
 
-class Sweep:
+class IdleCollector:
     """The collector of this process; there is one.
 
     Args:
@@ -31,7 +31,7 @@ class Sweep:
     def __init__(self, quiet: Callable[[], bool]) -> None:
         self._quiet = quiet
         self._replaced = False
-        self._due = Clock.create_trigger(self._sweep, REST_SECONDS)
+        self._due = Clock.create_trigger(self._collect, REST_SECONDS)
         gc.set_threshold(YOUNG, MIDDLE, OLD)
 
     def spare(self) -> None:
@@ -51,7 +51,7 @@ class Sweep:
         self._due.cancel()
         self._due()
 
-    def _sweep(self, _: float) -> None:
+    def _collect(self, _: float) -> None:
         if not self._quiet():
             self._due()
         elif self._replaced:

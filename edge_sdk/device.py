@@ -166,6 +166,7 @@ class Device(Membership, Disclosures):
                 names a question whose answer is missing or was not asked for.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` after its author
                 closed it), or the clock shows a time before the consent or before the latest report of a transcript.
+            UnknownCampaign: this device has not joined it.
             ConsentMissing: the person has not agreed to the campaign.
             QuotaReached: all readings of the period are used, or this one is: with another value, or it waits to be
                 bundled.
@@ -201,6 +202,8 @@ class Device(Membership, Disclosures):
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
             0 .. 4,096.
+        Raises:
+            UnknownCampaign: this device never joined it.
         """
         return self.records.readings.waiting(self.records.campaigns.number(campaign_id))
 

@@ -1,7 +1,7 @@
 """The joint exposure by all reports to the same question, as a screen shows it.
 
 Each study bounds the exposure by its own reports, and several studies may ask the same person. The bound for the person
-is the sum; the screen also says if there is no bound.
+is the sum. The screen states it if there is no bound.
 
 The computation: edge_sdk.disclosure.exposure.
 """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # loaded with the first campaign
 NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
 
 LEVELS = (0.5, 1.0, 2.0)
-"""Levels of such a choice in nats, increasing: how much it may reveal."""
+"""Levels at which the phone can choose a class or statement, in nats, increasing; each bounds the disclosure."""
 
 
 @dataclass(frozen=True)

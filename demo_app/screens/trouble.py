@@ -20,7 +20,7 @@ class TroubleView(PageView):
 
     @property
     def title(self) -> str:
-        """Empty, because the card already has the title."""
+        """Return no title, because the card already has it."""
         return say("trouble.title")
 
     def come(self, notice: Notice) -> None:

@@ -147,7 +147,7 @@ Builder.load_string("""
 
 
 class Pressed(FocusBehavior, ButtonBehavior):
-    """Pressed by a touch, by Enter or by the space bar."""
+    """A control that is pressed by a touch, by Enter or by the space bar."""
 
     def keyboard_on_key_down(self, window: object, keycode: tuple[int, str], text: str, modifiers: list[str]) -> bool:
         if keycode[1] in ("enter", "numpadenter", "spacebar") and not self.disabled:

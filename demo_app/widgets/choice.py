@@ -201,7 +201,7 @@ class OptionList(BoxLayout):
             for index, text in enumerate(self.values)
             if all(part in text.casefold() for part in parts)
         ]
-        self.caption = self.tale(len(found))
+        self.caption = self.caption_of(len(found))
         self.ids.options.data = found if self._whole else found[:FIRST]
         if not self._whole:
             self._rest()
@@ -210,8 +210,8 @@ class OptionList(BoxLayout):
         self._whole = True
         self.refresh()
 
-    def tale(self, shown: int) -> str:
-        """Return the line above the rows when the search leaves ``shown`` of them."""
+    def caption_of(self, shown: int) -> str:
+        """Return the line above the rows if the search shows ``shown`` of them."""
         return say("choice.none") if self.values and not shown else ""
 
     def _measure(self, *_: object) -> None:
@@ -255,7 +255,7 @@ class ChoiceList(OptionList):
         self.dispatch("on_choice", index)
 
     def on_choice(self, index: int) -> None:
-        """Called when the person selects a value."""
+        """Do nothing; Kivy calls this when the person selects a value."""
 
 
 class ItemSet(OptionList):
@@ -281,8 +281,8 @@ class ItemSet(OptionList):
         self.dispatch("on_set", list(self.chosen))
 
     def on_set(self, indexes: list[int]) -> None:
-        """Called when the person selects or deselects a value."""
+        """Do nothing; Kivy calls this when the person selects or deselects a value."""
 
-    def tale(self, shown: int) -> str:
+    def caption_of(self, shown: int) -> str:
         chosen = say("choice.chosen", count=len(self.chosen), total=len(self.values))
-        return f"{chosen} {super().tale(shown)}".strip()
+        return f"{chosen} {super().caption_of(shown)}".strip()

@@ -77,7 +77,7 @@ class DayField(BoxLayout):
         self.caption = say("day.ask")
 
     def on_day(self, text: str) -> None:
-        """Called when the person types another valid day, or none."""
+        """Do nothing; Kivy calls this when the person types another valid day, or none."""
 
     def type(self, typed: str) -> None:
         """Read the typed text, and set the day if the text is valid."""

@@ -90,7 +90,7 @@ class Field(BoxLayout):
         number: True if a phone shows a keyboard of digits.
         focused: True if the field has the focus.
     Events:
-        on_enter: Called when Enter is pressed.
+        on_enter: Enter was pressed.
     """
 
     label = StringProperty("")
@@ -103,4 +103,4 @@ class Field(BoxLayout):
     __events__ = ("on_enter",)
 
     def on_enter(self) -> None:
-        """Called when Enter is pressed."""
+        """Do nothing; Kivy calls this when Enter is pressed."""

@@ -373,7 +373,7 @@ class GridMap(BoxLayout):
         return int(-(-(self.east - self.west) // self.step))
 
     def on_cell(self, row: int, column: int) -> None:
-        """Called when the person chooses a cell."""
+        """Do nothing; Kivy calls this when the person chooses a cell."""
 
     def choose(self, longitude: float, latitude: float) -> None:
         """Choose the cell of a position in degrees; do nothing outside the grid."""

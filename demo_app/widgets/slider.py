@@ -118,7 +118,7 @@ class Track(FocusBehavior, Slider):
     __events__ = ("on_moved",)
 
     def on_moved(self) -> None:
-        """Called when the person moves the cursor."""
+        """Do nothing; Kivy calls this when the person moves the cursor."""
 
     def on_touch_down(self, touch: object) -> bool:
         # No focus from a touch: on a phone it would open the keyboard.
@@ -195,7 +195,7 @@ class NumberSlider(BoxLayout):
         return written(self._rounded(number))
 
     def on_number(self, text: str) -> None:
-        """Called when the person sets another number, or none."""
+        """Do nothing; Kivy calls this when the person sets another number, or none."""
 
     def _named(self, *_: object) -> None:
         if not self._own and self.text:

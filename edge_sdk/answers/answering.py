@@ -45,7 +45,7 @@ def give(
     *,
     collects: bool,
 ) -> Receipt:
-    """Implement ``Device.answer`` and, if ``collect`` is set, ``Device.collect``.
+    """Implement ``Device.answer`` and, if ``collects`` is set, ``Device.collect``.
 
     Returns:
         The result of the answer; its envelope is b"" if it is collected.
@@ -76,16 +76,16 @@ def give(
         x = joined.input(value, consent.dither)
         kept = records.memo.recall(campaign, x)
         free = records.readings.following(campaign, period)
-        place = reading if reading is not None else 0 if terms.answers_per_period == 1 else free
-        if place < free:
-            again = _again(records, joined, campaign, period, place, x, collects)
+        number = reading if reading is not None else 0 if terms.answers_per_period == 1 else free
+        if number < free:
+            again = _again(records, joined, campaign, period, number, x, collects)
             if again is None:
-                raise _quota_reached(terms, period, place, free, now)
+                raise _quota_reached(terms, period, number, free, now)
             slot, envelope = again
             return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
-        if place >= terms.answers_per_period:
-            raise _quota_reached(terms, period, place, free, now)
-        slot = place
+        if number >= terms.answers_per_period:
+            raise _quota_reached(terms, period, number, free, now)
+        slot = number
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
             joined, slot, kept = following(joined, earlier, period), len(earlier), None
@@ -98,9 +98,9 @@ def give(
         records.memo.keep(campaign, x, Kept(packed, period, slot))
         if terms.transcript:
             records.transcripts.add(campaign, period, packed)
-            records.readings.pass_to(campaign, period, place)
+            records.readings.pass_to(campaign, period, number)
         else:
-            records.readings.fill(campaign, period, place, x, waits=collects)
+            records.readings.fill(campaign, period, number, x, waits=collects)
         envelope = b""
         if not collects:
             envelope = joined.report(period, slot, packed)
@@ -165,10 +165,10 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 
 
 def _again(
-    records: Records, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
+    records: Records, joined: Joined, campaign: int, period: int, number: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
     """Return slot and report of an earlier reading with the same input; None if none had it or it was forgotten."""
-    filled = records.readings.find(campaign, period, place)
+    filled = records.readings.find(campaign, period, number)
     if filled is None:
         # A campaign with one answer per period needs no rows of readings: the memo has the latest report of each input.
         # This also works after the clock went back.
@@ -181,14 +181,14 @@ def _again(
     if filled.x != x:
         return None
     if filled.first is None:
-        return place, b""
-    return place, joined.report(period, filled.first, *records.readings.packed(campaign, period, filled.first))
+        return number, b""
+    return number, joined.report(period, filled.first, *records.readings.packed(campaign, period, filled.first))
 
 
-def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int) -> QuotaReached:
+def _quota_reached(terms: Campaign, period: int, number: int, free: int, now: int) -> QuotaReached:
     """Return the error for a reading beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
-        return QuotaReached(f"reading {place} of this period is given already or was skipped: the next one is {free}")
+        return QuotaReached(f"reading {number} of this period is given already or was skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds
     again = f"the next begins in {next_period - now} seconds" if next_period < terms.closes else "it was the last"
     most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"
@@ -198,4 +198,6 @@ def _quota_reached(terms: Campaign, period: int, place: int, free: int, now: int
 def _require_reading(reading: int | None, most: int) -> None:
     whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
     if not whole or not 0 <= (reading or 0) < most:
-        raise ValueError(f"a reading is the number of an answer in its period, a whole number from 0 to {most - 1}")
+        raise ValueError(
+            f"a reading must be the number of an answer in its period, a whole number from 0 to {most - 1}"
+        )

@@ -25,6 +25,8 @@ class Agreements(Session):
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
             True from consent until the campaign is forgotten.
+        Raises:
+            UnknownCampaign: this device never joined it.
         """
         return self.records.consents.find(self.records.campaigns.number(campaign_id)) is not None
 
@@ -49,6 +51,7 @@ class Agreements(Session):
             level: the person's own level in nats, with a prior; at most the campaign's level. It is declared with the
                 prior, so it must not depend on an answer.
         Raises:
+            UnknownCampaign: this device has not joined it.
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
             CampaignError: the class is unknown, or the person agreed to another class or declared another prior before.
             ReportError, NotInDomain: the prior cannot be declared, or is over other values.
@@ -77,6 +80,7 @@ class Agreements(Session):
         Returns:
             The class.
         Raises:
+            UnknownCampaign: this device has not joined it.
             CampaignError: the campaign has no classes with priors.
             NotionError: the level is outside the allowed range.
             NotInDomain: the history has other values.
@@ -99,6 +103,7 @@ class Agreements(Session):
         Returns:
             For each value, the range of posteriors of an observer who believes the declaration; and the costs.
         Raises:
+            UnknownCampaign: this device has not joined it.
             CampaignError: the campaign asks for no prior, or another one was declared before and holds.
             ReportError, NotInDomain: the prior cannot be declared, or is over other values.
         """
@@ -126,6 +131,7 @@ class Agreements(Session):
         Returns:
             The declared weights by label.
         Raises:
+            UnknownCampaign: this device has not joined it.
             CampaignError: the campaign asks for no prior.
             NotionError: the level is outside the allowed range.
             NotInDomain: the history has other values.
@@ -144,6 +150,9 @@ class Agreements(Session):
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
             One signed envelope.
+        Raises:
+            UnknownCampaign: this device has not joined it.
+            ConsentMissing: the person has not agreed to it.
         """
         joined = self.records.member(campaign_id)
         if not self.consented(campaign_id):

@@ -88,7 +88,7 @@ class Joined:
         return self.campaign.views[self.view].map
 
     def input(self, value: Answer, dither: bytes) -> int:
-        """Return the input of this device's view for an answer; it is drawn for and stored in place of the answer.
+        """Return the input of this device's view for an answer. It is stored, and outputs are drawn for it.
 
         Raises:
             NotInDomain

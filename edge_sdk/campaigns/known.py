@@ -168,7 +168,7 @@ def require_id(campaign_id: object) -> bytes:
         TypeError
     """
     if not isinstance(campaign_id, bytes):
-        raise TypeError(f"a campaign's id is bytes, such as Terms.campaign_id, not {type(campaign_id).__name__}")
+        raise TypeError(f"a campaign's id must be bytes, such as Terms.campaign_id, not {type(campaign_id).__name__}")
     return campaign_id
 
 

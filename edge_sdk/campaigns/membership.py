@@ -44,7 +44,7 @@ class Membership(Trust, Agreements):
             BudgetRefused: its worst case over all views does not fit under the caps.
         """
         if not isinstance(data, bytes):
-            raise TypeError(f"a signed campaign is bytes, as read from its file, not {type(data).__name__}")
+            raise TypeError(f"a signed campaign must be bytes, as read from its file, not {type(data).__name__}")
         return self._join(data, None if address is None else address_of(address).text)
 
     def accept(self, invitation: Invitation) -> Terms:
@@ -78,6 +78,8 @@ class Membership(Trust, Agreements):
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
             The campaign, with its texts in their original language.
+        Raises:
+            UnknownCampaign: this device has not joined it.
         """
         return self.records.campaigns.find(campaign_id).campaign
 
@@ -90,6 +92,8 @@ class Membership(Trust, Agreements):
                 texts in it, and for None, the texts are in the campaign's original language.
         Returns:
             The terms in that language, with the current addresses and any closing notice.
+        Raises:
+            UnknownCampaign: this device has not joined it.
         """
         return self._terms_now(self.records.member(campaign_id), language)
 
@@ -103,6 +107,7 @@ class Membership(Trust, Agreements):
             The answer, as an argument of ``answer`` and ``preview``.
         Raises:
             NotInDomain: the text is not an answer to the campaign's question.
+            UnknownCampaign: this device has not joined it.
         """
         return self.campaign(campaign_id).domain.parse(text)
 
@@ -214,7 +219,7 @@ class Membership(Trust, Agreements):
         trusted = [author.public for author in self.trusted] if invited_by is None else [invited_by]
         if not trusted:
             raise CampaignError(
-                "no author is trusted: take a link to the campaign, or pass the public key of its author as trust"
+                "no author is trusted: join by a link, or pass the public key of the campaign's author as trust"
             )
         return Joined.open(data, trusted, self._store.secret)
 
@@ -226,7 +231,7 @@ class Membership(Trust, Agreements):
         """
         known = self.records.campaigns.addresses(campaign)
         if known and known != (given,):
-            raise AddressRefused(f"its reports are sent to {known[0]} already: use set_address to change that")
+            raise AddressRefused(f"its reports are already sent to {known[0]}: change the address with set_address")
         if not known:
             self.records.campaigns.set_address(campaign, given)
 

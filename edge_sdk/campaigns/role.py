@@ -52,7 +52,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
     by_input = [0] * domain.size
     for label, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ReportError("a count is a whole number, not below zero")
+            raise ReportError("a count must be a whole number, not below zero")
         by_input[domain.index(domain.parse(label), bytes(DITHER_BYTES))] += count
     return by_input
 
@@ -85,7 +85,7 @@ def level_of(campaign: Campaign, level: float | None) -> int:
     own, asked = _own_of(campaign), exact.level_from(level)
     require_level(asked)
     if asked > own.level:
-        raise CampaignError(f"a personal level is at most the campaign's, {exact.nats(own.level):g} nats")
+        raise CampaignError(f"a personal level must be at most the campaign's, {exact.in_nats(own.level)}")
     return asked if asked < own.level else 0
 
 
@@ -120,7 +120,9 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
     inner = campaign.notion.notions if isinstance(campaign.notion, Classes) else ()
     priors: list[Sequence[int]] = [notion.prior for notion in inner if isinstance(notion, Information)]
     if not inner or len(priors) < len(inner):
-        raise CampaignError(f"{campaign.title!r} has no classes with priors to choose by: consent as a class")
+        raise CampaignError(
+            f"{campaign.title!r} has no classes with priors, so the device cannot choose one: name the class"
+        )
     return priors
 
 

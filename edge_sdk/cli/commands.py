@@ -67,7 +67,7 @@ def answer(options: argparse.Namespace) -> Printed:
         value = _answer(device, campaign_id, options.value)
         most = device.campaign(campaign_id).answers_per_period
         if options.reading is not None and not 0 <= options.reading < most:
-            raise Usage(f"the campaign's readings of a period are 0 to {most - 1}")
+            raise Usage(f"--reading must be a whole number from 0 to {most - 1} in this campaign")
         if options.collect:
             kept = device.collect(campaign_id, value, options.reading)
             return {
@@ -139,7 +139,7 @@ def _waiting(device: Device) -> list[dict[str, object]]:
             "title": device.terms(one.campaign_id).title,
             "envelopes": one.envelopes,
             "bytes": one.size,
-            "to": " or ".join(one.addresses) or "no address: set one with the command address",
+            "to": " or ".join(one.addresses) or "no address",
             "state": one.state,
         }
         if one.failures and not one.refused:

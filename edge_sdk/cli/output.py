@@ -36,7 +36,7 @@ class Usage(HalftruthError):
 
 
 class Incomplete(HalftruthError):
-    """The command was done only in part; with ``--json`` the completed part is printed."""
+    """The command was not done, or only in part; with ``--json`` the completed part is printed."""
 
     def __init__(self, text: str, printed: Printed, code: int) -> None:
         super().__init__(text)

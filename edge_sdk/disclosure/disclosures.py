@@ -30,6 +30,7 @@ class Disclosures(Session):
         Raises:
             NotInDomain: the value is not an answer to the campaign's question.
             ConsentMissing: a value is given for a form that the person has not agreed to.
+            UnknownCampaign: this device has not joined it.
         """
         from edge_sdk.disclosure.preview import preview
 
@@ -44,6 +45,8 @@ class Disclosures(Session):
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
             The exposure by campaign; levels are rounded up.
+        Raises:
+            UnknownCampaign: this device has not joined it.
         """
         from edge_sdk.disclosure.preview import exposure
 
@@ -58,6 +61,7 @@ class Disclosures(Session):
             The periods of the reports, and two bounds on the disclosure, in nanonats.
         Raises:
             CampaignError: the campaign has no transcripts.
+            UnknownCampaign: this device has not joined it.
         """
         from edge_sdk.disclosure.preview import transcript
 
@@ -72,6 +76,8 @@ class Disclosures(Session):
             campaign_id: of a joined campaign, 16 bytes.
         Returns:
             The number of reports by label; labels without a report are left out.
+        Raises:
+            UnknownCampaign: this device has not joined it.
         """
         joined = self.records.campaigns.find(campaign_id)
         counts = self.records.memo.counts(self.records.campaigns.number(campaign_id))

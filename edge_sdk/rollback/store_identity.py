@@ -55,7 +55,7 @@ def _identify(
     given: KeyStore | None,
     machine: Machine | None,
 ) -> None:
-    """Read or create the secret of a store, and start following its ledger; part of the caller's transaction.
+    """Read or create the secret of a store, and keep its checkpoint up to date; part of the caller's transaction.
 
     Args:
         made: whether its tables were created just now.

@@ -12,23 +12,23 @@ class Hooks(Protocol):
     """Callbacks of one open store."""
 
     def before_commit(self) -> None:
-        """Called before the commit: rows written here are part of the transaction, and an exception undoes it."""
+        """Write rows before a commit; they are part of the transaction, and an exception undoes it."""
 
     def committed(self) -> None:
-        """Called after the transaction is on the disk.
+        """Follow a transaction that is on the disk.
 
         Raises:
             StoreRestored
         """
 
     def undone(self) -> None:
-        """Called after the transaction was rolled back."""
+        """Discard the changes of a transaction that was rolled back."""
 
     def compacted(self) -> None:
-        """Called after deleted bytes were erased from the database: erase them outside of it too.
+        """Erase deleted bytes outside of the database too, after they were erased in it.
 
         Raises:
-            StoreError: old bytes may be there still.
+            StoreError: some old bytes may still exist.
         """
 
     def describe(self) -> dict[str, str]:

@@ -43,7 +43,7 @@ def address(url: str) -> Address:
         AddressRefused: the text is not an address, or its connection would not be encrypted.
     """
     if not isinstance(url, str):
-        raise AddressRefused("an address is text: https://HOST, with a port and a path if need be")
+        raise AddressRefused("an address must be text: https://HOST, with a port and a path if necessary")
     text = url.rstrip("/")
     try:
         require_address(text)

@@ -139,7 +139,9 @@ def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
     """Return the signed notice that closes a campaign early, for ``Device.close_early``, which verifies it.
 
     Args:
+        url: the study's address.
         wanted: the campaign's id, 16 bytes.
+        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
     Raises:
         AddressRefused: ``url`` is not an address.
         NoResponse: the study has no such notice, or gave no valid answer.
@@ -159,6 +161,8 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         Ids of the campaigns that now close earlier than the device knew.
+    Raises:
+        UnknownCampaign: this device has not joined one of the campaigns.
     """
     learned = []
     for asked in campaign_ids:
@@ -188,7 +192,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
     reports = list(envelopes)
     size = sum(map(len, reports))
     if size > MOST_BYTES:
-        raise ValueError(f"at most {MOST_BYTES} bytes of reports are asked about at once, not {size}")
+        raise ValueError(f"one call must have at most {MOST_BYTES} bytes of reports, not {size}: split them")
     if not reports:
         return []
     to = _at(url, COUNTED_PATH)

@@ -51,10 +51,11 @@ class Outbox(UploadQueue):
         with self.store.transaction():
             waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
             if not waiting:
-                raise NothingQueued("the outbox is empty: answer a campaign first")
+                whose = "" if campaign_id is None else " of this campaign"
+                raise NothingQueued(f"no envelope{whose} waits in the outbox: answer the campaign first")
             if len(waiting) > 1:
                 raise UnknownCampaign(
-                    f"envelopes of {len(waiting)} campaigns wait, and a file goes to one study: name the campaign, one "
+                    f"envelopes of {len(waiting)} campaigns wait, and a file is for one study: name the campaign, one "
                     f"of {', '.join(one.campaign_id.hex() for one in waiting)}"
                 )
             [one] = waiting

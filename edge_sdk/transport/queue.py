@@ -36,9 +36,9 @@ class Trouble(IntEnum):
     """The reason why the latest attempt of an upload failed; the numbers are those in the database."""
 
     NONE = 0
-    """No attempt was made, or it was not acknowledged."""
-    HOPELESS = 1
-    """The study said that it can never take these bytes; they are not sent again."""
+    """No attempt was made, or the study gave no reason."""
+    REFUSED = 1
+    """The study answered that it can never accept these bytes; they are not sent again."""
     FOREIGN = 2
     """The study does not have the campaign; it may import it later."""
 
@@ -237,7 +237,7 @@ class UploadQueue:
         """Mark an upload as refused: keep its envelopes and never send them again."""
         with self._unchanged(sent) as same:
             if same:
-                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.HOPELESS, sent.campaign)
+                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.REFUSED, sent.campaign)
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:

@@ -37,10 +37,10 @@ MOST_ANSWER_BYTES = 4096
 BATCH = "application/octet-stream"
 CODE = "Halftruth-Code"
 """The header that carries a code (SPEC 9.1)."""
-HOPELESS = ("codec", "envelope")
+PERMANENT_STAGES = ("codec", "envelope")
 """Error stages that are permanent: the same bytes would fail again."""
 
-_NOT_LET_IN = "refused the code, which is not one of this campaign's or was used by another device"
+_CODE_REFUSED = "refused the code, which is not one of this campaign's or was used by another device"
 
 
 class Outcome(Enum):
@@ -108,7 +108,7 @@ class _Failed(Exception):
         self.wait = wait
 
 
-class _Hopeless(Exception):
+class _Refused(Exception):
     """The same bytes would fail in every attempt."""
 
 
@@ -168,7 +168,7 @@ def _offer(
     for where in to:
         try:
             refused = _exchange(where, left, opener, now)
-        except _Hopeless as error:
+        except _Refused as error:
             said.append(str(error))
         except _Failed as error:
             said.append(str(error))
@@ -203,16 +203,16 @@ def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
 
 def _due(upload: Upload, now: float) -> bool:
     """Return whether an upload is due; a time beyond the longest delay was set while the clock was ahead."""
-    return upload.trouble is not Trouble.HOPELESS and not now < upload.not_before <= now + MOST_SECONDS + 1
+    return upload.trouble is not Trouble.REFUSED and not now < upload.not_before <= now + MOST_SECONDS + 1
 
 
 def _put_off(upload: Upload) -> Attempt:
-    if upload.trouble is Trouble.HOPELESS:
+    if upload.trouble is Trouble.REFUSED:
         reason = (
             "the study refused these bytes and would refuse them again: export them to a file, or forget the campaign"
         )
         if upload.code:
-            reason = f"the study {_NOT_LET_IN}: give another code, or forget the campaign"
+            reason = f"the study {_CODE_REFUSED}: give another code, or forget the campaign"
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
     why = "its study does not have this campaign" if upload.trouble is Trouble.FOREIGN else "it was not acknowledged"
     reason = f"attempt {upload.failures} failed ({why}), and the next one is not due yet"
@@ -235,7 +235,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     Returns:
         The positions of the envelopes that the study refused because it does not have their campaign.
     Raises:
-        _Failed, _Hopeless
+        _Failed, _Refused
     """
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
@@ -248,12 +248,12 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
         if refused is None:
             raise _Failed(f"{to.host} gave no receipt for this upload")
         return refused
-    if status == http.client.BAD_REQUEST and stated.get("stage") in HOPELESS:
-        raise _Hopeless(
+    if status == http.client.BAD_REQUEST and stated.get("stage") in PERMANENT_STAGES:
+        raise _Refused(
             f"{to.host} answered that these bytes are not reports or enrolments; they are kept and not sent again"
         )
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
-        raise _Hopeless(f"{to.host} {_NOT_LET_IN}; everything is kept until another code is given")
+        raise _Refused(f"{to.host} {_CODE_REFUSED}; everything is kept until another code is given")
     raise _Failed(f"{to.host} answered {status}", retry_after(answer.getheader("Retry-After"), now))
 
 

@@ -39,9 +39,9 @@ class Waiting:
     def state(self) -> str:
         """The reason why they wait, in English."""
         if not self.addresses:
-            return "no address: set one with `address`"
+            return "no address: set one with the command address"
         if self.refused:
-            return "refused: the study can never take these bytes"
+            return "refused: the study can never accept these bytes"
         if self.foreign:
             return "its study does not have this campaign (yet)"
         return f"attempts that failed: {self.failures}" if self.failures else "ready to be sent"
@@ -62,7 +62,7 @@ def waiting(queue: UploadQueue) -> list[Waiting]:
                     not campaigns.signs_addresses(one.campaign),
                     upload.failures,
                     upload.not_before,
-                    upload.trouble is Trouble.HOPELESS,
+                    upload.trouble is Trouble.REFUSED,
                     upload.trouble is Trouble.FOREIGN,
                 )
             )

@@ -5,9 +5,9 @@ floor((now - start of the period) / every). A bundle is made when its period is 
 at fixed intervals from a phase that is drawn once. A missed time is skipped, so no burst follows an outage. A reading
 determines only the drawn output.
 
-If the clock shows a time known to be past, it is not set yet, or it ran ahead before; nothing is answered until it
-shows a later time. Each step ends with everything on the disk, so a unit can be killed at any time and continues where
-it stopped.
+If the clock shows a time that is known to be past, it is not set yet, or it ran ahead before. Then nothing is answered
+until it shows a later time. Each step ends with everything on the disk, so a unit can be killed at any time and
+continues where it stopped.
 
 A child process sends the envelopes, so that the memory for TLS is released. Logs never contain a value, a cost or a
 prior.

@@ -193,7 +193,7 @@ class _Table:
     def table(self, key: str) -> _Table:
         value = self._keys.pop(key, {})
         if not isinstance(value, dict):
-            raise self.wrong(key, f"is a table: [{key}]")
+            raise self.wrong(key, f"must be a table: [{key}]")
         return _Table(key, value)
 
     def tables(self) -> list[tuple[str, _Table]]:
@@ -208,12 +208,12 @@ class _Table:
 
 def _configuration(file: Path, top: _Table) -> Configuration:
     folder = file.absolute().parent
-    store = top.text("store", "is the folder of the device, a path")
-    trust = top.texts("trust", "is a list of public key files, such as the analyst's")
-    campaign = top.text("campaign", "is the signed campaign's file, a path")
-    consent = top.truth("consent", "is true or false")
+    store = top.text("store", "must be the folder of the device, a path")
+    trust = top.texts("trust", "must be a list of public key files, such as the analyst's")
+    campaign = top.text("campaign", "must be the signed campaign's file, a path")
+    consent = top.truth("consent", "must be true or false")
     follow = top.truth(
-        "follow", "is true or false: whether the study's next campaign is agreed to, if it costs no more"
+        "follow", "must be true or false: whether the study's next campaign is agreed to, if it costs no more"
     )
     budget, source = top.table("budget"), top.table("source")
     schedule, send = top.table("schedule"), top.table("send")
@@ -229,7 +229,9 @@ def _configuration(file: Path, top: _Table) -> Configuration:
             "consent",
             "must be true: the owner reads the terms (--check) and agrees here, because a unit has nobody to ask",
         )
-    every = schedule.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two readings, at least 1")
+    every = schedule.whole(
+        "every", 1, MOST_SECONDS, "must be a whole number of seconds between two readings, at least 1"
+    )
     schedule.close("every")
     url, export, send_every = _send(send)
     return Configuration(
@@ -248,19 +250,19 @@ def _configuration(file: Path, top: _Table) -> Configuration:
 
 
 def _send(table: _Table) -> tuple[str | None, str | None, int]:
-    url = table.text("url", "is the study's address, for a campaign that does not name one: https://HOST")
-    export = table.text("export", "is the folder that files for the study are written to, a path")
-    every = table.whole("every", 1, MOST_SECONDS, "is a whole number of seconds between two uploads, at least 1")
+    url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
+    export = table.text("export", "must be the folder that files for the study are written to, a path")
+    every = table.whole("every", 1, MOST_SECONDS, "must be a whole number of seconds between two uploads, at least 1")
     table.close("url, export, every")
     if url is not None and export is not None:
-        raise table.wrong("url", "and export: name one of them")
+        raise table.wrong("url", "and export are both given: name one of them")
     return url, export, DEFAULT_SEND if every is None else every
 
 
 def _budget(table: _Table) -> BudgetPolicy:
-    lifetime = table.number("lifetime", "is a cap in nats, a number")
-    per_campaign = table.number("per_campaign", "is a cap in nats, a number")
-    window, expected = table.pick("window"), "is [seconds, nats], two numbers"
+    lifetime = table.number("lifetime", "must be a cap in nats, a number")
+    per_campaign = table.number("per_campaign", "must be a cap in nats, a number")
+    window, expected = table.pick("window"), "must be [seconds, nats], two numbers"
     table.close("lifetime, per_campaign, window")
     if window is not None and (
         not isinstance(window, list) or len(window) != 2 or not all(isinstance(one, int | float) for one in window)
@@ -299,34 +301,36 @@ def _sources(table: _Table, folder: Path) -> dict[str, Source]:
 
 
 def _source(table: _Table, folder: Path) -> Source:
-    command = table.texts("command", "is a list of texts: a program, then its arguments")
-    file = table.text("file", "is the file whose last line is read, a path")
-    stdin = table.truth("stdin", "is true or false")
-    timeout = table.number("timeout", f"is a number of seconds above 0, at most {MOST_TIMEOUT}")
+    command = table.texts("command", "must be a list of texts: a program, then its arguments")
+    file = table.text("file", "must be the file whose last line is read, a path")
+    stdin = table.truth("stdin", "must be true or false")
+    timeout = table.number("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}")
     field = table.pick("field")
-    separator = table.text("separator", "is the text between two words of a line; left out, blanks")
-    scale = table.number("scale", "is the factor for a number: a finite number, not 0")
-    outside = table.text("outside", f'is "{CLAMP}" or "{SKIP}"')
-    instead = table.text("instead", "is the answer to give where the source gives none, a text")
+    separator = table.text("separator", "must be the text between two words of a line; leave it out for blanks")
+    scale = table.number("scale", "must be the factor for a number: a finite number, not 0")
+    outside = table.text("outside", f'must be "{CLAMP}" or "{SKIP}"')
+    instead = table.text("instead", "must be the answer to give if the source gives none, a text")
     table.close("command, file, stdin, timeout, field, separator, scale, outside, instead")
     if (command != ()) + (file is not None) + stdin != 1:
         raise ConfigurationRefused(f"[{table.name}] names exactly one of command, file and stdin")
     if timeout is not None and file is not None:
         raise table.wrong("timeout", "is for a command or standard input, not for a file")
     if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:
-        raise table.wrong("timeout", f"is a number of seconds above 0, at most {MOST_TIMEOUT}")
+        raise table.wrong("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}")
     if field is not None and (isinstance(field, bool) or not isinstance(field, int | str) or field == ""):
-        raise table.wrong("field", "is a whole number (a word of the line, from 0) or a text (names in a JSON value)")
+        raise table.wrong(
+            "field", "must be a whole number (a word of the line, from 0) or a text (names in a JSON value)"
+        )
     if separator is not None and not isinstance(field, int):
         raise table.wrong("separator", "needs a field that is a number")
     if outside not in (None, CLAMP, SKIP):
-        raise table.wrong("outside", f'is "{CLAMP}" or "{SKIP}"')
+        raise table.wrong("outside", f'must be "{CLAMP}" or "{SKIP}"')
     try:
         factor = None if scale is None else exact.rational(scale)
     except ValueError:
         factor = Fraction(0)
     if factor == 0:
-        raise table.wrong("scale", "is the factor for a number: a finite number, not 0")
+        raise table.wrong("scale", "must be the factor for a number: a finite number, not 0")
     if command and "/" in command[0]:
         command = (str(folder / command[0]), *command[1:])
     return Source(

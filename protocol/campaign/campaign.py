@@ -29,7 +29,7 @@ MAX_TIME = 2**40
 ENROLMENTS = ("open", "enrolled")
 
 GOALS = ("distribution", "mean", "ranges", "top")
-"""The purposes of an estimate. A goal decides what a planner chooses and what is shown first, and nothing else."""
+"""The purposes of an estimate. A goal only affects the planner's choice and the order of the results."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The view that an audit has of a channel: pairs of inputs, columns, marginals, row sums.
+"""The interface of channels for audits: pairs of inputs, columns, marginals, row sums.
 
 An audit never visits every cell of a large channel. Outputs with the same weights form a class: the same pair of
 weights for a pair of inputs, or the same column of weights for a prior. A family states its classes and their sizes,
@@ -53,7 +53,7 @@ class OutputClass:
 
 
 class Structure:
-    """The audit's view of a channel; this implementation visits every cell.
+    """A channel as an audit reads it; this implementation visits every cell.
 
     Attributes:
         channel: the audited channel.

@@ -349,12 +349,12 @@ def test_the_heap_is_searched_while_the_person_reads(number, folder):
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
         settled(screen)
-        screen.call("setattr(app._swept._due, 'timeout', 3600)")
+        screen.call("setattr(app._collector._due, 'timeout', 3600)")
         before = screen.call(searches)
         for name in ("history", "outbox", "budget", "settings", "studies") * 3:
             tap(screen, f"place:{name}")
         assert screen.call(searches) == before
-        screen.call("setattr(app._swept._due, 'timeout', 0.1)")
+        screen.call("setattr(app._collector._due, 'timeout', 0.1)")
         tap(screen, "place:budget")
         until = time.monotonic() + 60
         while screen.call(searches) == before:

@@ -462,7 +462,7 @@ def test_readings_on_the_command_line(tmp_path, capsys):
     assert script("answer", ids[0], "none", "--collect", "--reading", "0")["repeated"]
     assert script("answer", ids[0], "none", "--reading", "2")["slot"] == 2
     assert script("answer", ids[1], "none", "--collect")["collected"] == 1
-    assert "readings of a period are 0 to 3" in script("answer", ids[0], "none", "--reading", "4", code=2)
+    assert "must be a whole number from 0 to 3" in script("answer", ids[0], "none", "--reading", "4", code=2)
     assert "already or was skipped" in script("answer", ids[0], "none", "--reading", "1", code=1)
     assert script("outbox", "bundle", ids[0]) == {"bundled": 1, "collected": 0, "queued": 2}
     assert script("outbox", "bundle") == {"bundled": 1, "collected": 0, "queued": 3}

@@ -93,7 +93,10 @@ def world(tmp_path):
         ),
         (tables(vote='file = "a"\nfeild = 0'), r"unknown key \[source.vote\] feild; the keys here are: command"),
         (tables(vote="timeout = 1"), r"\[source.vote\] names exactly one of command, file and stdin"),
-        (tables(vote='file = "a"', age='file = "b"\noutside = "drop"'), r'\[source.age\] outside is "clamp" or "skip"'),
+        (
+            tables(vote='file = "a"', age='file = "b"\noutside = "drop"'),
+            r'\[source.age\] outside must be "clamp" or "skip"',
+        ),
         (tables(vote="stdin = true", age="stdin = true"), r"\[source.age\] stdin is true in \[source.vote\] already"),
     ],
 )
