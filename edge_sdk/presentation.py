@@ -173,14 +173,14 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
 
 
 def label_translations(device: Device, campaign_id: bytes, language: str | None = None) -> dict[str, str]:
-    """Return what a joined campaign calls answers in the person's language, by the campaign's own words.
+    """Return the translated names of a joined campaign's answers, by the campaign's own labels.
 
     These are the labels of its only question, and the groups and districts that this device's view makes of them.
 
     Args:
         language: of the person, as for ``Device.terms``.
     Returns:
-        Only what is translated; no labels of a form, whose ``questions`` have their own.
+        The translated labels only; empty for a form, whose ``questions`` have their translations.
     """
     joined = device.records.campaigns.find(campaign_id)
     own, said = joined.campaign.domain, joined.campaign.domain_in(language)
@@ -232,7 +232,7 @@ def left(device: Device, campaign_id: bytes, period: int) -> int:
 
 
 def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
-    """Return the uniform prior of a joined campaign, which says nothing about the person."""
+    """Return the uniform prior of a joined campaign, which reveals nothing about the person."""
     domain = device.campaign(campaign_id).domain
     return {domain.label(x): 1 for x in range(domain.size)}
 

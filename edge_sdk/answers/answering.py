@@ -154,7 +154,7 @@ def set_clock(records: Records, now: int) -> list[bytes]:
             terms = records.campaigns.find(campaign_id).campaign
             period = (now - terms.opens) // terms.period_seconds
             cost = consent.commitment
-            ahead += cost.cost * min(cost.inputs, records.readings.used(campaign, after=period))
+            ahead += cost.cost * min(cost.draws, records.readings.used(campaign, after=period))
             if consent.floor > now:
                 late.append(campaign_id)
         if late:

@@ -48,7 +48,7 @@ class Consents:
     def find(self, campaign: int) -> Consent | None:
         """Return the consent to a campaign; None if the person has not agreed."""
         row = self.store.row(
-            "SELECT cost, inputs, answers, period_seconds, periods, time, dither, class_index, choice, latest, "
+            "SELECT cost, draws, answers, period_seconds, periods, time, dither, class_index, choice, latest, "
             "floor, prior FROM consent LEFT JOIN declared USING (campaign) WHERE campaign = ?",
             campaign,
         )
@@ -60,7 +60,7 @@ class Consents:
 
     def commitments(self) -> list[Commitment]:
         """Return the commitment of each consent; the choice of a class counts as one draw."""
-        rows = self.store.rows("SELECT cost, inputs, answers, period_seconds, periods, choice FROM consent")
+        rows = self.store.rows("SELECT cost, draws, answers, period_seconds, periods, choice FROM consent")
         chosen = [Commitment.once(choice) for *_, choice in rows if choice]
         return [Commitment(*terms) for *terms, _ in rows] + chosen
 
@@ -73,7 +73,7 @@ class Consents:
             consent.time,
             consent.dither,
             terms.cost,
-            terms.inputs,
+            terms.draws,
             terms.answers_per_period,
             terms.period_seconds,
             terms.periods,
@@ -99,11 +99,11 @@ class Consents:
         """Return (time of the latest answer, nanonats that this many answers cost if all differ); (0, 0) without a
         consent.
         """
-        row = self.store.row("SELECT latest, choice, cost, inputs FROM consent WHERE campaign = ?", campaign)
+        row = self.store.row("SELECT latest, choice, cost, draws FROM consent WHERE campaign = ?", campaign)
         if row is None:
             return 0, 0
-        latest, choice, cost, inputs = map(int, row)
-        return latest, choice + cost * min(inputs, answers)
+        latest, choice, cost, draws = map(int, row)
+        return latest, choice + cost * min(draws, answers)
 
     def forget(self, campaign: int) -> None:
         """Delete a consent; a declared prior stays."""

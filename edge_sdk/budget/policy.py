@@ -103,12 +103,12 @@ class Commitment:
 
     Attributes:
         cost: of one fresh draw.
-        inputs: maximum number of fresh draws; k if each value is drawn once and there are fewer values than reports.
+        draws: maximum number of fresh draws; k if each value is drawn once and there are fewer values than reports.
         answers_per_period, period_seconds, periods: the schedule.
     """
 
     cost: int
-    inputs: int
+    draws: int
     answers_per_period: int
     period_seconds: int
     periods: int
@@ -121,7 +121,7 @@ class Commitment:
     @property
     def worst_case(self) -> int:
         """Nanonats of all draws that the campaign can ask for."""
-        return self.cost * min(self.inputs, self.periods * self.answers_per_period)
+        return self.cost * min(self.draws, self.periods * self.answers_per_period)
 
     def worst_within(self, seconds: int) -> int:
         """Return the highest cost within any interval of ``seconds``.
@@ -129,7 +129,7 @@ class Commitment:
         ``seconds`` consecutive seconds touch at most (seconds - 2) // period_seconds + 2 periods.
         """
         touched = min((seconds - 2) // self.period_seconds + 2, self.periods)
-        return self.cost * min(self.inputs, touched * self.answers_per_period)
+        return self.cost * min(self.draws, touched * self.answers_per_period)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ CREATE INDEX committed ON ledger (campaign, kind, nanonats) WHERE kind IN (1, 3)
 CREATE TABLE joined (campaign INTEGER PRIMARY KEY, author BLOB NOT NULL, data BLOB NOT NULL,
     addresses TEXT NOT NULL, signed INTEGER NOT NULL);
 CREATE TABLE consent (campaign INTEGER PRIMARY KEY, time INTEGER NOT NULL, dither BLOB NOT NULL,
-    cost INTEGER NOT NULL, inputs INTEGER NOT NULL, answers INTEGER NOT NULL, period_seconds INTEGER NOT NULL,
+    cost INTEGER NOT NULL, draws INTEGER NOT NULL, answers INTEGER NOT NULL, period_seconds INTEGER NOT NULL,
     periods INTEGER NOT NULL, class_index INTEGER, choice INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
     floor INTEGER NOT NULL);
 CREATE TABLE closing (campaign INTEGER PRIMARY KEY, closes INTEGER NOT NULL);

@@ -79,7 +79,7 @@ class Distinction:
     scenario: int
 
 
-def pufferfish(structure: Structure, asked: Pufferfish) -> Distinction:
+def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
     """Return the level of Pufferfish privacy.
 
         max over scenarios t, pairs (s, s') and outputs y of |ln P(y|s, t) - ln P(y|s', t)|,
@@ -90,14 +90,14 @@ def pufferfish(structure: Structure, asked: Pufferfish) -> Distinction:
         TooLarge
     """
     worst = Loss(1, 1, 0, None, 0)
-    where = (asked.pairs[0][0], asked.pairs[0][1], 0)
-    for number, scenario in enumerate(asked.scenarios):
+    where = (requested.pairs[0][0], requested.pairs[0][1], 0)
+    for number, scenario in enumerate(requested.scenarios):
         if len(scenario.joint[0]) != structure.channel.inputs:
             raise NotionError(
                 f"the scenarios have {len(scenario.joint[0])} values, and the channel has {structure.channel.inputs}"
             )
         seen: dict[int, Sequence[int]] = {}
-        for pair in asked.pairs:
+        for pair in requested.pairs:
             totals = [sum(scenario.joint[secret]) for secret in pair]
             if 0 in totals:
                 continue

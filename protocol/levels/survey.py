@@ -80,7 +80,7 @@ class LevelSurvey:
         return None if found is None else leakage.bits_above(found)
 
 
-def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
+def survey(structure: Structure, request: SurveyRequest) -> LevelSurvey:
     """Return all levels of a channel.
 
     Raises:
@@ -104,7 +104,7 @@ def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
             missing[name] = str(error)
             return None
 
-    prior, metric, puffer, radius = asked.prior, asked.metric, asked.pufferfish, asked.radius
+    prior, metric, puffer, radius = request.prior, request.metric, request.pufferfish, request.radius
     distinctions: list[Distinction] = []
 
     def distinguish(secrets: Pufferfish) -> Level:
@@ -132,7 +132,7 @@ def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
             delta("delta-ldp", lambda at=epsilon: pairs.delta(structure, at)),  # type: ignore[misc]
             delta("delta-lip", lambda at=epsilon: priors.information_delta(structure, prior, at)),  # type: ignore[misc]
         )
-        for epsilon in asked.epsilons
+        for epsilon in request.epsilons
     )
     believed = None
     try:
@@ -143,7 +143,7 @@ def survey(structure: Structure, asked: SurveyRequest) -> LevelSurvey:
     return LevelSurvey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
 
 
-def survey_of(structures: Sequence[Structure], asked: SurveyRequest) -> LevelSurvey:
+def survey_of(structures: Sequence[Structure], request: SurveyRequest) -> LevelSurvey:
     """Return all levels of a campaign: those of its channel, or the worst over the channels of its classes or views.
 
     The class of a person and the view of a device are public and independent of the answer. So nothing is compared
@@ -157,7 +157,7 @@ def survey_of(structures: Sequence[Structure], asked: SurveyRequest) -> LevelSur
     inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
     outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
     found = [
-        survey(structure, replace(asked, prior=asked.prior[begin:end]))
+        survey(structure, replace(request, prior=request.prior[begin:end]))
         for structure, (begin, end) in zip(structures, pairwise(inputs), strict=True)
     ]
     if len(found) == 1:

@@ -120,7 +120,7 @@ def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
     device = open_device(lifetime=100)
     joined = device.join(of_own()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
-    with pytest.raises(CampaignError, match="at most the campaign's, 1 nat$"):
+    with pytest.raises(CampaignError, match=r"at most the campaign's, 1 nat$"):
         device.consent(joined, prior=PRIOR, level=1.5)
     with pytest.raises(NotionError):
         device.consent(joined, prior=PRIOR, level=0.0001)
