@@ -56,7 +56,7 @@ class BudgetPolicy:
         if self.window is not None:
             seconds, nats = self.window
             if not isinstance(seconds, int) or not 1 <= seconds <= 2**40:
-                raise ValueError("a window cap must be (whole seconds, at least 1; nats)")
+                raise ValueError("a window must be a whole number of seconds, at least 1, and a level in nats")
             named.append(Cap(WINDOW, seconds, _nanonats(nats)))
         return tuple(named)
 
