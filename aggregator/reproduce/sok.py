@@ -198,7 +198,7 @@ def notions(setting: Setting) -> ExperimentResult:
         "Ask for a point-wise notion: telling the truth once in a hundred has a mutual information of "
         f"{rare['mutual-information']:.3f} nats and a maximal leakage of {rare['maximal-leakage']:.3f}, less than "
         f"randomised response at 1 nat ({_nats('mutual-information')(found['randomised response'])} and "
-        f"{_nats('maximal-leakage')(found['randomised response'])}), and gives one person in a hundred away."
+        f"{_nats('maximal-leakage')(found['randomised response'])}), and reveals one answer in a hundred."
     )
     return ExperimentResult((), tuple(rows), verdict)
 
@@ -271,7 +271,7 @@ def sweep(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"A number of nats means nothing without its notion: randomised response at 1 nat of LDP has "
+        f"A number of nats has no meaning without its notion: randomised response at 1 nat of LDP has "
         f"{skewed['lip'][one]:.2f} of LIP, {skewed['maximal-leakage'][one]:.2f} of maximal leakage and "
         f"{skewed['mutual-information'][one]:.2f} of mutual information under one and the same prior."
     )

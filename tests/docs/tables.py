@@ -34,6 +34,10 @@ def level(epsilon: float) -> int:
     return exact.level_from(epsilon)
 
 
+def in_nats(epsilon: float) -> str:
+    return f"{epsilon:g} {'nat' if epsilon == 1 else 'nats'}"
+
+
 def zipf(size: int, exponent: float = 1.0) -> tuple[int, ...]:
     """Weights proportional to 1 / rank^exponent, as integers."""
     return tuple(math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1))
@@ -62,7 +66,7 @@ def choices() -> str:
     }
     for name, notion in sensitive.items():
         rows.append([name, *(cell(Question(values(notion(1).inputs), notion(eps))) for eps in LEVELS)])
-    return grid(["question", *(f"{eps:g} nats, bits" for eps in LEVELS)], rows)
+    return grid(["question", *(f"{in_nats(eps)}, bits" for eps in LEVELS)], rows)
 
 
 def levels() -> str:
@@ -175,7 +179,7 @@ def projective_orders() -> str:
             before = "" if is_prime(order) else f"{alone[0]:.3f}, now "
             cells.append(f"{before}{best:.3f}, q = {order}")
         rows.append([f"{size:,}", *cells])
-    return grid(["values", *(f"{eps:g} nats" for eps in shown)], rows)
+    return grid(["values", *(in_nats(eps) for eps in shown)], rows)
 
 
 def graded_errors() -> str:

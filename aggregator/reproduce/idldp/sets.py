@@ -339,7 +339,7 @@ def _by_length(which: Set, setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"On {which.name} the padding of least total error is {plan[low, 'IDUE']} at {low:g} nat and "
+        f"For {which.name} the padding with the least total error is {plan[low, 'IDUE']} at {low:g} nat and "
         f"{plan[high, 'IDUE']} at {high:g} (mean size {average:.1f}); for the {most} most frequent items alone it is "
         f"{least[low]} and {least[high]}."
     )

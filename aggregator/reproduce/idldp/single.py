@@ -339,8 +339,8 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
     )
     verdict = (
         f"On first items of {label} ({people.size:,} items{'' if not _partly(people) else ', a part of the data'}), "
-        f"IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's squared error at 1 nat; empirical Bayes leaves "
-        f"{part('mse', BAYES, 'IDUE', one):.1%} of that, but draws frequent items to zero too."
+        f"IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's squared error at 1 nat; empirical Bayes has "
+        f"{part('mse', BAYES, 'IDUE', one):.1%} of that of IDUE, but estimates frequent items near zero, too."
     )
     return ExperimentResult(tuple(panels), findings, verdict, people.label)
 

@@ -379,8 +379,8 @@ def figure_9a(setting: Setting) -> ExperimentResult:
         ),
     )  # fmt: skip
     verdict = (
-        f"Where a yes is as rare as {share:.2%}, nothing beats the prior by much below {legal_from(prior):.0f} nats: "
-        "legal LIP at "
+        f"If a yes is as rare as {share:.2%}, no channel improves much on the prior below {legal_from(prior):.0f} "
+        "nats: legal LIP at "
         f"1 nat has {math.sqrt(of_bit(lip_response(prior, level(1)), prior) / (share * (1 - share))):.2%} of its error."
     )
     return ExperimentResult((panel,), findings, verdict, clicks.label)

@@ -154,8 +154,8 @@ def figure_8(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"With people's own priors (uniform), legal LIP at 1 nat has {root('best') / root('ldp'):.0%} of LDP's error; "
-        "the "
-        f"published {root('published') / root('ldp'):.0%} leave {1 - legal[many, 1.0]:.0%} of the people unprotected."
+        f"the published channel has {root('published') / root('ldp'):.0%}, and does not protect "
+        f"{1 - legal[many, 1.0]:.0%} of the people."
     )
     return ExperimentResult(panels, findings, verdict)
 

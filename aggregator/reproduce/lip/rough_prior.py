@@ -80,7 +80,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
         )
     )
     verdict = (
-        f"A prior that may be off by {SHOWN:g} costs accuracy instead of the promise: of what a report gains over a "
-        f"prior known exactly, {min(shares):.0%} to {max(shares):.0%} are left."
+        f"If the prior may be off by {SHOWN:g}, the promise is kept and accuracy is lost: a report keeps "
+        f"{min(shares):.0%} to {max(shares):.0%} of its gain over an exactly known prior."
     )
     return ExperimentResult(tuple(panels), tuple(findings), verdict)

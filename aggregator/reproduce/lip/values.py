@@ -177,8 +177,9 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"With {sizes[-1]} even values and 1 nat a channel made for the sum has {math.sqrt(errors['best'][-1]):.2f}, "
-        f"k-ary LDP {math.sqrt(errors['ldp'][-1]):.2f}; the published channel's level there is {true[-1]:.2f} nats."
+        f"With {sizes[-1]} even values and 1 nat, the error of a channel made for the sum is "
+        f"{math.sqrt(errors['best'][-1]):.2f}, that of k-ary LDP {math.sqrt(errors['ldp'][-1]):.2f}; the published "
+        f"channel's level is {true[-1]:.2f} nats."
     )
     return ExperimentResult((panel, levels), findings, verdict)
 
@@ -331,8 +332,9 @@ def figure_7(setting: Setting) -> ExperimentResult:
     )
     ratio = {eps: math.sqrt(found["Zipf", eps]["best"] / found["Zipf", eps]["best ldp"]) for eps in (1.0, 2.0, 4.0)}
     verdict = (
-        "Of a histogram of 20 values (Zipf prior), legal LIP has "
+        "For a histogram of 20 values (Zipf prior), the error of legal LIP, as a part of that of the best LDP channel "
+        "with the same prior in the estimate, is "
         + ", ".join(f"{part:.0%} at {eps:g}" for eps, part in ratio.items())
-        + " nats of the error of the best LDP channel with the same prior in the estimate."
+        + " nats."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
