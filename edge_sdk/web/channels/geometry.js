@@ -137,8 +137,8 @@ export class Geometry {
 
   /**
    * For each output, the mass of the inputs orthogonal to it. For an input (1, rest) with f coordinates after its
-   * leading 1, only the last f + 1 coordinates (d, low) of an output matter: they are orthogonal if d + <rest, low> is 0.
-   * So a table over (d, low) serves all outputs.
+   * leading 1, only the last f + 1 coordinates (d, low) of an output matter: they are orthogonal if d + <rest, low> is
+   * 0. So a table over (d, low) serves all outputs.
    * @param {number[]} prior
    * @returns {Float64Array}
    */

@@ -1,23 +1,23 @@
-/** How a question is answered: a list, a set, a number, a day. Each hands its answer over as the device reads it. */
+/** The fields of a question: a list, a set, a number, a day. Each passes on its answer as an argument of `answer`. */
 
 import { el } from "./dom.js";
 import { date, number, say, typed } from "./say.js";
 import { map } from "./map.js";
 
-/** @typedef {(value: any) => void} Choose takes the answer; undefined where there is none */
+/** @typedef {(value: any) => void} Choose receives each change of the answer; undefined if it is missing or invalid */
 
 const FEW_DAYS = 12;
 const SEARCHED = 12;
 const MOST_SHOWN = 200;
 
-/** What a domain's values are called. @param {any} domain @returns {string[]} */
+/** The labels of a domain's values; their numbers if they have no labels. @param {any} domain @returns {string[]} */
 export const labelsOf = ({ labels = [], size }) =>
   labels.length ? labels : Array.from({ length: size }, (_, x) => String(x + 1));
 
 /**
  * The field of a question.
- * @param {any} domain as `terms` describes it @param {any} shown the same in the person's language @param {any} known
- *   the answer so far @param {Choose} choose
+ * @param {any} domain as in `terms` @param {any} shown the same in the person's language
+ * @param {any} known the answer so far @param {Choose} choose
  * @returns {HTMLElement}
  */
 export function field(domain, shown, known, choose) {
@@ -25,19 +25,19 @@ export function field(domain, shown, known, choose) {
   if (kind === "grid") return map(domain, known, choose);
   if (kind === "date") return size > FEW_DAYS ? days(domain, known, choose) : listed(fewDays(domain), date, known, choose);
   if (low !== undefined) return numbers(shown, known, choose);
-  const [own, said] = [labelsOf(domain), labelsOf(shown)];
-  const names = new Map(own.map((label, x) => [label, said[x]]));
-  return listed(own, (label) => names.get(label) ?? label, known, choose, kind === "items");
+  const [labels, translated] = [labelsOf(domain), labelsOf(shown)];
+  const names = new Map(labels.map((label, x) => [label, translated[x]]));
+  return listed(labels, (label) => names.get(label) ?? label, known, choose, kind === "items");
 }
 
-/** @param {any} domain @returns {string[]} */
+/** All days of a domain. @param {any} domain @returns {string[]} YYYY-MM-DD */
 const fewDays = ({ low, size, step }) =>
   Array.from({ length: size }, (_, x) => new Date(Date.parse(low) + x * step * 864e5).toISOString().slice(0, 10));
 
 /**
- * A list to choose from, with a search where it is long.
+ * A list to choose from, with a search field if it is long.
  * @param {string[]} labels @param {(label: string) => string} name @param {any} known @param {Choose} choose
- * @param {boolean} [several]
+ * @param {boolean} [several] whether more than one can be chosen
  */
 function listed(labels, name, known, choose, several = false) {
   const chosen = new Set(several ? (known ?? []) : [known]);
@@ -79,7 +79,10 @@ function listed(labels, name, known, choose, several = false) {
   return el("div", {}, search, box, rest, total);
 }
 
-/** @param {any} domain @param {any} known @param {Choose} choose */
+/**
+ * A field for a number, with a slider if the numbers are evenly spaced.
+ * @param {any} domain @param {any} known @param {Choose} choose
+ */
 function numbers({ low, high, step, size, unit = "" }, known, choose) {
   const places = (step.split(".")[1] ?? "").length;
   const fault = el("p.alert", { role: "status" });
@@ -100,10 +103,10 @@ function numbers({ low, high, step, size, unit = "" }, known, choose) {
     });
   const take = () => {
     const value = typed(text.value);
-    const is = /^-?(\d+\.?\d*|\.\d+)$/.test(value);
-    const inside = is && Number(value) >= Number(low) && Number(value) <= Number(high);
+    const isNumber = /^-?(\d+\.?\d*|\.\d+)$/.test(value);
+    const inside = isNumber && Number(value) >= Number(low) && Number(value) <= Number(high);
     const ends = { low: number(low), high: number(high) };
-    fault.textContent = !value || inside ? "" : is ? say("number.outside", ends) : say("number.none");
+    fault.textContent = !value || inside ? "" : isNumber ? say("number.outside", ends) : say("number.none");
     if (inside && slider) slider.value = String(Math.round((Number(value) - Number(low)) / Number(step)));
     choose(inside ? value : undefined);
   };
@@ -115,7 +118,7 @@ function numbers({ low, high, step, size, unit = "" }, known, choose) {
   return made;
 }
 
-/** @param {any} domain @param {any} known @param {Choose} choose */
+/** A field for a day. @param {any} domain @param {any} known @param {Choose} choose */
 function days({ low, high }, known, choose) {
   const fault = el("p.alert", { role: "status" });
   const input = el("input", {

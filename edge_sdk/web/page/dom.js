@@ -1,11 +1,12 @@
-/** Elements, and the one place on the page where a screen is shown. */
+/** Elements of the page, and the function that shows a screen. */
 
 /** @typedef {Node | string | null | false | undefined} Part */
 
 /**
- * An element with its attributes, listeners and parts.
- * @param {string} name of the tag, perhaps with classes: "p.small"
- * @param {{[name: string]: any}} given attributes; a function listens to the event of its name; false and null are left out
+ * Create an element with its attributes, listeners and parts.
+ * @param {string} name of the tag, with classes after points: "p.small"
+ * @param {{[name: string]: any}} given attributes; a function is a listener to the event of this name; false and null
+ *   are left out
  * @param {...(Part | Part[])} parts
  * @returns {HTMLElement & {value: string, checked: boolean}}
  */
@@ -16,11 +17,18 @@ export function el(name, given = {}, ...parts) {
   return /** @type {any} */ (filled(made, given, parts));
 }
 
-/** The same of a drawing. @param {string} name @param {{[name: string]: any}} given @param {...(Part | Part[])} parts */
+/**
+ * Create an element of a drawing.
+ * @param {string} name @param {{[name: string]: any}} given @param {...(Part | Part[])} parts
+ */
 export const svg = (name, given = {}, ...parts) =>
   filled(document.createElementNS("http://www.w3.org/2000/svg", name), given, parts);
 
-/** @template {Element} T @param {T} made @param {{[name: string]: any}} given @param {(Part | Part[])[]} parts @returns {T} */
+/**
+ * Add attributes, listeners and parts.
+ * @template {Element} T @param {T} made @param {{[name: string]: any}} given @param {(Part | Part[])[]} parts
+ * @returns {T}
+ */
 function filled(made, given, parts) {
   for (const [name, value] of Object.entries(given))
     if (typeof value === "function") made.addEventListener(name, value);
@@ -29,25 +37,25 @@ function filled(made, given, parts) {
   return made;
 }
 
-/** @param {string} words @param {() => any} click @param {string} [look] */
+/** Create a button. @param {string} words @param {() => any} click @param {string} [look] a class of the style sheet */
 export const button = (words, click, look = "") => el(`button.${look}`, { type: "button", click }, words);
 
-/** A card with a heading. @param {string} title @param {...Part} parts */
+/** Create a card with a heading. @param {string} title @param {...Part} parts */
 export const card = (title, ...parts) => el("section.card", {}, title && el("h2", {}, title), parts);
 
-/** @param {string} words @param {string} [look] */
+/** Create a paragraph. @param {string} words @param {string} [look] a class of the style sheet */
 export const p = (words, look = "") => el(`p.${look}`, {}, words);
 
-/** Something to open, closed at first. @param {string} title @param {...Part} parts */
+/** Create a card that is closed until the person opens it. @param {string} title @param {...Part} parts */
 export const more = (title, ...parts) => el("details.card", {}, el("summary", {}, title), parts);
 
-/** Where a screen is shown, and what is read aloud when it changes beside it. */
+/** The container of the screen, and an invisible paragraph that screen readers read aloud when it changes. */
 const [screen, heard] = [el("div"), el("p.heard", { role: "status" })];
 
 /**
- * Show a screen in place of the one before, and move the focus to its heading.
- * @param {string} title @param {(Part | Part[])[]} parts @param {Part} foot what stands below every screen
- * @param {string} [lang] of the title, where it is not the page's
+ * Show a screen in place of the previous one, and move the focus to its heading.
+ * @param {string} title @param {(Part | Part[])[]} parts @param {Part} foot shown below every screen
+ * @param {string} [lang] of the title, if it is not the page's language
  */
 export function show(title, parts, foot, lang) {
   const heading = el("h1", { tabindex: -1, id: "asked", lang: lang || null }, title);
@@ -60,10 +68,10 @@ export function show(title, parts, foot, lang) {
   scrollTo(0, 0);
 }
 
-/** Say whether something is under way. @param {boolean} now */
+/** Mark the page as busy or not, for screen readers. @param {boolean} now */
 export const busy = (now) => document.getElementById("page")?.setAttribute("aria-busy", String(now));
 
-/** Have something read aloud. @param {string} words */
+/** Have a screen reader read words aloud. @param {string} words */
 export function hear(words) {
   heard.textContent = words;
 }

@@ -1,4 +1,4 @@
-/** What leaves for an answer: what it could tell, what it costs, every byte on request, and one button that sends. */
+/** The screen before an answer is sent: its possible disclosure, its cost, every byte on request, and a send button. */
 
 import { REPORT, decodeEnvelope } from "../envelope.js";
 import { hex } from "../codec.js";
@@ -10,8 +10,8 @@ import { questionsOf } from "./question.js";
 import { reveals } from "./reveals.js";
 
 /**
- * An answer as a person reads it.
- * @param {any} value as the device reads it @param {any} domain @param {any} shown the same in the person's language
+ * An answer as text for a person.
+ * @param {any} value an argument of `answer` @param {any} domain @param {any} shown the domain in the person's language
  * @returns {string}
  */
 export function spelled(value, domain, shown) {
@@ -25,7 +25,8 @@ export function spelled(value, domain, shown) {
 }
 
 /**
- * @param {import("./main.js").Visit} visit @param {any} value as the device reads it
+ * Show the screen before an answer is sent.
+ * @param {import("./main.js").Visit} visit @param {any} value an argument of `answer`
  * @param {{[name: string]: any}} answers the same, by question
  */
 export async function leaving(visit, value, answers) {
@@ -33,7 +34,7 @@ export async function leaving(visit, value, answers) {
   const [campaign, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
   const asked = questionsOf(campaign);
   const { kind, random } = campaign.domain;
-  // A number or day between two that are counted becomes one of them; the page shows which, unless chance decides.
+  // A number or day between two inputs is counted as one of them. The page shows it, unless it is chosen at random.
   const rounded = (kind === "number" || kind === "date") && !random && campaign.views === 1 && found.label !== value;
   const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
   const bytes = el("div");
@@ -67,7 +68,7 @@ export async function leaving(visit, value, answers) {
   ]);
 }
 
-/** Every byte that waits to leave, envelope by envelope. @param {import("./main.js").Visit} visit */
+/** The bytes of the waiting envelopes, one after another. @param {import("./main.js").Visit} visit */
 export async function sent(visit) {
   const waiting = await visit.device.waiting(visit.id);
   const count = waiting.reduce((total, { length }) => total + length, 0);

@@ -1,7 +1,7 @@
 /**
- * The page of a study: from the link to the sent report, and what the person may look at and undo.
+ * The page of a study: terms, consent, questions, sending, and the person's own screen.
  *
- * It reads what the document hands over, opens this browser's device, and shows one screen at a time.
+ * It reads the study's data from the document, opens this browser's device, and shows one screen at a time.
  */
 
 import { hex } from "../codec.js";
@@ -19,20 +19,20 @@ import { terms } from "./terms.js";
 import { WrongLink, trouble } from "./trouble.js";
 
 /**
- * What the document hands over.
+ * The data of the study in the document.
  * @typedef {object} Study
  * @property {string} campaign base64 of the signed bytes
  * @property {string} author hex of its author's public key
- * @property {string | null} authorName
+ * @property {string | null} authorName name of the author, for display only
  * @property {string | null} closing base64 of a closing notice
  * @property {boolean} served whether the study answers at this origin
  * @property {{[language: string]: any}} texts
  */
 
-/** @param {string} base64 */
+/** The bytes that base64 text encodes. @param {string} base64 */
 const fromBase64 = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
-/** One person's visit to a study, and the way from screen to screen. */
+/** One person's visit to a study: the current screen, and the steps from one screen to the next. */
 export class Visit {
   /** @param {Study} study */
   constructor(study) {
@@ -41,21 +41,24 @@ export class Visit {
     /** @type {Device} */
     this.device = /** @type {any} */ (null);
     this.id = new Uint8Array();
+    /** Whether the link names the author's key. */
     this.named = false;
+    /** Whether a step is under way. */
     this.busy = false;
+    /** Whether the report of the current answer was made. */
     this.made = false;
     this.consented = false;
-    /** The screen now, to be shown again in another language. */
+    /** Shows the current screen, again after a change of the language. */
     this.screen = () => this.start();
     this.leave = new AbortController();
   }
 
-  /** Ends when another screen is shown. */
+  /** A signal that aborts when another screen is shown. */
   get shown() {
     return this.leave.signal;
   }
 
-  /** Open the device, verify and audit the campaign, and show what comes next. */
+  /** Open the device, verify and audit the campaign, and show the next screen. */
   start() {
     return this.do(() => this.begin());
   }
@@ -79,7 +82,7 @@ export class Visit {
     await this.next();
   }
 
-  /** Refuse an author that is not the one whom the link names: 128 bits of the hash of the key, in base64url. */
+  /** Refuse another author than the link names: by 128 bits of the hash of the public key, in base64url. */
   async requireLink() {
     const named = new URLSearchParams(location.hash.slice(1)).get("k");
     if (named === null) return;
@@ -88,7 +91,7 @@ export class Visit {
     this.named = true;
   }
 
-  /** What comes next: the terms, the question, what waits, or where the study stands. */
+  /** Show the next screen: the terms, a question, or the person's own. */
   async next() {
     const campaign = await this.terms();
     const ended = Date.now() / 1000 >= Math.min(campaign.closes, campaign.closedEarly ?? Infinity);
@@ -96,20 +99,20 @@ export class Visit {
     return (await this.waits()).length || !campaign.left ? this.own() : this.question();
   }
 
-  /** @returns {Promise<any>} */
+  /** The terms in the language of the page. @returns {Promise<any>} */
   async terms() {
     const campaign = await this.device.terms(this.id, language());
     this.consented = campaign.consented;
     return campaign;
   }
 
-  /** @param {() => Promise<any>} screen */
+  /** Make a screen the current one, and show it. @param {() => Promise<any>} screen */
   see(screen) {
     this.screen = screen;
     return screen();
   }
 
-  /** What waits to be sent, once there is a report: what introduces the device leaves with the first. */
+  /** The waiting envelopes, if a report is among them: an enrolment leaves with the first report. */
   async waits() {
     const waiting = await this.device.waiting(this.id);
     return waiting.some((one) => decodeEnvelope(one).kind === REPORT) ? waiting : [];
@@ -134,14 +137,14 @@ export class Visit {
     return this.see(() => sending(this));
   }
 
-  /** @param {string} [asClass] */
+  /** Consent, with the uniform prior if one must be declared. @param {string} [asClass] */
   async agree(asClass) {
     const { needsPrior } = await this.terms();
     await this.device.consent(this.id, { asClass, prior: needsPrior ? await this.device.evenPrior(this.id) : undefined });
     await this.next();
   }
 
-  /** Keep nothing of the study but what was spent. */
+  /** Forget the study; its spending stays counted. */
   async forget() {
     await this.device.forget(this.id);
     this.consented = false;
@@ -149,20 +152,20 @@ export class Visit {
     await this.see(async () => this.show(say("page.forgotten"), [p(say("page.forgotten_how")), button(say("terms.title"), again, "plain")]));
   }
 
-  /** Draw, charge and queue the report, once. @param {any} value */
+  /** Draw, charge and queue the report. @param {any} value */
   async make(value) {
     const receipt = await this.device.answer(this.id, value);
     this.made = true;
     return receipt;
   }
 
-  /** @param {any} value */
+  /** Send the report, and make it first if needed. @param {any} value */
   async send(value) {
     if (!this.made) await this.make(value);
     await this.sending();
   }
 
-  /** Do one thing at a time; what goes wrong has a screen of its own. @param {() => Promise<any>} work */
+  /** Run one step at a time, and show the screen of its error. @param {() => Promise<any>} work */
   async do(work) {
     if (this.busy) return;
     this.busy = true;
@@ -177,7 +180,10 @@ export class Visit {
     }
   }
 
-  /** @param {string} title @param {any[]} parts @param {string} [lang] of the title, where it is the study's */
+  /**
+   * Show a screen in place of the previous one.
+   * @param {string} title @param {any[]} parts @param {string} [lang] of the title, if it is the study's
+   */
   show(title, parts, lang) {
     stop();
     this.leave.abort();
@@ -185,6 +191,7 @@ export class Visit {
     show(title, parts, this.foot(), lang);
   }
 
+  /** The links below every screen. */
   foot() {
     const other = language() === "de" ? "en" : "de";
     const turn = () => {

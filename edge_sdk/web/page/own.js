@@ -1,4 +1,4 @@
-/** What is the person's own: where the study stands, what was answered and spent, what is left; and to forget it. */
+/** The person's own screen: the state of the study, their answers, their budget, the ledger, and a button to forget. */
 
 import { hex } from "../codec.js";
 import { above, below, day, number, say } from "./say.js";
@@ -8,7 +8,7 @@ import { factorAbove } from "../promise.js";
 import { questionsOf } from "./question.js";
 import { spelled } from "./leaving.js";
 
-/** Where a study stands, in a sentence. @param {any} campaign @returns {string} */
+/** The state of a study, in one sentence. @param {any} campaign @returns {string} */
 export function standing({ opens, closes, closedEarly, left, following }) {
   const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends) });
@@ -17,15 +17,20 @@ export function standing({ opens, closes, closedEarly, left, following }) {
   return following === null ? say("state.last") : say("state.answered", { day: day(following) });
 }
 
-/** A value that was answered, as a person reads it; what a view made of it has a name of its own. @param {string} label @param {any} campaign @returns {string} */
+/**
+ * An answered value as text for a person; a coarsened value is named by the labels at its ends.
+ * @param {string} label @param {any} campaign
+ * @returns {string}
+ */
 function named(label, campaign) {
   const { domain, shown, views, labels, texts } = campaign;
   if (domain.kind === "form") {
     const given = new Map(label.split("; ").map((part) => /** @type {[string, string]} */ (part.split(/=(.*)/, 2))));
     return questionsOf(campaign)
-      .map(({ name, text, domain: own, shown: said }) => {
-        const value = given.get(name) ?? "";
-        return `${text} ${spelled(value === "skipped" && !own.labels?.includes(value) ? null : value, own, said)}`;
+      .map((one) => {
+        const value = given.get(one.name) ?? "";
+        const skipped = value === "skipped" && !one.domain.labels?.includes(value);
+        return `${one.text} ${spelled(skipped ? null : value, one.domain, one.shown)}`;
       })
       .join(" · ");
   }
@@ -34,7 +39,7 @@ function named(label, campaign) {
   return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
 }
 
-/** @param {import("./main.js").Visit} visit */
+/** Show the person's own screen. @param {import("./main.js").Visit} visit */
 export async function own(visit) {
   const { device, id } = visit;
   const [campaign, budget] = [await visit.terms(), await device.budget()];
@@ -76,10 +81,10 @@ export async function own(visit) {
   ], campaign.texts.language);
 }
 
-/** @param {{lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} budget */
+/** The card with the budget. @param {{lifetime: bigint, spent: bigint, reserved: bigint, remaining: bigint}} budget */
 function gauge({ lifetime, spent, reserved, remaining }) {
   const part = (/** @type {bigint} */ nats) => `${lifetime ? Number((1000n * nats) / lifetime) / 10 : 0}%`;
-  const nat = (/** @type {bigint} */ nats) => number(factorAbove(nats * 10n ** 9n));
+  const factor = (/** @type {bigint} */ nats) => number(factorAbove(nats * 10n ** 9n));
   return card(
     say("budget.title"),
     svg(
@@ -92,6 +97,6 @@ function gauge({ lifetime, spent, reserved, remaining }) {
     p(say("gauge.spent", { nats: above(spent) })),
     p(say("gauge.reserved", { nats: above(reserved) })),
     p(say("gauge.remaining", { nats: below(remaining), cap: below(lifetime) })),
-    p(say("budget.nat", { one: nat(1n), two: nat(2n), eight: nat(8n) }), "small"),
+    p(say("budget.nat", { one: factor(1n), two: factor(2n), eight: factor(8n) }), "small"),
   );
 }

@@ -1,4 +1,4 @@
-/** Pictures of what one report could reveal: how many of 100 fit an answer, and what could be believed before and after. */
+/** Pictures of the possible disclosure by one report: how often a report fits, and the belief before and after it. */
 
 import { ceilDiv } from "../exact.js";
 import { card, el, p, svg } from "./dom.js";
@@ -6,7 +6,7 @@ import { percent, say } from "./say.js";
 
 /** @typedef {import("../exact.js").Fraction} Fraction */
 
-/** A hundred people, the first of them filled. @param {number} count @param {string} words */
+/** A picture of 100 people, the first `count` of them filled. @param {number} count @param {string} words */
 const people = (count, words) =>
   el(
     "div.row",
@@ -21,7 +21,10 @@ const people = (count, words) =>
     p(words),
   );
 
-/** @param {string} words @param {Fraction} share @param {string} look */
+/**
+ * A bar filled up to a share, with its percentage.
+ * @param {string} words @param {Fraction} share @param {string} look
+ */
 const portion = (words, share, look) => [
   el("p.row.apart", {}, el("span", {}, words), el("b", {}, percent(share))),
   svg(
@@ -33,7 +36,8 @@ const portion = (words, share, look) => [
 ];
 
 /**
- * @param {string} title @param {string} how @param {import("../disclosure.js").Revealed} found
+ * The card with the possible disclosure by one report.
+ * @param {string} title @param {string} how a remark, or "" @param {import("../disclosure.js").Revealed} found
  * @returns {HTMLElement}
  */
 export function reveals(title, how, { before, after, truth, wrong }) {

@@ -1,4 +1,4 @@
-/** The texts in the language the person reads; numbers and days as it writes them. */
+/** The page's texts, numbers and dates in the person's language. */
 
 import { ceilDiv } from "../exact.js";
 
@@ -6,18 +6,21 @@ import { ceilDiv } from "../exact.js";
 let catalogues = {};
 let spoken = "en";
 
-/** @param {{[language: string]: any}} texts @param {string} [language] as navigator.language names it */
+/**
+ * Choose the language of the page: English if there are no texts in it.
+ * @param {{[language: string]: any}} texts @param {string} [language] as in navigator.language
+ */
 export function speak(texts, language = "") {
   catalogues = texts;
   spoken = language.slice(0, 2).toLowerCase() in texts ? language.slice(0, 2).toLowerCase() : "en";
   document.documentElement.lang = spoken;
 }
 
-/** The language that is spoken. */
+/** The language of the page. */
 export const language = () => spoken;
 
 /**
- * The text of a key; of a text for one and for several, that of `count`.
+ * The text of a key; if it has a singular and a plural, the one for `count`.
  * @param {string} key @param {{[name: string]: any}} [values] of its placeholders
  * @returns {string}
  */
@@ -27,11 +30,11 @@ export function say(key, values = {}) {
   return filled(found.other ? found[values.count === 1 ? "one" : "other"] : found, values);
 }
 
-/** @param {string} text @param {{[name: string]: any}} values */
+/** A text with the values of its placeholders. @param {string} text @param {{[name: string]: any}} values */
 const filled = (text, values) =>
   text.replace(/\{(\w+)\}/g, (_, name) => (typeof values[name] === "number" ? number(String(values[name])) : values[name]));
 
-/** The texts of a list. @param {string} key @returns {string[]} */
+/** The texts of a key that has a list. @param {string} key @returns {string[]} */
 export const list = (key) => key.split(".").reduce((found, part) => found[part], catalogues[spoken]);
 
 /** A promise in words. @param {import("../promise.js").Promised} promised */
@@ -41,7 +44,7 @@ export function promised({ keys, sensitive, numbers }) {
   return keys.map((key) => filled([sentences[key]].flat()[Number(sensitive > 1)] ?? sentences[key], { count: sensitive, ...values })).join(" ");
 }
 
-/** A decimal, digits with a point, as the language writes it. @param {string} decimal */
+/** A decimal as the page's language writes it. @param {string} decimal digits with a point */
 export function number(decimal) {
   const [point, group] = spoken === "de" ? [",", "."] : [".", ","];
   const [whole, rest] = decimal.replace("-", "\u2212").split(".");
@@ -50,7 +53,7 @@ export function number(decimal) {
 }
 
 /**
- * What a person typed, as digits with a point: a comma and a point both begin decimals, but for marks between thousands.
+ * A typed number as digits with a point. A comma and a point both begin the decimals, unless they separate thousands.
  * @param {string} words @returns {string}
  */
 export function typed(words) {
@@ -60,40 +63,43 @@ export function typed(words) {
   return (grouped ? bare.replaceAll(group, "") : bare).replace(",", ".");
 }
 
-/** Nats of three digits, rounded up. @param {bigint} nanonats */
+/** A level in nats with three digits, rounded up. @param {bigint} nanonats */
 export const above = (nanonats) => nats(nanonats, ceilDiv);
 
-/** Nats of three digits that are left, rounded down. @param {bigint} nanonats */
+/** A level in nats with three digits, rounded down. @param {bigint} nanonats */
 export const below = (nanonats) => nats(nanonats, (n, d) => n / d);
 
-/** @param {bigint} nanonats @param {(n: bigint, d: bigint) => bigint} rounded */
-function nats(nanonats, rounded) {
+/**
+ * A level in nats with three digits.
+ * @param {bigint} nanonats @param {(n: bigint, d: bigint) => bigint} quotient rounds
+ */
+function nats(nanonats, quotient) {
   const whole = String(nanonats / 10n ** 9n);
   const unit = whole === "0" ? 1n : 10n ** BigInt(Math.min(3, whole.length));
-  const thousandths = String(rounded(nanonats, unit * 10n ** 6n) * unit).padStart(4, "0");
+  const thousandths = String(quotient(nanonats, unit * 10n ** 6n) * unit).padStart(4, "0");
   return number(`${thousandths.slice(0, -3)}.${thousandths.slice(-3).replace(/0+$/, "")}`);
 }
 
-/** @param {import("../exact.js").Fraction} share @returns {string} percent, rounded up */
+/** A probability in percent, rounded up. @param {import("../exact.js").Fraction} share @returns {string} */
 export function percent({ n, d }) {
   if (n && 100n * n < d) return say("belief.rare");
   if (n < d && 100n * n > 99n * d) return say("belief.sure");
   return say("belief.percent", { percent: Number(ceilDiv(100n * n, d)) });
 }
 
-/** @param {number} seconds UTC @returns {string} */
+/** The local date of a time. @param {number} seconds UTC @returns {string} */
 export const day = (seconds) => dated(new Date(seconds * 1000));
 
-/** A day that is written YYYY-MM-DD. @param {string} written */
+/** A date. @param {string} written YYYY-MM-DD */
 export const date = (written) => dated(new Date(`${written}T00:00Z`), { timeZone: "UTC" });
 
-/** @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] */
+/** A date in the page's language. @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] its time zone */
 const dated = (moment, where) => moment.toLocaleDateString(spoken === "de" ? "de" : "en-GB", { dateStyle: "long", ...where });
 
-/** @param {number} seconds UTC @returns {string} */
+/** The local time of day of a time. @param {number} seconds UTC @returns {string} HH:MM */
 export const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
 
-/** A length of time in its largest whole unit. @param {number} seconds */
+/** A duration in the largest unit that divides it. @param {number} seconds */
 export function span(seconds) {
   for (const [unit, length] of /** @type {[string, number][]} */ ([["days", 86_400], ["hours", 3600], ["minutes", 60]]))
     if (seconds % length === 0) return say(`span.${unit}`, { count: seconds / length });

@@ -1,4 +1,4 @@
-/** What became of an attempt to send. Only what the study acknowledged is called sent; what waits is tried again. */
+/** The screen after an attempt to send. Only acknowledged envelopes are called sent; waiting ones are sent again. */
 
 import { concat } from "../codec.js";
 import { above, below, clock, day, say } from "./say.js";
@@ -8,10 +8,10 @@ import { sent as bytes } from "./leaving.js";
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-/** Make no further attempt by itself: another screen is shown. */
+/** Cancel the next automatic attempt, because another screen is shown. */
 export const stop = () => clearTimeout(timer);
 
-/** Send what waits, and show what became of it. @param {import("./main.js").Visit} visit */
+/** Send the waiting envelopes, and show the result. @param {import("./main.js").Visit} visit */
 export async function sending(visit) {
   const { device, id } = visit;
   const count = (await device.waiting(id)).length;
@@ -25,14 +25,14 @@ export async function sending(visit) {
     p(say("gauge.spent", { nats: above(budget.spent) })),
     p(say("gauge.remaining", { nats: below(budget.remaining), cap: below(budget.lifetime) })),
   );
-  const own = button(say("page.own"), () => visit.do(() => visit.own()), "plain");
+  const toOwn = button(say("page.own"), () => visit.do(() => visit.own()), "plain");
   if (!(await device.waiting(id)).length) {
     const all = attempts.reduce((sum, one) => sum + (one?.outcome === "sent" ? one.envelopes : 0), 0);
     return visit.show(say("page.done"), [
       el("div.card.good", {}, p(say("delivered.all", { count: all || count })), campaign.following !== null && !campaign.left && p(say("page.again", { day: day(campaign.following) }))),
       spent,
       campaign.enrolled && !campaign.coded && (await enrolment(visit)),
-      el("div.actions", {}, campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), own),
+      el("div.actions", {}, campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), toOwn),
     ]);
   }
   const refused = last?.outcome === "refused";
@@ -50,7 +50,7 @@ export async function sending(visit) {
     spent,
     await file(visit),
     more(say("leaving.title"), el("div", {}, ...(await bytes(visit)))),
-    el("div.actions", {}, !refused && button(say("page.retry"), retry), own),
+    el("div.actions", {}, !refused && button(say("page.retry"), retry), toOwn),
   ]);
   if (refused) return;
   const wait = Math.max(1, again - Date.now() / 1000 + 1);
@@ -58,17 +58,20 @@ export async function sending(visit) {
   addEventListener("online", retry, { once: true, signal: visit.shown });
 }
 
-/** A link that saves bytes. @param {string} words @param {string} name @param {Uint8Array[]} parts */
-const saved = (words, name, parts) =>
+/** Create a link that saves bytes as a file. @param {string} words @param {string} name @param {Uint8Array[]} parts */
+const download = (words, name, parts) =>
   el("a.button.plain", { href: URL.createObjectURL(new Blob([concat(...parts)])), download: name }, words);
 
-/** What waits, to be carried by hand. @param {import("./main.js").Visit} visit */
+/**
+ * The card that saves the waiting envelopes as a file, to be handed to the organisation.
+ * @param {import("./main.js").Visit} visit
+ */
 async function file(visit) {
   const { organisation } = (await visit.terms()).texts;
-  const link = saved(say("page.save"), "report.htr", await visit.device.waiting(visit.id));
+  const link = download(say("page.save"), "report.htr", await visit.device.waiting(visit.id));
   return card("", link, p(say("page.save_how", { organisation }), "small"));
 }
 
-/** Where an organisation enrols devices itself. @param {import("./main.js").Visit} visit */
+/** The card that saves the enrolment, in a campaign for enrolled devices. @param {import("./main.js").Visit} visit */
 export const enrolment = async (visit) =>
-  card("", p(say("consent.enrol")), saved(say("page.enrolment"), "device.enrolment", [await visit.device.enrolment(visit.id)]));
+  card("", p(say("consent.enrol")), download(say("page.enrolment"), "device.enrolment", [await visit.device.enrolment(visit.id)]));

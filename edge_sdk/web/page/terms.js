@@ -1,4 +1,6 @@
-/** The terms: who asks what, why and how long, what is promised and could be revealed, and what it costs; and to agree. */
+/**
+ * The screen of the terms: question, purpose, organisation, promise, possible disclosure, cost, and a consent button.
+ */
 
 import { hex } from "../codec.js";
 import { above, below, date, day, list, number, promised, say, span } from "./say.js";
@@ -7,9 +9,10 @@ import { labelsOf } from "./choices.js";
 import { standing } from "./own.js";
 import { reveals } from "./reveals.js";
 
+/** Maximum number of answers that are listed. */
 const MOST_NAMED = 24;
 
-/** @param {import("./main.js").Visit} visit */
+/** Show the terms. @param {import("./main.js").Visit} visit */
 export async function terms(visit) {
   const { device, id } = visit;
   const [campaign, budget, found] = [await visit.terms(), await device.budget(), await device.reveals(id)];
@@ -30,7 +33,7 @@ export async function terms(visit) {
       texts.purpose && p(say("terms.why", { purpose: texts.purpose })),
     ),
     form ? questions(campaign) : card(say("terms.values"), p(possible(shown, MOST_NAMED))),
-    about(visit, campaign),
+    about(campaign),
     card(say("terms.promise"), p(promised(campaign.promise)), p(say("terms.checked"), "small")),
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
     card(
@@ -67,7 +70,7 @@ export async function terms(visit) {
   ]);
 }
 
-/** @param {any} campaign */
+/** The card with the questions of a form. @param {any} campaign */
 function questions({ shown, asked }) {
   return card(
     say("terms.form", { count: shown.questions.length }),
@@ -82,7 +85,7 @@ function questions({ shown, asked }) {
   );
 }
 
-/** What can be answered. @param {any} domain in the person's language @param {number} most @returns {string} */
+/** The possible answers as text. @param {any} domain in the person's language @param {number} most @returns {string} */
 function possible(domain, most) {
   const { kind, low, high, unit = "" } = domain;
   if (kind === "grid") return say("terms.place", { step: number(String(domain.step / 1e6)) });
@@ -93,7 +96,7 @@ function possible(domain, most) {
   return labels.length > most ? say("terms.more", { values, count: labels.length - most }) : values;
 }
 
-/** @param {any} campaign */
+/** The card with the schedule. @param {any} campaign */
 function when(campaign) {
   const { opens, closes, periods, answersPerPeriod, periodSeconds } = campaign;
   return card(
@@ -105,8 +108,8 @@ function when(campaign) {
   );
 }
 
-/** @param {import("./main.js").Visit} visit @param {any} campaign */
-function about(visit, { texts, addresses }) {
+/** The card with contact, retention, addresses and legal notice. @param {any} campaign */
+function about({ texts, addresses }) {
   const hosts = addresses.map((/** @type {string} */ one) => new URL(one).host).join(", ");
   const link = texts.notice && el("a", { href: texts.notice, rel: "noreferrer" }, texts.notice);
   const [before, after] = say("terms.notice", { link: "\n" }).split("\n");

@@ -1,15 +1,18 @@
-/** Why nothing can be answered here, each reason in its own words, and what to do. */
+/** The screen of an error: the reason and the remedy, in words of its own for each class of errors. */
 
 import { BudgetRefused, ClosedEarly, OutboxFull, OutsideSchedule, SignatureRefused, StoreError, Uncertified, Unsupported, BadData } from "../errors.js";
 import { button, el, p } from "./dom.js";
 import { say } from "./say.js";
 
-/** The link names another key than the author's. */
+/** The link names another key than that of the campaign's author. */
 export class WrongLink extends BadData {}
 
 const UNSPENT = "fault.same";
 
-/** The most special first: class, title, what to do, and whether trying again may help. @type {[Function, string, string, boolean][]} */
+/**
+ * Class of the error, keys of the title and of the remedy, and whether a retry may help; subclasses before their bases.
+ * @type {[Function, string, string, boolean][]}
+ */
 const KNOWN = [
   [WrongLink, "fault.fingerprint", "fault.fingerprint_how", false],
   [SignatureRefused, "notice.signature.title", "fault.data", false],
@@ -23,10 +26,10 @@ const KNOWN = [
   [Unsupported, "fault.unsupported", "fault.unsupported_how", false],
 ];
 
-/** @param {import("./main.js").Visit} visit @param {any} error */
+/** Show the screen of an error. @param {import("./main.js").Visit} visit @param {any} error */
 export function trouble(visit, error) {
   const [, title, how, again] = KNOWN.find(([kind]) => error instanceof kind) ?? [null, "fault.unexpected", UNSPENT, true];
-  const unspent = !visit.made; // a report that was made is charged and waits, whatever fails after it
+  const unspent = !visit.made; // a report that was made is charged and queued, even if a later step fails
   visit.show(say(title), [
     el(
       "div.card.alert",
