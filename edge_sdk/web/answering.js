@@ -45,7 +45,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
   const free = following(kept, period);
   const place = reading ?? (most === 1 ? 0 : free);
   if (place < free) {
-    const slot = again(campaign.transcript !== null, kept, period, place, x, most);
+    const slot = repeatedSlot(campaign.transcript !== null, kept, period, place, x, most);
     if (slot === null || !known) throw quotaReached(joined, period, place, free, now);
     const envelope = await joined.report(period, slot, known.output);
     return { period, slot, envelope, charged: 0n, repeated: true };
@@ -84,7 +84,7 @@ export function consentOf(joined, { consent }) {
  * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x
  * @param {number} most
  */
-function again(transcript, kept, period, place, x, most) {
+function repeatedSlot(transcript, kept, period, place, x, most) {
   const filled = filledWith(kept, period, place);
   const known = kept.memo.get(x);
   if (filled === null || transcript) return most === 1 && known?.period === period ? known.slot : null;

@@ -55,13 +55,13 @@ export function worstWithin(commitment, seconds) {
 }
 
 /** The exact number of nats as text. @param {bigint} nanonats */
-function written(nanonats) {
+function natsText(nanonats) {
   const digits = String(nanonats % NANONATS).padStart(9, "0").replace(/0+$/, "");
   return `${nanonats / NANONATS}${digits && "."}${digits}`;
 }
 
 /** The name of a cap in error messages. @param {Cap} cap */
-const named = ({ kind, seconds }) => `the ${kind} cap${seconds ? ` of ${seconds} seconds` : ""}`;
+const nameOf = ({ kind, seconds }) => `the ${kind} cap${seconds ? ` of ${seconds} seconds` : ""}`;
 
 /** The caps, with the lifetime cap that holds by default. @param {Cap[]} caps @returns {Cap[]} */
 const inForce = (caps) =>
@@ -96,8 +96,8 @@ function requireUnder(cap, already, wanted) {
   const left = cap.nanonats - already;
   if (wanted > left)
     throw new BudgetRefused(
-      `the campaign may cost ${written(wanted)} nats at worst, and ${named(cap)} leaves ` +
-        `${written(left > 0n ? left : 0n)} of ${written(cap.nanonats)}: forget a campaign, or refuse this one`,
+      `the campaign may cost ${natsText(wanted)} nats at worst, and ${nameOf(cap)} leaves ` +
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}: forget a campaign, or refuse this one`,
     );
 }
 
@@ -143,7 +143,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > nanonats)
       throw new BudgetRefused(
-        `${named(cap)} was lowered to ${written(nanonats)} nats, and ${written(held)} are spent or reserved: forget a campaign`,
+        `${nameOf(cap)} was lowered to ${natsText(nanonats)} nats, and ${natsText(held)} are spent or reserved: forget a campaign`,
       );
   }
 }

@@ -7,7 +7,7 @@
 
 import { requireRoom } from "./caps.js";
 import { keyOf } from "./channels/key.js";
-import { introduces, take } from "./consent.js";
+import { introduces, record } from "./consent.js";
 import { ENROLMENT, sealedLength } from "./envelope.js";
 import { mostCost } from "./notions/information.js";
 import { levelFrom } from "./notions/notion.js";
@@ -48,7 +48,7 @@ export function chooseClass(device, id, level, history) {
     requireIntroduction(decision);
     const counts = await countsFor(device, decision, history);
     const memberOf = choice(priors.length, asked).sample(nearest(counts, priors), rand);
-    await take(decision, { memberOf }, asked);
+    await record(decision, { memberOf }, asked);
     return classes[memberOf];
   });
 }
@@ -78,7 +78,7 @@ export function choosePrior(device, id, level, history) {
       const place = choice(listed.length, asked).sample(nearest(counts, listed), rand);
       [declared, charged] = [{ prior: listed[place], level: 0n }, asked];
     }
-    if (!kept.consent) await take(decision, { declared }, charged);
+    if (!kept.consent) await record(decision, { declared }, charged);
     return Object.fromEntries(declared.prior.map((weight, x) => [campaign.domain.label(x), weight]));
   });
 }
@@ -92,7 +92,7 @@ async function countsFor(device, { joined: { campaign }, state }, history) {
   if (history) return countsOf(campaign, history);
   const counts = Array(campaign.domain.size).fill(0n);
   for (const { id, joined, memo } of state.campaigns.values())
-    if (joined && asksAsItIs(await device.member(id), campaign))
+    if (joined && asksTheSame(await device.member(id), campaign))
       for (const [x, { times }] of memo) counts[x % campaign.domain.size] += BigInt(times);
   return counts;
 }
@@ -101,7 +101,7 @@ async function countsFor(device, { joined: { campaign }, state }, history) {
  * True if a campaign has the same domain as another, and the device's view of it is not coarsened.
  * @param {Joined} joined @param {import("./campaign.js").Campaign} other
  */
-const asksAsItIs = ({ campaign, view }, other) =>
+const asksTheSame = ({ campaign, view }, other) =>
   campaign.views[view.index].map.name === "identity" && keyOf(campaign.fields.domain) === keyOf(other.fields.domain);
 
 /**

@@ -29,11 +29,11 @@ import { requireComplete, roleOf } from "./role.js";
 
 /**
  * Record the person's consent in the role that they name. Agreeing again changes nothing.
- * @param {Decision} decision @param {Parameters<typeof roleOf>[2]} said
+ * @param {Decision} decision @param {Parameters<typeof roleOf>[2]} asked
  */
-export async function agree(decision, said) {
+export async function agree(decision, asked) {
   const { joined, kept } = decision;
-  const role = await roleOf(joined.campaign, kept.declared, said);
+  const role = await roleOf(joined.campaign, kept.declared, asked);
   if (kept.consent) {
     if (role.memberOf !== undefined && role.memberOf !== kept.consent.memberOf)
       throw new CampaignError(
@@ -42,14 +42,14 @@ export async function agree(decision, said) {
     return;
   }
   requireComplete(joined.campaign, role);
-  await take(decision, role);
+  await record(decision, role);
 }
 
 /**
  * Reserve the worst case, charge the choice of a class or prior, and store the consent.
  * @param {Decision} decision @param {Role} role @param {bigint} [chosen] nanonats charged for the choice
  */
-export async function take(decision, role, chosen = 0n) {
+export async function record(decision, role, chosen = 0n) {
   const { joined, kept, state, now, dither } = decision;
   if (joined.campaign.transcript && usedSlots(kept))
     throw new CampaignError(

@@ -80,7 +80,7 @@ function ownLevel(campaign, level) {
 /**
  * The role of a person; a prior declared before holds.
  * @param {Campaign} campaign @param {Declared | null} known
- * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} said
+ * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} asked
  * @returns {Promise<Role>}
  * @throws {CampaignError | ReportError | import("./errors.js").NotInDomain | import("./errors.js").NotionError}
  */

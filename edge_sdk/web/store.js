@@ -84,7 +84,7 @@ function storeError(error) {
  * Run work, and translate the browser's errors.
  * @template T @param {() => Promise<T>} work @returns {Promise<T>} @throws {StoreError}
  */
-async function stored(work) {
+async function translated(work) {
   try {
     return await work();
   } catch (error) {
@@ -93,7 +93,7 @@ async function stored(work) {
 }
 
 /** The record of a campaign before it is joined. @returns {Kept} */
-const nothing = (/** @type {Uint8Array} */ id) => ({
+const newRecord = (/** @type {Uint8Array} */ id) => ({
   id,
   joined: null,
   consent: null,
@@ -128,7 +128,7 @@ export class Store {
   static async open(name, random) {
     if (!globalThis.indexedDB || !globalThis.navigator?.locks)
       throw new Unsupported("this page has no IndexedDB or no Web Locks: open it by https, in a current browser");
-    const store = await stored(async () => {
+    const store = await translated(async () => {
       const opening = indexedDB.open(name, 1);
       opening.onupgradeneeded = () => {
         opening.result.createObjectStore(DEVICE);
@@ -161,7 +161,7 @@ export class Store {
 
   /** Read a consistent copy of the store. @returns {Promise<State>} */
   read() {
-    return stored(async () => {
+    return translated(async () => {
       const reading = this.db.transaction([DEVICE, CAMPAIGNS]);
       const device = reading.objectStore(DEVICE);
       const found = await Promise.all([
@@ -178,7 +178,7 @@ export class Store {
 
   /** The signed bytes of a campaign. @param {string} id @returns {Promise<Uint8Array | undefined>} */
   signed(id) {
-    return stored(() => done(this.db.transaction(SIGNED).objectStore(SIGNED).get(id)));
+    return translated(() => done(this.db.transaction(SIGNED).objectStore(SIGNED).get(id)));
   }
 
   /**
@@ -194,7 +194,7 @@ export class Store {
     return this.locked(async () => {
       const state = await this.read();
       const key = hex(id);
-      const kept = state.campaigns.get(key) ?? nothing(id);
+      const kept = state.campaigns.get(key) ?? newRecord(id);
       state.campaigns.set(key, kept);
       const result = await work(kept, state);
       await this.commit(state.revision, (_, campaigns, signed) => {
@@ -213,7 +213,7 @@ export class Store {
    * @returns {Promise<void>}
    */
   commit(revision, write) {
-    return stored(
+    return translated(
       () =>
         new Promise((resolve, reject) => {
           const writing = this.db.transaction([DEVICE, CAMPAIGNS, SIGNED], "readwrite", { durability: "strict" });

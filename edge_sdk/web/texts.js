@@ -64,9 +64,9 @@ export function checked(texts) {
 /** @param {any} wire @returns {Texts} */
 function translationFrom(wire) {
   const parts = array(wire, "a translation", CampaignError, 10);
-  const said = TEXTS.map((name, place) => [name, text(parts[place], `a translation's ${name}`, CampaignError)]);
+  const fields = TEXTS.map((name, place) => [name, text(parts[place], `a translation's ${name}`, CampaignError)]);
   const [labels, classes] = [namesFrom(parts[8], "the labels"), classesFrom(parts[9])];
-  return checked({ .../** @type {any} */ (Object.fromEntries(said)), labels, classes });
+  return checked({ .../** @type {any} */ (Object.fromEntries(fields)), labels, classes });
 }
 
 /** The translations of a campaign's own texts. @param {any} wire @param {Texts} own @returns {Texts[]} */
@@ -102,9 +102,9 @@ export function textsFor(own, translations, language) {
     if (there)
       return /** @type {Texts} */ (
         Object.fromEntries(
-          Object.entries(there).map(([name, said]) => [
+          Object.entries(there).map(([name, translated]) => [
             name,
-            said.length ? said : own[/** @type {keyof Texts} */ (name)],
+            translated.length ? translated : own[/** @type {keyof Texts} */ (name)],
           ]),
         )
       );

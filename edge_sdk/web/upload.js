@@ -53,19 +53,19 @@ function retryAfter(header, now) {
 
 /**
  * The positions that a receipt lists; null if it is not a receipt of this upload.
- * @param {any} said @param {Uint8Array[]} sent @param {string} digest
+ * @param {any} receipt @param {Uint8Array[]} sent @param {string} digest
  */
-function refusedBy(said, sent, digest) {
-  if (said?.digest !== digest || said.envelopes !== sent.length || !Array.isArray(said.refused)) return null;
-  const inOrder = said.refused.every(
+function refusedBy(receipt, sent, digest) {
+  if (receipt?.digest !== digest || receipt.envelopes !== sent.length || !Array.isArray(receipt.refused)) return null;
+  const inOrder = receipt.refused.every(
     (/** @type {any} */ place, /** @type {number} */ i) =>
-      Number.isInteger(place) && place >= 0 && place < sent.length && !(i && place <= said.refused[i - 1]),
+      Number.isInteger(place) && place >= 0 && place < sent.length && !(i && place <= receipt.refused[i - 1]),
   );
-  return inOrder ? /** @type {number[]} */ (said.refused) : null;
+  return inOrder ? /** @type {number[]} */ (receipt.refused) : null;
 }
 
 /** The JSON value in a response; null if it is not JSON or too long. @param {Response} response */
-async function stated(response) {
+async function jsonOf(response) {
   const text = await response.text();
   try {
     return text.length <= MOST_ANSWER ? JSON.parse(text) : null;
@@ -82,12 +82,12 @@ async function stated(response) {
  *   came; `hopeless` if the same bytes would fail in every attempt
  */
 async function exchange(address, sent, code, now) {
-  const body = concat(...sent);
+  const bytes = concat(...sent);
   const { host } = new URL(address);
   try {
     const response = await fetch(`${address}/v1/reports`, {
       method: "POST",
-      body,
+      body: bytes,
       headers: { "Content-Type": "application/octet-stream", ...(code && { "Halftruth-Code": code }) },
       credentials: "omit",
       cache: "no-store",
@@ -95,14 +95,14 @@ async function exchange(address, sent, code, now) {
       referrerPolicy: "no-referrer",
       signal: AbortSignal.timeout(TIMEOUT),
     });
-    const said = await stated(response);
+    const body = await jsonOf(response);
     if (response.status === 200) {
-      const refused = refusedBy(said, sent, hex(await sha256(body)));
+      const refused = refusedBy(body, sent, hex(await sha256(bytes)));
       return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt for this upload` };
     }
-    if (response.status === 400 && HOPELESS.includes(said?.stage))
+    if (response.status === 400 && HOPELESS.includes(body?.stage))
       return { hopeless: true, wait: 0, reason: `${host} says that these are not reports and enrolments; they are kept, and not sent again` };
-    if (response.status === 403 && code && said?.stage === "code")
+    if (response.status === 403 && code && body?.stage === "code")
       return { hopeless: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered ${response.status}` };
   } catch (error) {
@@ -119,21 +119,21 @@ async function exchange(address, sent, code, now) {
 export async function send(store, kept, addresses, now, rand) {
   const { id } = kept;
   /** @returns {Attempt} */
-  const became = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ again = null) =>
+  const attempt = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ again = null) =>
     ({ campaignId: id, envelopes, outcome, reason, again });
   if (!kept.outbox.length) return null;
-  if (!addresses.length) return became("elsewhere", kept.outbox.length, "the campaign has no address, and none was given");
+  if (!addresses.length) return attempt("elsewhere", kept.outbox.length, "the campaign has no address, and none was given");
   /** @type {Kept} */
-  let standing = kept;
+  let current = kept;
   const begun = await store.change(id, async (own) => {
-    standing = own;
+    current = own;
     return own.outbox.length && due(own, now) ? begin(own, now + delay(own.upload.failures, rand)) : null;
   });
-  const { failures, notBefore, trouble } = standing.upload;
+  const { failures, notBefore, trouble } = current.upload;
   if (!begun) {
-    const left = inFlight(standing).length;
-    if (trouble === "hopeless") return became("refused", left, "the study refused these bytes, and would again");
-    return left ? became("waiting", left, `attempt ${failures} failed (${trouble === "foreign" ? "its study does not have this campaign" : "it was not acknowledged"}), and it is not time for the next one`, notBefore) : null;
+    const left = inFlight(current).length;
+    if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes, and would again");
+    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "foreign" ? "its study does not have this campaign" : "it was not acknowledged"}), and it is not time for the next one`, notBefore) : null;
   }
   /** The envelopes that are not acknowledged yet. */
   let sent = begun;
@@ -141,7 +141,7 @@ export async function send(store, kept, addresses, now, rand) {
   const reasons = [];
   let [wait, foreign, hopeless] = [0, false, true];
   for (const address of addresses) {
-    const answer = await exchange(address, sent, standing.code, now);
+    const answer = await exchange(address, sent, current.code, now);
     const { refused } = answer;
     reasons.push(answer.reason);
     if (refused) {
@@ -150,7 +150,7 @@ export async function send(store, kept, addresses, now, rand) {
       await store.change(id, async (own) => {
         if (unchanged(own, offered)) acknowledge(own, offered, refused);
       });
-      if (!sent.length) return became("sent", begun.length);
+      if (!sent.length) return attempt("sent", begun.length);
       foreign = true;
       reasons.push(`the study at ${new URL(address).host} does not have this campaign`);
     }
@@ -165,6 +165,6 @@ export async function send(store, kept, addresses, now, rand) {
     if (!hopeless) upload.notBefore = Math.max(upload.notBefore, now + wait);
     return upload.notBefore;
   });
-  if (hopeless) return became("refused", sent.length, reason);
-  return became(foreign ? "foreign" : "failed", sent.length, reason, again);
+  if (hopeless) return attempt("refused", sent.length, reason);
+  return attempt(foreign ? "foreign" : "failed", sent.length, reason, again);
 }

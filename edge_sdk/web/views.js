@@ -222,12 +222,12 @@ export function certificatesOf(views, notion, domain) {
   let steps = 0;
   for (const { name } of maps.values()) if (name !== "identity") steps += notion.coarseningSteps;
   requireAffordable(steps, 0);
-  const said = new Map();
+  const coarsened = new Map();
   for (const [key, map] of maps)
-    said.set(key, map.name === "identity" ? notion : notion.coarsened((x) => map.input(domain, x), map.inputs(domain)));
+    coarsened.set(key, map.name === "identity" ? notion : notion.coarsened((x) => map.input(domain, x), map.inputs(domain)));
   const pairs = views.map(({ map, channel }) => {
-    const one = said.get(keyOf(map.wire));
-    return { channel, notion: one, key: keyOf([channel.wire, one.wire]) };
+    const own = coarsened.get(keyOf(map.wire));
+    return { channel, notion: own, key: keyOf([channel.wire, own.wire]) };
   });
   const different = new Map(pairs.map((pair) => [pair.key, pair]));
   for (const pair of different.values()) {

@@ -71,7 +71,7 @@ export const below = (nanonats) => nats(nanonats, (n, d) => n / d);
 
 /**
  * A level in nats with three digits.
- * @param {bigint} nanonats @param {(n: bigint, d: bigint) => bigint} quotient rounds
+ * @param {bigint} nanonats @param {(n: bigint, d: bigint) => bigint} quotient of two integers, rounded up or down
  */
 function nats(nanonats, quotient) {
   const whole = String(nanonats / 10n ** 9n);
