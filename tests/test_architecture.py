@@ -158,15 +158,19 @@ def test_every_file_opens_with_its_purpose() -> None:
         assert purpose.splitlines()[0].endswith((".", "?", "!", ":")), path
 
 
-QUESTION = re.compile(r'"""(What|How|Where|Which|Whether|Whatever|Who|Whose|That|Told|Said)\b')
+QUESTION = re.compile(r'("""|/\*\*\s*(\*\s*)?)(What|How|Where|Which|Whether|Whatever|Who|Whose|That|Told|Said)\b')
 
 
 def test_a_docstring_begins_with_its_subject() -> None:
-    """A docstring says what is returned or done: it begins with an imperative or a noun, not with a question's word."""
-    for folder in (*PACKAGES, "benchmarks", "tests"):
-        for path in sources(folder):
-            found = QUESTION.search(path.read_text(encoding="utf-8"))
-            assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
+    """A docstring says what is returned or done: it begins with an imperative or a noun, not with a question's word.
+
+    So does the first line of a comment for JSDoc in the modules of the browser.
+    """
+    scripts = (ROOT / "edge_sdk" / "web").rglob("*.js")
+    folders = (*PACKAGES, "benchmarks", "tests")
+    for path in (*scripts, *(path for folder in folders for path in sources(folder))):
+        found = QUESTION.search(path.read_text(encoding="utf-8"))
+        assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
 
 
 def test_a_class_has_a_name_of_its_own() -> None:

@@ -110,27 +110,27 @@ export class Campaign {
     number("minimum_reports", 1, 2 ** 40);
     this.enrolled = number("enrolment", 0, 1) === 1;
     this.periods = Math.ceil((this.closes - this.opens) / this.periodSeconds);
-    if (this.periods > 2 ** 20) throw new CampaignError(`a campaign has at most 2^20 periods, not ${this.periods}`);
+    if (this.periods > 2 ** 20) throw new CampaignError(`a campaign must have at most 2^20 periods, not ${this.periods}`);
     if (this.transcript && (this.answersPerPeriod !== 1 || this.periods > 64))
-      throw new CampaignError("a campaign with transcripts has one answer a period, in at most 64 periods");
+      throw new CampaignError("a campaign with transcripts must have one answer per period, in at most 64 periods");
     this.addresses = array(fields.addresses, "the addresses", CampaignError).map((one) => textFrom(one, "address"));
     this.addresses.forEach(requireAddress);
     if (this.addresses.length > 4 || new Set(this.addresses).size < this.addresses.length)
-      throw new CampaignError("a campaign has at most 4 addresses, and lists none twice");
+      throw new CampaignError("a campaign must have at most 4 addresses, and list none twice");
     this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
       throw new CampaignError(`the campaign names ${this.classes.length} classes, its notion has ${claimed}`);
     requireText(textFrom(fields.mechanism, "mechanism"), "mechanism", 200);
     if (!["distribution", "mean", "ranges", "top", ""].includes(textFrom(fields.goal, "goal")))
-      throw new CampaignError("a goal is distribution, mean, ranges, top, or empty");
+      throw new CampaignError("a goal must be one of distribution, mean, ranges, top, or empty");
     /** The texts in the campaign's original language. @type {Texts} */
     this.ownTexts = checked({
       .../** @type {any} */ (Object.fromEntries(TEXTS.map((name) => [name, textFrom(fields[name], name)]))),
       labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
       classes: this.classes,
     });
-    if (!this.ownTexts.organisation) throw new CampaignError("a campaign has an organisation");
+    if (!this.ownTexts.organisation) throw new CampaignError("a campaign must have an organisation");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
     this.translations.forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);
@@ -181,7 +181,7 @@ export class Campaign {
     if (tag === this.ownTexts.language || (!form && !this.domain.named.length)) return this.domain;
     const lines = question.split("\n");
     if (form && lines.length !== form.questions.length)
-      throw new CampaignError(`the translation "${tag}" has ${lines.length} lines of questions, the form has ${form.questions.length} questions`);
+      throw new CampaignError(`the translation "${tag}" has ${lines.length} lines of questions, the form has ${form.questions.length} questions: give the text of each on a line of its own, in order`);
     try {
       return domainFrom(renamed(this.fields.domain, [...labels], lines));
     } catch (error) {
@@ -196,7 +196,7 @@ export class Campaign {
     for (const { map } of this.views) {
       const names = labels.slice(at, (at += map.named?.length ?? 0));
       if (new Set(names).size < names.length)
-        throw new CampaignError(`the translation "${language}": no two districts have one name`);
+        throw new CampaignError(`the translation "${language}": two districts have the same name`);
     }
   }
 
@@ -336,7 +336,7 @@ function requireSize(payload, size) {
     if (!(error instanceof CodecError)) throw error;
   }
   const limit = Math.min(2 ** 16 + 32 * weights, MAX_PAYLOAD[CAMPAIGN]);
-  if (size > limit) throw new CampaignError(`a signed campaign like this has at most ${limit} bytes, not ${size}`);
+  if (size > limit) throw new CampaignError(`a signed campaign like this must have at most ${limit} bytes, not ${size}`);
 }
 
 /**

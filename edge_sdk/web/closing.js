@@ -16,7 +16,7 @@ export async function openClosing(data, campaign) {
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
   if (!same(id, campaign.id)) throw new CampaignError("the notice closes another campaign");
-  if (closes >= campaign.closes) throw new CampaignError("the campaign closes before that anyway: a notice can only close a campaign earlier, never later");
+  if (closes >= campaign.closes) throw new CampaignError("the campaign closes before that time: a notice must close a campaign earlier");
   return closes;
 }
 
@@ -27,5 +27,5 @@ export async function openClosing(data, campaign) {
  */
 export function requireOpen(campaign, closes, now) {
   if (closes <= now && now < campaign.closes)
-    throw new ClosedEarly(`"${campaign.ownTexts.title}" was closed early by its author: nothing more is asked or answered`);
+    throw new ClosedEarly(`"${campaign.ownTexts.title}" was closed early by its author: no more answers are taken`);
 }

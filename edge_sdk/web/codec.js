@@ -113,7 +113,7 @@ function absurd() {
 function write(value, depth, parts) {
   if (typeof value === "string") {
     const bytes = utf8.encode(value);
-    if (strictUtf8.decode(bytes) !== value) throw new TypeError("text on the wire has no lone surrogates");
+    if (strictUtf8.decode(bytes) !== value) throw new TypeError("text on the wire must have no lone surrogates");
     if (bytes.length < 32) parts.push(Uint8Array.of(0xa0 + bytes.length));
     else head(TEXT, bytes.length, parts);
     parts.push(bytes);
@@ -121,12 +121,12 @@ function write(value, depth, parts) {
     head(BYTES, value.length, parts);
     parts.push(value);
   } else if (Array.isArray(value)) {
-    if (depth === 0) throw new RangeError(`arrays nest at most ${MAX_DEPTH} deep`);
+    if (depth === 0) throw new RangeError(`arrays must nest at most ${MAX_DEPTH} deep`);
     if (value.length < 16) parts.push(Uint8Array.of(0x90 + value.length));
     else head(ARRAY, value.length, parts);
     for (const item of value) write(item, depth - 1, parts);
   } else if (typeof value === "bigint" || Number.isSafeInteger(value)) {
-    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire lies in -2^63 .. 2^64 - 1");
+    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire must lie in -2^63 .. 2^64 - 1");
     if (value >= -32 && value < 128) parts.push(Uint8Array.of(Number(value) & 255));
     else if (value > 0) head(UNSIGNED, value, parts);
     else {
@@ -198,10 +198,10 @@ export class Reader {
   bytes(most, what, error) {
     this.require(1);
     const form = BYTES[this.data[this.at]];
-    if (!form) throw new error(`${what} is a byte string`);
+    if (!form) throw new error(`${what} must be a byte string`);
     this.at++;
     const length = this.number(form);
-    if (length > most) throw new error(`${what} has at most ${most} bytes, not ${length}`);
+    if (length > most) throw new error(`${what} must have at most ${most} bytes, not ${length}`);
     return this.take(length);
   }
 
@@ -284,9 +284,9 @@ export const trimmed = (text) => text.replace(BLANKS, "");
  * @returns {any[]}
  */
 export function array(value, what, error, count) {
-  if (!Array.isArray(value)) throw new error(`${what} is an array`);
+  if (!Array.isArray(value)) throw new error(`${what} must be an array`);
   if (count !== undefined && value.length !== count)
-    throw new error(`${what} is an array of ${count} fields, not ${value.length}`);
+    throw new error(`${what} must be an array of ${count} fields, not ${value.length}`);
   return value;
 }
 
@@ -304,8 +304,8 @@ export const integer = (value, what, error, low, high) => Number(big(value, what
  * @returns {bigint}
  */
 export function big(value, what, error, low = 0, high = 2n ** 64n - 1n) {
-  if (typeof value !== "number" && typeof value !== "bigint") throw new error(`${what} is an integer`);
-  if (value < low || value > high) throw new error(`${what} lies in ${low} .. ${high}, not ${value}`);
+  if (typeof value !== "number" && typeof value !== "bigint") throw new error(`${what} must be an integer`);
+  if (value < low || value > high) throw new error(`${what} must lie in ${low} .. ${high}, not ${value}`);
   return BigInt(value);
 }
 
@@ -323,7 +323,7 @@ export const integers = (value, what, error, low, high) =>
  * @returns {string}
  */
 export function text(value, what, error) {
-  if (typeof value !== "string") throw new error(`${what} is text`);
+  if (typeof value !== "string") throw new error(`${what} must be text`);
   return value;
 }
 
@@ -333,8 +333,8 @@ export function text(value, what, error) {
  * @returns {Uint8Array}
  */
 export function octets(value, what, error, length) {
-  if (!(value instanceof Uint8Array)) throw new error(`${what} is a byte string`);
+  if (!(value instanceof Uint8Array)) throw new error(`${what} must be a byte string`);
   if (length !== undefined && value.length !== length)
-    throw new error(`${what} is ${length} bytes, not ${value.length}`);
+    throw new error(`${what} must be ${length} bytes, not ${value.length}`);
   return value;
 }

@@ -36,7 +36,7 @@ export function signedMessage(kind, id, payload) {
  */
 export async function seal(kind, key, payload) {
   if (payload.length > MAX_PAYLOAD[kind])
-    throw new RangeError(`a ${KINDS[kind]} has at most ${MAX_PAYLOAD[kind]} bytes`);
+    throw new RangeError(`a ${KINDS[kind]} must have at most ${MAX_PAYLOAD[kind]} bytes, not ${payload.length}`);
   return encode([1, kind, key.keyId, payload, await key.sign(signedMessage(kind, key.keyId, payload))]);
 }
 
@@ -76,7 +76,7 @@ export function decodeEnvelope(data) {
  */
 export function decodeKind(data, kind, error) {
   const sealed = decodeEnvelope(data);
-  if (sealed.kind !== kind) throw new error(`the envelope carries a ${KINDS[sealed.kind]}, not a ${KINDS[kind]}`);
+  if (sealed.kind !== kind) throw new error(`the envelope has kind ${KINDS[sealed.kind]}, not ${KINDS[kind]}`);
   return sealed;
 }
 

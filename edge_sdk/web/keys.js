@@ -52,7 +52,7 @@ function requirePoint(encoded, what, error) {
  * @throws {KeyRefused}
  */
 export function requirePublic(publicKey) {
-  if (publicKey.length !== 32) throw new KeyRefused(`a public key is 32 bytes, not ${publicKey.length}`);
+  if (publicKey.length !== 32) throw new KeyRefused(`a public key must be 32 bytes, not ${publicKey.length}`);
   requirePoint(publicKey, "the public key", KeyRefused);
 }
 
@@ -79,7 +79,7 @@ export const keyId = async (publicKey) => (await sha256(publicKey)).slice(0, 8);
  */
 export async function requireSignature(publicKey, message, signature) {
   requirePublic(publicKey);
-  if (signature.length !== 64) throw new SignatureRefused(`a signature is 64 bytes, not ${signature.length}`);
+  if (signature.length !== 64) throw new SignatureRefused(`a signature must be 64 bytes, not ${signature.length}`);
   if (toBig(signature.slice(32).reverse()) >= ORDER)
     throw new SignatureRefused("the signature's S is not below the group order");
   requirePoint(signature.slice(0, 32), "the signature's R", SignatureRefused);
@@ -114,7 +114,7 @@ export async function verify(publicKey, message, signature) {
  * @returns {Promise<Signer>}
  */
 export async function signerOf(secret) {
-  if (secret.length !== 32) throw new RangeError("a secret key is 32 bytes");
+  if (secret.length !== 32) throw new RangeError("a secret key must be 32 bytes");
   const load = (/** @type {boolean} */ readable) =>
     supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, readable, ["sign"]));
   const { x } = await subtle().exportKey("jwk", await load(true)); // the only way to get the public key
@@ -132,7 +132,7 @@ export async function signerOf(secret) {
  * @returns {Promise<CryptoKey>}
  */
 export async function importDeviceSecret(secret) {
-  if (secret.length !== 32) throw new RangeError("a device secret is 32 bytes");
+  if (secret.length !== 32) throw new RangeError("a device secret must be 32 bytes");
   return subtle().importKey("raw", concat(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
 }
 

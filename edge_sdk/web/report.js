@@ -18,7 +18,7 @@ export function pack(outputs, bits) {
   let number = 0n;
   for (const output of outputs) {
     if (output < 0 || output >= 2n ** BigInt(bits))
-      throw new ReportError(`an output of this campaign has ${bits} bits`);
+      throw new ReportError(`an output of this campaign must have ${bits} bits`);
     number = (number << BigInt(bits)) | BigInt(output);
   }
   const length = Math.ceil((outputs.length * bits) / 8);
@@ -34,7 +34,7 @@ export function unpack(packed, count, bits) {
   const padding = 8 * packed.length - bits * count;
   const number = toBig(packed);
   if (padding < 0 || padding > 7 || BigInt.asUintN(padding, number))
-    throw new ReportError(`${count} outputs of ${bits} bits fill whole bytes, the rest of the last one with zeros`);
+    throw new ReportError(`${count} outputs of ${bits} bits must fill whole bytes, padded with zeros at the end`);
   return Array.from({ length: count }, (_, i) =>
     BigInt.asUintN(bits, number >> BigInt(padding + bits * (count - 1 - i))),
   );
@@ -46,10 +46,10 @@ export function unpack(packed, count, bits) {
  */
 function requireFit(campaign, { period, slot, outputs }, view) {
   if (!campaign.takes(period, slot, outputs.length))
-    throw new ReportError("a report lies within the campaign's periods and quota");
+    throw new ReportError("the report is outside the campaign's periods or quota");
   const { channel } = campaign.views[view];
   if (!outputs.every((y) => channel.emits(y)))
-    throw new ReportError("a report's outputs are those of the channel of the device's view");
+    throw new ReportError("an output of the report is not one of the channel of the device's view");
 }
 
 /**
@@ -96,7 +96,7 @@ export async function openReport(campaign, data, publicKey) {
 function requirePrior(campaign, declared) {
   const asked = campaign.ownPrior?.size ?? 0;
   if ((declared?.prior.length ?? 0) !== asked)
-    throw new ReportError(`an enrolment in this campaign declares a prior of ${asked} values`);
+    throw new ReportError(`an enrolment in this campaign must declare a prior of ${asked} values`);
   if (declared) campaign.ownPrior?.requireFit(declared);
 }
 

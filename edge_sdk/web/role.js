@@ -73,7 +73,7 @@ async function priorFrom(campaign, weights) {
  */
 function ownLevel(campaign, level) {
   const [own, asked] = [ownOf(campaign), levelFrom(level)];
-  if (asked > own.level) throw new CampaignError("a personal level is at most the campaign's");
+  if (asked > own.level) throw new CampaignError("a personal level must be at most the campaign's");
   return asked < own.level ? asked : 0n;
 }
 

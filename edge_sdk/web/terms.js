@@ -60,9 +60,9 @@ export function termsOf(joined, kept, now, language) {
     periodSeconds,
     periods: campaign.periods,
     answersPerPeriod,
-    /** Answers that this period still takes. */
+    /** Number of answers left in this period. */
     left: now < opens || now >= closes ? 0 : answersPerPeriod - following(kept, period),
-    /** When the next period begins; null after the last. */
+    /** Start of the next period; null after the last. */
     following: next < closes ? next : null,
     enrolled: campaign.enrolled,
     coded: kept.code !== "" || kept.admitted,

@@ -27,7 +27,7 @@ export const TEXTS = ["language", "title", "question", "purpose", "organisation"
  * @param {string} value @param {string} what @param {number} most
  */
 export function requireText(value, what, most) {
-  if ([...value].length > most) throw new CampaignError(`the ${what} has at most ${most} characters, not ${[...value].length}`);
+  if ([...value].length > most) throw new CampaignError(`the ${what} must have at most ${most} characters, not ${[...value].length}`);
   if (!readable(value)) throw new CampaignError(`the ${what} has characters that cannot be seen, or line breaks`);
 }
 
@@ -36,24 +36,24 @@ function namesFrom(value, what) {
   const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
   for (const name of names)
     if (!name || [...name].length > 200 || name !== trimmed(name) || !readable(name))
-      throw new CampaignError(`each of ${what} is 1 to 200 readable characters, no blank at either end`);
+      throw new CampaignError(`each of ${what} must be 1 to 200 readable characters, no blank at either end`);
   return names;
 }
 
 /** Require the names of classes. @param {any} value @returns {string[]} */
 export function classesFrom(value) {
   const names = namesFrom(value, "the classes");
-  if (new Set(names).size < names.length) throw new CampaignError("no two class names are equal");
+  if (new Set(names).size < names.length) throw new CampaignError("two class names are equal");
   return names;
 }
 
 /** Refuse texts outside their limits. @param {Texts} texts @returns {Texts} */
 export function checked(texts) {
   if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
-    throw new CampaignError("a language is a tag in lower case, such as de, pt-br or zh-hant");
+    throw new CampaignError("a language must be a tag in lower case, such as de, pt-br or zh-hant");
   if (!trimmed(texts.title) || !trimmed(texts.question))
-    throw new CampaignError("a campaign has a title and a question");
-  if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("an organisation is not only blanks");
+    throw new CampaignError("a campaign must have a title and a question");
+  if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("an organisation must not be only blanks");
   for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
   for (const name of /** @type {const} */ (["question", "purpose", "retention"]))
     requireText(texts[name].replaceAll("\n", " "), name, 2000);
@@ -72,17 +72,17 @@ function translationFrom(wire) {
 /** The translations of a campaign's own texts. @param {any} wire @param {Texts} own @returns {Texts[]} */
 export function translationsFrom(wire, own) {
   const found = array(wire, "the translations", CampaignError).map(translationFrom);
-  if (found.length > 32) throw new CampaignError("a campaign has at most 32 translations");
+  if (found.length > 32) throw new CampaignError("a campaign must have at most 32 translations");
   if (found.length && !own.language)
-    throw new CampaignError("a campaign with translations names the language of its own texts");
+    throw new CampaignError("a campaign with translations must name the language of its own texts");
   found.forEach(({ language, labels, classes }, i) => {
     if (!language || language === own.language || (i && language <= found[i - 1].language))
-      throw new CampaignError("translations are in order of their language tags, one for each language and none in the campaign's own");
+      throw new CampaignError("translations must be in order of their language tags, one for each language and none in the campaign's own");
     if (
       (labels.length && labels.length !== own.labels.length) ||
       (classes.length && classes.length !== own.classes.length)
     )
-      throw new CampaignError(`the translation "${language}" translates each label, unit and class, in order, or none`);
+      throw new CampaignError(`the translation "${language}" must translate each label, unit, district and class, in order, or none`);
   });
   return found;
 }

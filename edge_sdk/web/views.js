@@ -44,7 +44,7 @@ function single(domain) {
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputs = (/** @type {Domain} */ domain) => {
-    if (domain instanceof Form) throw new CampaignError("a form is asked for by its questions: the map of each view is of one or two of them");
+    if (domain instanceof Form) throw new CampaignError("a form must be asked for by its questions: the map of each view must be of one or two of them");
     return domain.size;
   };
   return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
@@ -65,7 +65,7 @@ function coarse(wire) {
     inputs(domain) {
       const [cells, squares] = columns(single(domain));
       const found = squares * (domain instanceof Grid ? Math.ceil(domain.size / cells / factor) : 1);
-      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} leaves one value of ${domain.size}: nothing to ask`);
+      if (found < 2) throw new CampaignError(`a coarse map of factor ${factor} makes one value of all ${domain.size}: choose a smaller factor`);
       return found;
     },
     input(domain, x) {
@@ -91,14 +91,14 @@ function districts(wire) {
   const of = blocksOf(runsFrom(parts[1], 0, ViewError));
   const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
   const count = new Set(of).size;
-  if (count < 2 || count >= of.length) throw new ViewError("districts are at least two, and one of them holds at least two inputs");
-  if (names.length && names.length !== count) throw new ViewError(`${count} districts have as many names or none, not ${names.length}`);
+  if (count < 2 || count >= of.length) throw new ViewError("a map must have at least two districts, one of them with at least two inputs");
+  if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
   if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
-    throw new ViewError("a district's name is 1 to 200 readable characters, no blank at either end");
-  if (new Set(names).size < names.length) throw new ViewError("no two districts have one name");
+    throw new ViewError("a district's name must be 1 to 200 readable characters, no blank at either end");
+  if (new Set(names).size < names.length) throw new ViewError("two districts have the same name");
   const inputs = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== of.length)
-      throw new CampaignError(`the districts divide ${of.length} inputs, the domain has ${domain.size}`);
+      throw new CampaignError(`the districts have ${of.length} inputs, and the domain has ${domain.size}`);
     return count;
   };
   return {
@@ -117,7 +117,7 @@ function questions(wire) {
   const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 64);
   const [first, second] = places;
   if (places.length < 1 || places.length > 2 || second <= first)
-    throw new ViewError("a map of questions has the numbers of one or two of them, from 0, in increasing order");
+    throw new ViewError("a map of questions must have the numbers of one or two questions, from 0, in increasing order");
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
     if (places.some((place) => place >= domain.questions.length))
@@ -132,7 +132,7 @@ function questions(wire) {
     inputs(domain) {
       const found = sizes(domain).reduce((one, other) => one * other);
       if (found > MAX_VALUES)
-        throw new CampaignError(`a view of two questions has at most ${MAX_VALUES} pairs of answers`);
+        throw new CampaignError(`a view of two questions must have at most ${MAX_VALUES} pairs of answers`);
       return found;
     },
     input: (domain, x) => sizes(domain).reduce((z, size, i) => z * size + x[places[i]], 0),
@@ -151,7 +151,7 @@ const MAPS = { identity, coarse, districts, questions };
 /** The map of a wire form. @param {any} wire @returns {Map_} @throws {ViewError} */
 function mapFrom(wire) {
   const [name] = array(wire, "a map", ViewError);
-  if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map is one of ${Object.keys(MAPS)}`);
+  if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map must be one of ${Object.keys(MAPS)}`);
   return MAPS[name](wire);
 }
 
@@ -168,25 +168,25 @@ export function viewsFrom(wire) {
     return [{ weight: 1, map: identity(["identity"]), channel: channelFrom(wire) }];
   const parts = array(wire, "the views", ViewError, 3);
   const rows = array(parts[1], "the views", ViewError).map((row) => array(row, "a view", ViewError, 3));
-  if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign has 1 to 4096 views, not ${rows.length}`);
+  if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign must have 1 to 4096 views, not ${rows.length}`);
   const laws = array(parts[2], "the channels of views", ViewError);
   const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
   const first = [...new Set(places)];
   if (first.length !== laws.length || first.some((place, i) => place !== i))
-    throw new ViewError("every listed channel is used by a view; they are in order of first appearance in the views");
+    throw new ViewError("every listed channel must be used by a view, in order of first appearance in the views");
   const channels = laws.map(channelFrom);
-  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("a channel of several views is listed once");
+  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("a channel of several views must be listed once");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
     map: mapFrom(row[1]),
     channel: channels[places[j]],
   }));
-  if (isPlain(views)) throw new ViewError("a single view without coarsening is written as its channel alone");
+  if (isPlain(views)) throw new ViewError("a single view without coarsening must be written as its channel alone");
   const weights = views.map(({ weight }) => BigInt(weight));
   if (weights.reduce((one, other) => one + other) > 2n ** 32n || weights.reduce(gcd) !== 1n)
-    throw new ViewError("the weights of views sum to at most 2^32 and have no factor in common");
+    throw new ViewError("the weights of views must sum to at most 2^32 and have no factor in common");
   if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
-    throw new ViewError("no two views have the same map and channel: write one, with the sum of their weights");
+    throw new ViewError("two views have the same map and channel: write one, with the sum of their weights");
   return views;
 }
 

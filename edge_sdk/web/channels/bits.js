@@ -17,14 +17,14 @@ export class Bits extends Channel {
     const [own, other] = [parts[1], parts[2]].map((part) => integers(part, "a probability", ChannelError, 0, 2 ** 32));
     const classOf = blocksOf(runsFrom(parts[3], 0, ChannelError));
     const k = classOf.length;
-    if (k < 2 || k > 2 ** 16) throw new ChannelError(`a bits channel has 2 to 65536 inputs, not ${k}`);
+    if (k < 2 || k > 2 ** 16) throw new ChannelError(`a bits channel must have 2 to 65536 inputs, not ${k}`);
     super(wire, k, 2 ** k, 32 * k, 4 * k);
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
-      throw new ChannelError(`a bits channel of ${classes} classes has as many probabilities of either kind`);
-    if (own.some((a, c) => a <= other[c])) throw new ChannelError("the true input's bit is 1 more often than another bit: b < a");
+      throw new ChannelError(`a bits channel of ${classes} classes must have ${classes} probabilities of each kind`);
+    if (own.some((a, c) => a <= other[c])) throw new ChannelError("the bit of the true input must be 1 more often than another bit: b < a");
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
-      throw new ChannelError("classes of equal probabilities are one class");
+      throw new ChannelError("two classes have equal probabilities: write them as one class");
     this.own = own.map(BigInt);
     this.other = other.map(BigInt);
     this.classOf = classOf;
@@ -143,7 +143,7 @@ export class Bits extends Channel {
   /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */
   *outputsUnder(prior) {
     // As in priorLoss: only one bit set or only one not set, that of the rarest input of a class; scales differ.
-    if (this.own.length > 64) throw new Uncertified("a ball of priors is audited for a bits channel of at most 64 classes");
+    if (this.own.length > 64) throw new Uncertified("a ball of priors needs a bits channel of at most 64 classes");
     const masses = this.masses(prior);
     for (const [c, [all, least]] of masses.entries())
       for (const set of [true, false]) {

@@ -39,10 +39,10 @@ function fieldOf(q) {
 export class Geometry {
   /** @param {number} k inputs @param {any} order @param {any} dimension */
   constructor(k, order, dimension) {
-    if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel has 2 to ${MAX_VALUES} inputs, not ${k}`);
+    if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);
     const q = integer(order, "the order of a field", ChannelError, 2, MAX_VALUES - 1);
     for (let divisor = 2; divisor * divisor <= q && ![4, 8, 9].includes(q); divisor++)
-      if (q % divisor === 0) throw new ChannelError("the order of a projective channel's field is a prime, or 4, 8 or 9");
+      if (q % divisor === 0) throw new ChannelError("the order of a projective channel's field must be a prime, or 4, 8 or 9");
     const t = integer(dimension, "the number of coordinates", ChannelError, 2, 24);
     const [powers, firsts] = [[1], [0]];
     for (let f = 0; f < t; f++) {
@@ -50,7 +50,7 @@ export class Geometry {
       powers.push(powers[f] * q);
     }
     const [support, points] = firsts.slice(-2);
-    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need as many points, and at most 2^24, not ${points}`);
+    if (!(k <= points && points <= 2 ** 24)) throw new ChannelError(`${k} inputs need a geometry of ${k} to 2^24 points, not ${points}`);
     this.inputs = k;
     this.q = q;
     this.t = t;

@@ -16,7 +16,7 @@ export class Noise extends Channel {
     const rows = integer(parts[1], "a lattice's rows", ChannelError, 1, 2 ** 12);
     const columns = integer(parts[2], "a lattice's columns", ChannelError, 2, 2 ** 12);
     const points = rows * columns;
-    if (points > 2 ** 12) throw new ChannelError(`noise runs over at most 4096 points, not ${points}`);
+    if (points > 2 ** 12) throw new ChannelError(`noise must have at most 4096 points, not ${points}`);
     super(wire, points, points, 62, 8);
     this.rows = rows;
     this.columns = columns;
@@ -27,7 +27,7 @@ export class Noise extends Channel {
     );
     this.mirrored = law.length === points;
     const all = this.high * this.wide;
-    if (!this.mirrored && law.length !== all) throw new ChannelError(`a law of steps has ${points} weights if it is symmetric, else ${all}, not ${law.length}`);
+    if (!this.mirrored && law.length !== all) throw new ChannelError(`the steps on ${rows} x ${columns} points must have ${points} weights if their distribution is symmetric, and ${all} otherwise, not ${law.length}`);
     const folded = (/** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
@@ -36,12 +36,12 @@ export class Noise extends Channel {
     const steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
     this.steps = steps;
     this.ends = cumulative(steps);
-    if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError("the weights of all steps sum to 2^62");
+    if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError("the weights of all steps must sum to 2^62");
     const alike = (/** @type {bigint} */ weight, /** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
-    if (!this.mirrored && steps.every(alike)) throw new ChannelError("a law that is symmetric in both axes is written by its distinct weights");
+    if (!this.mirrored && steps.every(alike)) throw new ChannelError("a distribution of steps that is symmetric in both axes must be given by its distinct weights");
     /** [kind of row][kind of column]: the sums of `steps` over the steps that end at the same point. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */

@@ -59,7 +59,7 @@ export class Graded extends Channel {
     super(wire, classOf.length, points, 128, 16);
     if (classes < 2 || classes > 64 || outside.length !== classes || new Set(outside).size < classes)
       throw new ChannelError(
-        "a graded channel has 2 to 64 classes of inputs, with one outside weight each, none twice",
+        "a graded channel must have 2 to 64 classes of inputs, with one outside weight each, none twice",
       );
     this.geometry = geometry;
     this.classOf = classOf;

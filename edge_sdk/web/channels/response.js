@@ -13,15 +13,15 @@ export class Response extends Channel {
     const k = integer(parts[1], "a channel's number of inputs", ChannelError, 2, MAX_VALUES);
     super(wire, k, k, 64, 8);
     const cover = array(parts[2], "the cover", ChannelError).map((c) => big(c, "a cover weight", ChannelError));
-    if (cover.length !== 1 && cover.length !== k) throw new ChannelError(`a cover has one weight or ${k}, not ${cover.length}`);
+    if (cover.length !== 1 && cover.length !== k) throw new ChannelError(`a cover must have 1 or ${k} weights, not ${cover.length}`);
     if (cover.length > 1 && cover.every((c) => c === cover[0]))
-      throw new ChannelError("a cover of equal weights is written as a single one");
+      throw new ChannelError("a cover of equal weights must be written as one weight");
     this.even = cover.length === 1;
     this.cover = cover;
     this.ends = cumulative(cover);
     this.covered = this.even ? cover[0] * BigInt(k) : this.ends[k - 1];
     this.truth = 2n ** 64n - this.covered;
-    if (this.truth < 0n) throw new ChannelError("cover weights sum to at most 2^64");
+    if (this.truth < 0n) throw new ChannelError("cover weights must sum to at most 2^64");
     this.priorSteps = 16 * k;
   }
 

@@ -25,44 +25,44 @@ export class Windows extends Channel {
     const weights = (/** @type {any} */ list) =>
       array(list, "weights", ChannelError).map((weight) => big(weight, "a weight", ChannelError));
     const flat = weights(parts[5]);
-    if (flat.length % 3) throw new ChannelError("singles are written as an input and two weights each");
+    if (flat.length % 3) throw new ChannelError("singles must be written as an input and two weights each");
     /** @type {Single[]} */
     const singles = [];
     for (let i = 0; i < flat.length; i += 3) singles.push({ x: Number(flat[i]), own: flat[i + 1], other: flat[i + 2] });
     /** @type {Type[]} */
     const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
       const [span, inside, outside, low, ...heavy] = weights(one);
-      if (low === undefined) throw new ChannelError("a type of windows has a span and at least three weights");
+      if (low === undefined) throw new ChannelError("a type of windows must have a span and at least three weights");
       return { span: Number(span), inside, outside, low, heavy };
     });
     const k = arcs.length;
     const length = sum(arcs);
     const outputs = singles.length + 1 + types.length * orders * cells;
     super(wire, k, outputs, 128 + Math.log2(orders), 17);
-    if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel has 2 to ${MAX_VALUES} inputs, not ${k}`);
-    if (length === Infinity) throw new ChannelError("arcs sum to at most 2^53");
-    if (orders & (orders - 1)) throw new ChannelError("the orders are a power of two up to 256");
+    if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);
+    if (length === Infinity) throw new ChannelError("arcs must sum to at most 2^53");
+    if (orders & (orders - 1)) throw new ChannelError("the number of orders must be a power of two up to 256");
     if (outputs < 2 || outputs > 2 ** 24)
-      throw new ChannelError(`a windows channel has 2 to 2^24 outputs, not ${outputs}`);
+      throw new ChannelError(`a windows channel must have 2 to 2^24 outputs, not ${outputs}`);
     const named = singles.map(({ x }) => x);
     for (const listed of [heavies, named])
       if (listed.some((x, i) => i > 0 && x <= listed[i - 1]))
-        throw new ChannelError("heavy inputs and singles are listed once each, in the domain's order");
+        throw new ChannelError("heavy inputs and singles must be listed once each, in the domain's order");
     const bare = [...heavies, ...named].sort((one, other) => one - other);
     const without = [...arcs.keys()].filter((x) => !arcs[x]);
     if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
-      throw new ChannelError("the inputs without an arc are the heavy ones and the singles");
+      throw new ChannelError("the inputs without an arc must be the heavy ones and the singles");
     if (types.length > 0 !== named.length < k)
       throw new ChannelError("types, arcs, cells and orders do not fit together");
     if (types.length ? !length : cells !== 1 || orders !== 1)
       throw new ChannelError("types, arcs, cells and orders do not fit together");
     for (const { span, inside, outside, heavy } of types) {
-      if (heavy.length !== heavies.length) throw new ChannelError(`a type of windows has a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
+      if (heavy.length !== heavies.length) throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
       if (span > cells || inside < outside || (span % cells === 0 && inside !== outside))
         throw new ChannelError("a type's span or weights are not in their one form");
     }
     if (singles.some(({ own, other }) => other > own))
-      throw new ChannelError("a single's own weight is not below the other");
+      throw new ChannelError("a single's own weight must not be below the other");
     this.arcs = arcs;
     this.cells = cells;
     this.orders = orders;
@@ -84,7 +84,7 @@ export class Windows extends Channel {
     }
     const least = [RARE, ...heavies.keys()].map((kind) => this.restOf(kind));
     if ([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)].some((rest) => rest < 0n))
-      throw new ChannelError("the weights of an input sum to at most 2^64");
+      throw new ChannelError("the weights of an input must sum to at most 2^64");
     const beside = 2 * k + 8 * singles.length;
     const wide =
       length && 2 * Number((BigInt(largest(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;

@@ -29,7 +29,7 @@ import { MAX_VALUES } from "../runs.js";
  * @returns {number}
  */
 export function requireSize(size) {
-  if (size < 2 || size > MAX_VALUES) throw new DomainError(`a domain has 2 to ${MAX_VALUES} values, not ${size}`);
+  if (size < 2 || size > MAX_VALUES) throw new DomainError(`a domain must have 2 to ${MAX_VALUES} values, not ${size}`);
   return Number(size);
 }
 
@@ -42,7 +42,7 @@ export function labelsFrom(value) {
   const labels = array(value, "the values", DomainError).map((label) => text(label, "a value", DomainError));
   for (const label of labels)
     if (!label || [...label].length > 200 || !readable(label) || label !== trimmed(label))
-      throw new DomainError(`a value is 1 to 200 readable characters, no blank at either end`);
+      throw new DomainError(`a value must be 1 to 200 readable characters, no blank at either end`);
   if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
   return labels;
 }
@@ -119,7 +119,7 @@ export class Grid {
     if (!(-18e7 <= west && west < east && east <= 18e7))
       throw new DomainError("a grid needs -180 <= west < east <= 180 degrees");
     if (step <= 0 || (north - south) % step || (east - west) % step)
-      throw new DomainError("a grid's step is above zero and divides its height and its width without remainder");
+      throw new DomainError("a grid's step must be above zero and divide its height and its width without remainder");
     this.box = { south, north, west, east, step };
     this.rows = (north - south) / step;
     this.columns = (east - west) / step;
@@ -138,7 +138,7 @@ export class Grid {
   async indexOf(answer) {
     const parts = typeof answer === "string" ? answer.split(",") : answer;
     if (!Array.isArray(parts) || parts.length !== 2)
-      throw new NotInDomain("a grid is answered with latitude and longitude in degrees: two numbers, or both as text with a comma");
+      throw new NotInDomain("the answer must be latitude and longitude in degrees: two numbers, or text with a comma");
     const { south, north, west, east } = this.box;
     return this.steps(parts[0], south, north) * this.columns + this.steps(parts[1], west, east);
   }

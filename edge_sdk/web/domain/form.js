@@ -24,10 +24,10 @@ export class Form {
   /** @param {any[]} wire @param {(wire: any) => import("./domain.js").Domain} domainFrom of one question */
   constructor(wire, domainFrom) {
     const questions = array(array(wire, "a form", DomainError, 2)[1], "the questions", DomainError);
-    if (questions.length < 2 || questions.length > 32) throw new DomainError(`a form has 2 to 32 questions, not ${questions.length}`);
+    if (questions.length < 2 || questions.length > 32) throw new DomainError(`a form must have 2 to 32 questions, not ${questions.length}`);
     this.questions = questions.map((one) => question(one, domainFrom));
     if (new Set(this.questions.map(({ name }) => name)).size < questions.length)
-      throw new DomainError("no two questions of a form have one name");
+      throw new DomainError("two questions of the form have the same name");
     this.named = this.questions.flatMap(({ domain }) => domain.named);
   }
 
@@ -50,7 +50,7 @@ export class Form {
    */
   async indexOf(answer, dither, asked = [...this.questions.keys()]) {
     if (typeof answer !== "string" && (typeof answer !== "object" || !answer || Array.isArray(answer)))
-      throw new NotInDomain("a form is answered with a mapping from the names of the questions that are asked");
+      throw new NotInDomain("the answer to a form must be a mapping from the names of the asked questions to answers");
     const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
     const names = asked.map((place) => this.questions[place].name);
     for (const name of given.keys())
@@ -100,10 +100,10 @@ function question(wire, domainFrom) {
   const parts = array(wire, "a question", DomainError, 4);
   const name = text(parts[0], "a question's name", DomainError);
   if (!/^[a-z0-9_]{1,40}$/.test(name))
-    throw new DomainError("a question's name is 1 to 40 characters of a-z, 0-9 and _");
+    throw new DomainError("a question's name must be 1 to 40 characters of a-z, 0-9 and _");
   const asked = text(parts[1], "a question's text", DomainError);
   if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
-    throw new DomainError(`the text of question "${name}" is 1 to 500 readable characters, not only blanks`);
+    throw new DomainError(`the text of question "${name}" must be 1 to 500 readable characters, not only blanks`);
   const domain = domainFrom(parts[2]);
   const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
   if (domain.kind !== "number" && domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))

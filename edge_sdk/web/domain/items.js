@@ -17,9 +17,9 @@ export class Items {
     this.count = Array.isArray(items)
       ? items.length
       : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
-    if (!this.count) throw new DomainError("a domain of items has at least one item");
+    if (!this.count) throw new DomainError("a domain of items must have at least one item");
     if (this.named.some((label) => label.includes(";") || label.startsWith("(none ")))
-      throw new DomainError('an item holds no ";" and does not begin with "(none "');
+      throw new DomainError('an item must not have a ";" or begin with "(none "');
     this.size = requireSize(this.count + this.padding);
     this.places = new Map(this.named.map((label, x) => [label, x]));
   }
@@ -49,7 +49,7 @@ export class Items {
     const labels = typeof answer === "string" ? answer.split(";").map(trimmed).filter(Boolean) : [answer].flat();
     const members = [...new Set(labels.map((label) => this.place(label)))].sort((one, other) => one - other);
     if ((members.at(-1) ?? 0) >= this.count) {
-      if (members.length > 1) throw new NotInDomain("a dummy is answered alone");
+      if (members.length > 1) throw new NotInDomain("a dummy must be the only member of an answer");
       return members[0];
     }
     const u = toBig(dither);

@@ -21,7 +21,7 @@ const MOST_OWN = 256;
 function priorFrom(value) {
   const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
   if (prior.length < 2 || sum(prior) === Infinity)
-    throw new NotionError("a prior is at least two whole numbers above zero, which sum to at most 2^53");
+    throw new NotionError("a prior must be two or more whole numbers above zero, at most 2^53 together");
   return prior;
 }
 
@@ -109,11 +109,11 @@ export class Information extends Notion {
  */
 export function requireDeclared(prior) {
   if (prior.length < 2 || prior.length > MOST_OWN)
-    throw new ReportError(`a declared prior has 2 to ${MOST_OWN} weights, not ${prior.length}`);
+    throw new ReportError(`a declared prior must have 2 to ${MOST_OWN} weights, not ${prior.length}`);
   if (prior.some((weight) => !(weight >= 1)) || !(sum(prior) <= 2 ** 20))
-    throw new ReportError("the weights of a declared prior are above zero and sum to at most 2^20");
+    throw new ReportError("the weights of a declared prior must be above zero and sum to at most 2^20");
   if (prior.map(BigInt).reduce(gcd) !== 1n)
-    throw new ReportError("the weights of a declared prior have no factor in common");
+    throw new ReportError("the weights of a declared prior must have no factor in common");
 }
 
 /**
@@ -173,8 +173,8 @@ export class OwnPrior extends Notion {
   /** Refuse a declared prior that does not fit this campaign. @param {Declared} declared @throws {ReportError} */
   requireFit({ prior, level }) {
     requireDeclared(prior);
-    if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign has ${this.size} weights, not ${prior.length}`);
-    if (level >= this.level) throw new ReportError("a personal level is below the campaign's");
+    if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);
+    if (level >= this.level) throw new ReportError("a personal level must be below the campaign's");
   }
 
   /**
@@ -209,7 +209,7 @@ export class OwnPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return requireKept(channel.priorLoss(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
-      throw new Uncertified("the channel is neither the rule's for the uniform prior, nor an LDP channel of k to 4k outputs");
+      throw new Uncertified("a campaign for people's own priors must hold the rule's response for the uniform prior, or an LDP channel of k to 4k outputs");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }
@@ -234,7 +234,7 @@ export class Transcript extends Notion {
   constructor(wire) {
     const parts = array(wire, "transcript-lip", NotionError, 4);
     const prior = priorFrom(parts[2]);
-    if (prior.length > MOST_OWN) throw new NotionError(`a transcript is of 2 to ${MOST_OWN} values, not ${prior.length}`);
+    if (prior.length > MOST_OWN) throw new NotionError(`a campaign with transcripts must have 2 to ${MOST_OWN} values, not ${prior.length}`);
     super(wire, levelFrom(parts[1]), prior.length);
     this.prior = prior;
     this.drift = BigInt(integer(parts[3], "a drift", NotionError, 0, 2 ** 16 - 1));
@@ -290,7 +290,7 @@ export class Transcript extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
-      throw new Uncertified("a campaign with transcripts holds the channel that the rule gives its start prior");
+      throw new Uncertified("a campaign with transcripts must hold the rule's channel for its start prior");
     return requireKept(channel.priorLoss(this.prior), this.level);
   }
 }

@@ -41,11 +41,11 @@ export class Visit {
     /** @type {Device} */
     this.device = /** @type {any} */ (null);
     this.id = new Uint8Array();
-    /** Whether the link names the author's key. */
+    /** True if the link names the author's key. */
     this.named = false;
-    /** Whether a step is under way. */
+    /** True while a step is under way. */
     this.busy = false;
-    /** Whether the report of the current answer was made. */
+    /** True once the report of the current answer was made. */
     this.made = false;
     this.consented = false;
     /** Shows the current screen, again after a change of the language. */
