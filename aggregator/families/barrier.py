@@ -52,8 +52,7 @@ class Problem(ABC):
 
 
 def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
-    """Return the minimiser; its objective is within relative ``precision`` of the optimum, and all inequalities hold
-    strictly."""
+    """Return the minimiser, with the objective to a relative ``precision``; all inequalities hold strictly."""
     z = problem.start
     terms = len(problem.limits) + problem.curves
     weight = terms / problem.objective(z)

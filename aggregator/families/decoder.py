@@ -29,8 +29,7 @@ Integers = NDArray[np.int64]
 
 
 class NotInvertible(HalftruthError):
-    """Raised if different shares of the inputs give the same distribution of outputs, so no unbiased estimate
-    exists."""
+    """Different shares of the inputs give the same distribution of outputs, so no unbiased estimate exists."""
 
 
 @dataclass(frozen=True)
@@ -201,17 +200,13 @@ class Decoder(ABC):
 
     @property
     def words(self) -> WordIncrements | None:
-        """Return the contributions of a report if they take many values; None if ``staircase`` gives the exact
-        estimate.
-        """
+        """Return a report's contributions if they take many values; None if ``staircase`` gives the exact estimate."""
         return None
 
     @property
     @abstractmethod
     def ceiling(self) -> Floats:
-        """(m,) an upper bound of max over x of R[x]: the largest probability of each feature under any distribution
-        of inputs.
-        """
+        """(m,) an upper bound of max over x of R[x], the largest probability of each feature for any inputs."""
 
     @property
     @abstractmethod

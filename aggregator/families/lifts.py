@@ -48,9 +48,10 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
 
 
 def scaled(level: int, radius: int) -> int:
-    """Return a level at which every LIP channel for the declared prior keeps ``level`` for the whole ball. It is the
-    larger of the largest s with e^s <= e^level (1 - d (e^s - e^-s)) and half the level, at which every LIP channel
-    keeps ``level`` under plain LDP (Jiang, Li, Tandon 2020, Prop. 1). Rounded down.
+    """Return a level at which every LIP channel for the declared prior keeps ``level`` for the whole ball.
+
+    The level is the larger of the largest s with e^s <= e^level (1 - d (e^s - e^-s)) and half the level, at which every
+    LIP channel keeps ``level`` under plain LDP (Jiang, Li, Tandon 2020, Prop. 1).
 
     Args:
         level: nanonats.

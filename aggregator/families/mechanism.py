@@ -76,10 +76,9 @@ class Question:
 
     @property
     def shares(self) -> list[float] | None:
-        """Return the expected shares, (k,): uniform, or uniform within the sensitive and the other values if ``part``
-        is given.
+        """Return (k,) the expected shares: uniform, or if ``part`` is given uniform within each set of values.
 
-        For the mean of a number: the shares after random rounding if all numbers are equally common.
+        For the mean of a number, the shares after random rounding if all numbers are equally common.
         """
         if self.goal == "mean" and isinstance(self.domain, Line) and self.domain.rounds_randomly:
             gaps = [float(high - low) for low, high in pairwise(self.domain.points)]
@@ -150,9 +149,7 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Que
 def for_prior(
     build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
 ) -> Callable[[Question], Recipe | str]:
-    """Return a mechanism for a prior of at most ``most`` values; with a radius, its level is lowered for the whole
-    ball.
-    """
+    """Return a mechanism for a prior of at most ``most`` values; a radius lowers its level for the whole ball."""
     return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), most)
 
 

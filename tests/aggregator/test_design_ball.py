@@ -21,7 +21,7 @@ from aggregator.families.response.recipe import randomized_response
 from aggregator.families.table import ball
 from aggregator.families.table.ball import Staircases, of_two
 from aggregator.families.table.column_generation import best_mixture
-from aggregator.families.table.prior_table import optimal_table, telling_table
+from aggregator.families.table.prior_table import estimable_table, optimal_table
 from aggregator.families.windows.recipe import windows
 from aggregator.planner.choice import candidates, chosen
 from protocol.domain import Values
@@ -186,7 +186,7 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     errors = [lip_mse(channel, prior) for channel in (centre, table, shrunk)]
     assert errors == sorted(errors)
     assert errors[1] <= min(lip_mse(plain, prior), prior_mse(prior)) + 1e-9
-    telling = telling_table(prior, level, billionths)
+    telling = estimable_table(prior, level, billionths)
     assert certify(telling, notion).ball <= level
 
 

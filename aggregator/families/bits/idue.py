@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from aggregator.families.barrier import Problem, minimum
-from aggregator.families.bits.recipe import SHY, rounded
+from aggregator.families.bits.recipe import LEVEL_RESERVE, rounded
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import BITS, Mechanism, Question, Recipe
 from protocol import exact
@@ -54,7 +54,7 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
         raise ValueError("each budget needs at least one value whose share is reported")
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
-        levels[c, d] = exact.nats(level) * (1 - SHY)
+        levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
     own, other = optimum(sizes, levels, kind)
     chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
     number_of = [0] * number
@@ -86,8 +86,9 @@ def idue_ps(domain: Items, budgets: Sequence[int], kind: str = "opt0") -> Bits:
 
 
 def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
-    """Return the objective of opt0: the largest possible sum of the counts' variances, per report (Gu et al. 2020,
-    eq. 8).
+    """Return the objective of opt0: the largest possible total variance of the counts, per report.
+
+    Source: Gu et al. 2020, eq. 8.
 
     Args:
         sizes: m, the inputs of each class whose counts are reported.

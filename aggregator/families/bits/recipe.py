@@ -21,7 +21,7 @@ from protocol import exact
 from protocol.channels.bits.channel import Bits, S
 from protocol.exact import exp_lower
 
-SHY = 1e-9
+LEVEL_RESERVE = 1e-9
 """The part of a level that is reserved for rounding of probabilities computed in floating point."""
 
 PRIOR_CLASSES = 64
@@ -95,7 +95,7 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     group = _groups(law)
-    problem = _UnderPrior(group, law, exact.nats(level) * (1 - SHY))
+    problem = _UnderPrior(group, law, exact.nats(level) * (1 - LEVEL_RESERVE))
     own, other = problem.chances(minimum(problem))
     chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
     return Bits.over([chances[number] for number in group.tolist()])

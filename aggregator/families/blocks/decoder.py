@@ -125,8 +125,7 @@ class BlocksDecoder(Decoder):
 
     @cached_property
     def _aside(self) -> Floats:
-        """Return (k,) the contribution of a report of an open input's own output to the estimate of each other
-        input."""
+        """Return (k,) the contribution of an open input's own output to the estimate of each other input."""
         adds = np.zeros(self.inputs)
         if self._cover:
             first = self._groups[0]  # no input has an output of its own

@@ -53,8 +53,10 @@ class GradedDecoder(Decoder):
         self._balanced = balanced
 
     def _balance(self) -> Floats:
-        """u: the covariance of each raw share with their sum, as a part of its variance, where the counts of all
-        outputs are equal in the mean: those of t_x and t_x' are as the identity less 1 / K."""
+        """Return u: the covariance of each raw share with the sum, divided by the variance of the sum.
+
+        For outputs spread evenly, the covariances of t_x and t_x' are proportional to the identity minus 1 / K.
+        """
         g, K = self._of_sum, self.features
         centred = g - g.sum() / K
         covariance: Floats = self._factor * (centred - self._tilt @ centred)

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.families.barrier import PRECISION, Problem, minimum
-from aggregator.families.bits.recipe import SHY
+from aggregator.families.bits.recipe import LEVEL_RESERVE
 from aggregator.families.decoder import Floats
 from aggregator.families.mechanism import POINTS, Mechanism, Question, Recipe
 from aggregator.families.projective.recipe import NO_WORSE, geometries, sizes
@@ -53,7 +53,7 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
     """
     size = sum(map(len, classes))
     counts = np.array([sum(x < (counted or size) for x in members) for members in classes], dtype=np.float64)
-    bounds = np.minimum(levels, exact.nats(exact.MAX_LEVEL)) * (1 - SHY)
+    bounds = np.minimum(levels, exact.nats(exact.MAX_LEVEL)) * (1 - LEVEL_RESERVE)
     for number, members in enumerate(classes):
         if len(members) == 1:
             bounds[number, number] = np.inf  # no other input is of this class
@@ -104,8 +104,7 @@ def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: f
 
 
 class _Contrasts(Problem):
-    """The total error of the counted values as a function of w of each class; an input prefers the part f of all
-    outputs."""
+    """The total error of the counted values as a function of w; an input prefers the part f of all outputs."""
 
     def __init__(self, f: float, counts: Floats, bounds: Floats) -> None:
         self._f, self._counts = f, counts

@@ -66,8 +66,9 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
 
 
 def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
-    """Return the expected squared error of one report of a high-low channel with projective geometry response, summed
-    over all values. Shares are uniform among the sensitive values and among the others (MATH 5.2).
+    """Return the expected squared error of one report of a high-low channel, summed over all values.
+
+    Projective geometry response serves the sensitive values. Shares are uniform within each set of values (MATH 5.2).
 
         one report adds al 1[Y in S_x] + be 1[Y in K] + ga to a sensitive x,
         al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,
@@ -154,8 +155,7 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _serves(question: Question) -> Recipe | str:
-    """Return the recipe for the notion of ``question``, or the reason against it; high-low channels need another order
-    than plain LDP."""
+    """Return the recipe for the notion of ``question``, or the reason against it."""
     notion = question.notion
     if not isinstance(notion, HighLow):
         return everywhere(projective)(question)

@@ -35,10 +35,10 @@ SHRINK = 1e-9
 ATTEMPTS = 12
 """Number of attempts; each one reserves four times as much as the one before."""
 
-DEARER = 1.005
+MOST_ERROR = 1.005
 """Maximum error of a table that is mixed with a response, as a multiple of the least error."""
 
-LOST = 0.01
+MOST_LOST = 0.01
 """Maximum part of the best table's gain over the prior that the mixture may lose."""
 
 LEAST_PART = 1e-4
@@ -96,13 +96,13 @@ def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
     return of_two(mass, b, radius) if len(mass) == 2 else best_mixture(Staircases.of(mass, b, radius))
 
 
-def telling_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
+def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     """Return ``optimal_table`` mixed with a small part of ``lip_response``, so that an unbiased estimate exists.
 
     The best table often has fewer different outputs than inputs, or rows that depend on each other; then no unbiased
     estimate exists, and no interval. Each output belongs to one of the two channels, so the level is kept, and the
     error is the mean of both errors. The response has the smaller of two probabilities: the one that makes the error
-    ``DEARER`` times the minimum, and the one that loses a part ``LOST`` of the best table's gain over the prior.
+    ``MOST_ERROR`` times the minimum, and the one that loses a part ``MOST_LOST`` of the best table's gain.
 
     Args, Raises: as of ``optimal_table``.
     """
@@ -110,7 +110,7 @@ def telling_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     # Two nanonats are reserved for the rounding of the table's cells.
     other = personal.lip_response(prior, scaled(level, radius) - 2)
     least, errors = lip_mse(best, prior), lip_mse(other, prior)
-    more = min((DEARER - 1) * least, LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
+    more = min((MOST_ERROR - 1) * least, MOST_LOST * (prior_mse(prior) - least)) / max(errors - least, 1e-12)
     part = Fraction(min(max(more, LEAST_PART), 0.5)).limit_denominator(10**6)
     rows = [
         [(1 - part) * Fraction(cell, 1 << TABLE_SCALE) for cell in row]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aggregator.families.lifts import scaled
 from aggregator.families.mechanism import COUNT, DENSE, Mechanism, Question, Recipe, for_priors_near
 from aggregator.families.table.mutual_information import mutual_information_table
-from aggregator.families.table.prior_table import optimal_table, telling_table
+from aggregator.families.table.prior_table import estimable_table, optimal_table
 from aggregator.families.table.search import best_table, binary_optimum
 from protocol import exact
 from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, MutualInformation, Pairwise
@@ -94,7 +94,7 @@ MECHANISMS = (
         "the optimum, mixed with a response so that all values can be estimated",
         "this project",
         DENSE,
-        for_priors_near(telling_table, MOST_COLUMNS),
+        for_priors_near(estimable_table, MOST_COLUMNS),
     ),
     Mechanism(
         "lip-centre",

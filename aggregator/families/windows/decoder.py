@@ -67,8 +67,7 @@ class _Circle:
         return np.concatenate([mass, mass + ends[..., -1:]], axis=-1)
 
     def mixed(self, p: Floats, span: int) -> Floats:
-        """Return (J,) the sum of p[x] c (1 - c) over the arcs x of which the window from each border covers a part
-        c."""
+        """Return (J,) sum of p[x] c (1 - c) over the arcs x, of which the window from each border covers a part c."""
         cells = len(self.cut)
         end = np.arange(cells) + span
         last = end % cells

@@ -19,7 +19,7 @@ import numpy as np
 from aggregator.families.lifts import lift_range
 from aggregator.families.mechanism import POINTS, Mechanism, for_priors_near
 from aggregator.families.table.column_generation import Coordinates, Floats, Mixture, best_mixture, plain_mixture
-from aggregator.families.table.prior_table import ATTEMPTS, DEARER, LEAST_PART, LOST, SHRINK
+from aggregator.families.table.prior_table import ATTEMPTS, LEAST_PART, MOST_ERROR, MOST_LOST, SHRINK
 from aggregator.families.windows.decoder import MOST_CELLS, MOST_INPUTS, WindowsDecoder
 from protocol import exact
 from protocol.channels.windows.arrangement import Single, Type
@@ -77,8 +77,7 @@ class _Split:
 
     @property
     def budget(self) -> float:
-        """The sum of mass times lift of all inputs but the singles in an output of a type; there the singles have lift
-        a."""
+        """The sum of mass times lift, in an output of a type, of all inputs but the singles, which have lift a."""
         return 1 - self.low * float(self.law[self.singles].sum())
 
     @cached_property
@@ -109,7 +108,7 @@ class _Plan:
     shapes: list[tuple[int, float, float]]
 
     @property
-    def tells(self) -> bool:
+    def estimable(self) -> bool:
         """Return whether all inputs can be estimated: the heavy ones from the types, the rare ones from the windows.
 
         The best mixture may have fewer types than inputs to distinguish, or the same lift for the whole tail in every
@@ -155,7 +154,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
                 continue  # the audit of a ball visits all windows, so few heavy inputs keep it fast enough
             found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
     if len(prior) <= MOST_INPUTS:
-        dearest = DEARER * min(found)[0]
+        dearest = MOST_ERROR * min(found)[0]
         found = [each for each in found if each[0] <= dearest and each[1] <= MOST_CELLS // len(prior)] or found
     least = guess - (guess - min(found)[0]) * (1 - _WORTH)
     _, _, heavies, cells, part = min((each for each in found if each[0] <= least), key=lambda each: each[1])
@@ -232,8 +231,7 @@ def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, flo
 
 
 def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
-    """Return the design of the best mixture, combined with probability ``part`` with one that distinguishes all
-    inputs."""
+    """Return the best mixture's design, mixed with probability ``part`` with one that distinguishes all inputs."""
     mixture = split.mixture
     if part:
         other = plain_mixture(split.given)
@@ -248,15 +246,15 @@ def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
 def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     """Return the part of reports from another mixture that is needed to distinguish all inputs; 0 if the best one does.
 
-    It is also 0 if no unbiased estimate would be computed. It costs at most as much error as in ``telling_table``.
+    It is also 0 if no unbiased estimate would be computed. It costs at most as much error as in ``estimable_table``.
     """
     best = _planned(split, cells)
-    if best.tells or not split.heavies or len(prior) > MOST_INPUTS:
+    if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
         return 0.0
     law = split.law
     least, other = (_error(_rounded(plan, prior, 1), law) for plan in (best, _planned(split, cells, 1)))
     gained = 1 - float((law**2).sum()) - least
-    more = min((DEARER - 1) * least, LOST * gained) / max(other - least, 1e-12)
+    more = min((MOST_ERROR - 1) * least, MOST_LOST * gained) / max(other - least, 1e-12)
     return min(max(more, LEAST_PART), 0.5)
 
 
