@@ -92,7 +92,11 @@ class Counting:
         return self._tally(self._chosen(period), grouped=self.terms.answers_per_period > 1)
 
     def spans(self, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """Return the tallies of ``Study.spans``."""
+        """Return the tallies of ``Study.spans``.
+
+        Raises:
+            StudyError: a span of several periods, with transcripts.
+        """
         if self.terms.transcript:
             if any(first != last for first, last in spans):
                 raise StudyError("a campaign with transcripts is decoded period by period: name single periods")

@@ -118,6 +118,7 @@ class Truth:
             (a,), or (a * b,) row by row: shares that sum to 1.
         Raises:
             SheetError: nobody answers these questions.
+            ValueError: the answers are not those to a form.
         """
         domains = [form.questions[form.places[name]].domain for name in names]
         found, people = np.zeros([domain.size for domain in domains]), 0

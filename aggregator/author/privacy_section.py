@@ -40,7 +40,11 @@ NOTIONS = (
 
 
 def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
-    """Return the notion of ``[privacy]`` and ``[prior]``; files that they name are in ``folder``."""
+    """Return the notion of ``[privacy]`` and ``[prior]``; files that they name are in ``folder``.
+
+    Raises:
+        DraftError: an entry is missing or invalid. The text names it.
+    """
     name = section.choice("notion", NOTIONS)
     if name == "pairwise":
         return _matrix(section, domain, folder)
@@ -83,6 +87,9 @@ def part_of(section: Section, notion: Notion) -> float | None:
     """Return the part of the people who hold a sensitive value; None if ``[privacy]`` does not give it.
 
     The choice of a channel depends on it, the promise does not.
+
+    Raises:
+        DraftError: the notion has no sensitive values, or the share is not above 0 and below 1.
     """
     if "sensitive_share" not in section:
         return None
@@ -227,7 +234,11 @@ def _drift(prior: Section) -> int:
 
 
 def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
-    """Return prior weights, whole numbers, from a list of shares or counts in the domain's order."""
+    """Return prior weights, whole numbers, from a list of shares or counts in the domain's order.
+
+    Raises:
+        DraftError: the list does not have ``size`` numbers above zero.
+    """
     weights = section.list_of(key, (int, Decimal), "a share or a count for each value, in the domain's order")
     if len(weights) != size:
         raise DraftError(f"[{section.name}] {key} must have {size} entries, one for each value, not {len(weights)}")
@@ -251,7 +262,12 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
 
 
 def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
-    """Return the prior in a CSV file with the header ``value,count``, a whole count above zero for every value."""
+    """Return the prior in a CSV file with the header ``value,count``, a whole count above zero for every value.
+
+    Raises:
+        DraftError: a count is not a whole number above zero, or a value has none.
+        SheetError: the file cannot be read.
+    """
     weights = [0] * domain.size
     for answer, number, where in read_sheet(path, domain, "count"):
         if number.denominator != 1 or number < 1:
@@ -270,6 +286,9 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     """Return the prior of a second round from the `halftruth estimate --json` output of the first, by value.
 
     Shares below their standard error, or below a millionth, are raised to it, because they are not known better.
+
+    Raises:
+        DraftError: the file is not such an output for these values.
     """
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}

@@ -120,7 +120,11 @@ class Section:
         return value
 
     def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
-        """Return the list at ``key``, with elements of type ``kind``."""
+        """Return the list at ``key``, with elements of type ``kind``.
+
+        Raises:
+            DraftError: missing, or not such a list.
+        """
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
@@ -141,7 +145,11 @@ class Section:
         return name
 
     def done(self) -> None:
-        """Refuse unknown keys; the error names the first one, and the known key that is nearest to it."""
+        """Refuse unknown keys; the error names the first one, and the known key that is nearest to it.
+
+        Raises:
+            DraftError: an unknown key.
+        """
         if self._left:
             first = next(iter(self._left))
             known = (
@@ -157,7 +165,11 @@ class Section:
 
 
 def count(section: Section, name: str, default: int | None = None) -> int:
-    """Return the whole number at ``name``, at least 1."""
+    """Return the whole number at ``name``, at least 1.
+
+    Raises:
+        DraftError: not a whole number of at least 1.
+    """
     value: int = section.take(name, int, "a whole number, at least 1", default)
     if value < 1:
         raise DraftError(f"[{section.name}] {name} must be a whole number of at least 1")
@@ -165,7 +177,11 @@ def count(section: Section, name: str, default: int | None = None) -> int:
 
 
 def finite(section: str, name: str, value: object) -> Fraction:
-    """Return the exact number of an entry."""
+    """Return the exact number of an entry.
+
+    Raises:
+        DraftError: not a finite number.
+    """
     try:
         return exact.rational(value)  # type: ignore[arg-type]  # refuses other types
     except ValueError:

@@ -35,6 +35,7 @@ def engine_of(name: str, threads: int | None = None) -> Iterator[Engine]:
             Ignored with a running scheduler, which has its own workers.
     Raises:
         EngineError: Dask is not installed, or no scheduler with a worker answers.
+        ValueError: an unknown name.
     """
     if not is_engine(name):
         raise ValueError(f"unknown engine {name!r}: expected local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")

@@ -58,6 +58,7 @@ def sum_by_class(
     Raises:
         NotEnough: fewer devices of a class than the campaign waits for.
         NotInvertible: a class without a prior has no unbiased estimate.
+        ValueError: the number of coefficients is not that of the classes.
     """
     if len(coefficients) != len(terms.classes):
         raise ValueError(f"coefficients of {len(terms.classes)} classes are expected, not of {len(coefficients)}")

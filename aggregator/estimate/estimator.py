@@ -68,6 +68,7 @@ def estimate(
         NotEnough: fewer devices than the campaign waits for.
         MethodRefused: an unknown method, or one that the campaign does not support.
         NotInvertible: no unbiased estimate exists and the method needs one.
+        ValueError: ``level`` is not between 0 and 1, or ``forged`` is out of range.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign

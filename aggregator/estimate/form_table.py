@@ -329,6 +329,7 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
     Raises:
         NotAsked: no view asks both.
         NotInvertible
+        ValueError: ``first`` does not come before ``second``.
     """
     if first >= second:
         raise ValueError("the question of the rows comes earlier in the form than that of the columns")

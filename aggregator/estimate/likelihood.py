@@ -181,6 +181,8 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
         decoder: of the channel.
         share: (m,) the relative frequency of each output.
         p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood ones.
+    Raises:
+        ValueError: the channel has more than ``MOST_CELLS`` cells.
     """
     if decoder.inputs * decoder.features > MOST_CELLS:
         raise ValueError(f"the channel's matrix has more than {MOST_CELLS} cells")

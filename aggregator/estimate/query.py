@@ -133,6 +133,7 @@ def weighted(
         MarginRefused: the classes cannot be weighted to the margins.
         NotEnough: fewer devices than the campaign waits for.
         NotInvertible: no unbiased estimate exists, and the campaign has no prior.
+        ValueError: the number of weights is not that of the values.
     """
     a = np.asarray(weights, dtype=np.float64)
     reported = Reported.of(terms.domain)
@@ -290,6 +291,7 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
         resolution: in a campaign with views, the name of the resolution that ``x`` is a district of.
     Raises:
         NotEnough, NotInvertible
+        ValueError: ``x`` is not a value or district.
     """
     whole = estimate(terms, tally, level=level)
     shown = whole.at(resolution)

@@ -20,6 +20,7 @@ def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
 
     Raises:
         NotEnough: too few devices for the campaign.
+        ValueError: the tally is of another channel.
     """
     features = terms.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
     features = len(tally.chains) if isinstance(tally, TranscriptTally) else features

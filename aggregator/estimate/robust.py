@@ -39,6 +39,7 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
         reported: as of ``distribution.project``.
     Raises:
         NotInvertible
+        ValueError: the channel has words of bits.
     """
     if not decoder.one_hot:
         raise ValueError("counts of whole outputs are reduced, and here bits are counted one by one")

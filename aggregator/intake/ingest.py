@@ -125,6 +125,8 @@ def ingest(
     """Verify, deduplicate and count the reports in files and folders.
 
     Args:
+        study: that counts the reports.
+        paths: files and folders, or objects and prefixes in buckets.
         now: UTC seconds; decides which reports are early.
         threads: number of threads that verify signatures; one for each processor if None.
         progress: called after each commit with the number of bytes since the last call.

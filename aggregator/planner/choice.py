@@ -329,6 +329,9 @@ def own_prior_channel(question: Question) -> tuple[str, Channel]:
 
     It is the LDP channel of whole outputs with the least error, or the response to the even prior if no such channel
     serves. A device that declares a prior uses the more accurate of the two.
+
+    Raises:
+        ValueError: the notion is not that of declared priors.
     """
     notion = question.notion
     if not isinstance(notion, OwnPrior):

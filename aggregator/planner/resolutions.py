@@ -128,6 +128,8 @@ def best_weights(
         wanted: the number of the finest resolution that will be read; default: the finest.
     Returns:
         Integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer ones.
+    Raises:
+        ValueError: ``wanted`` is not the number of a resolution below ``PARTS``.
     """
     count = len(sizes) if wanted is None else wanted + 1
     if not 0 < count <= min(len(sizes), PARTS):

@@ -64,6 +64,8 @@ def page(
         truth: (k,) the true shares to set beside the estimate, in rehearsals.
         asked: quantiles and ranges to show instead of the usual ones, with the distribution function to draw.
         course: adds a section on changes between periods, or on differences between classes.
+    Raises:
+        ValueError: estimate, audit and tally are not of the same campaign and reports.
     """
     if audit.terms != found.terms or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")

@@ -92,6 +92,7 @@ class Codes:
             The codes. The study does not store their order.
         Raises:
             StudyError: the file cannot be written; then none of the codes is valid.
+            ValueError: ``count`` is out of range.
         """
         if not 1 <= count <= MOST_CODES:
             raise ValueError(f"{count:,} codes at a time: expected 1 to {MOST_CODES:,}")

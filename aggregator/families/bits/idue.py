@@ -71,6 +71,8 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
 
     Args:
         budgets: nanonats, one for each item.
+    Raises:
+        ValueError: the number of budgets is not that of the items.
     """
     if len(budgets) != domain.count:
         raise ValueError(f"{domain.count} items need {domain.count} budgets, one each; {len(budgets)} were given")

@@ -19,6 +19,8 @@ def walsh(vectors: NDArray[Any]) -> NDArray[Any]:
 
     Args:
         vectors: (..., K), K a power of two. Integers stay integers, so counts are transformed exactly.
+    Raises:
+        ValueError: K is not a power of two.
     """
     order = vectors.shape[-1]
     if order < 1 or order & (order - 1):

@@ -52,6 +52,7 @@ def mutual_information_table(
         0.
     Raises:
         NotionError: the cap is not binding (the distortion-free channel keeps it), or it is zero.
+        ValueError: ``distortion`` is not k x k finite numbers.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
