@@ -15,7 +15,7 @@ export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_H
  */
 export function requireAffordable(steps, held) {
   if (affordable(steps, held)) return;
-  const [asked, most, what] =
-    steps > MOST_STEPS ? [steps, MOST_STEPS, "take steps"] : [held, MOST_HELD, "hold numbers at once"];
-  throw new Uncertified(`the audit would ${what}, ${asked} in all, and at most ${most} are allowed`);
+  const [what, most] =
+    steps > MOST_STEPS ? [`take ${steps} steps`, MOST_STEPS] : [`hold ${held} numbers in memory`, MOST_HELD];
+  throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed`);
 }

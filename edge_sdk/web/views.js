@@ -44,7 +44,7 @@ function single(domain) {
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputs = (/** @type {Domain} */ domain) => {
-    if (domain instanceof Form) throw new CampaignError("a form must be asked for by its questions: the map of each view must be of one or two of them");
+    if (domain instanceof Form) throw new CampaignError("the map of each view of a form must be one or two of its questions");
     return domain.size;
   };
   return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
@@ -198,11 +198,11 @@ export function requireFit(views, domain, classes) {
   for (const { map, channel } of views)
     if (channel.inputs !== Math.max(1, classes) * map.inputs(domain))
       throw new CampaignError(
-        `the channel of a view has ${channel.inputs} inputs, the view ${map.inputs(domain)} values`,
+        `the channel of a view has ${channel.inputs} inputs, and the view has ${map.inputs(domain)} values`,
       );
   const asked = new Set(views.flatMap(({ map }) => map.questions));
-  if (domain instanceof Form && domain.questions.some((_, place) => !asked.has(place)))
-    throw new CampaignError("no view asks one of the form's questions");
+  const missing = domain instanceof Form && domain.questions.find((_, place) => !asked.has(place));
+  if (missing) throw new CampaignError(`no view asks question "${missing.name}"`);
 }
 
 /**
@@ -214,9 +214,9 @@ export function certificatesOf(views, notion, domain) {
   const plain = isPlain(views);
   if (!plain && !notion.carriesViews) throw new CampaignError(`${notion.name} does not carry views`);
   for (const { name, inputs } of notion instanceof Classes ? notion.notions : [notion]) {
-    if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form is ldp, in each class, not ${name}`);
+    if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (!plain && inputs !== null && inputs !== domain.size)
-      throw new NotionError(`the notion has ${inputs} values, the domain ${domain.size}`);
+      throw new NotionError(`the notion has ${inputs} values, and the domain has ${domain.size}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;

@@ -41,7 +41,7 @@ export class Windows extends Channel {
     super(wire, k, outputs, 128 + Math.log2(orders), 17);
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);
     if (length === Infinity) throw new ChannelError("arcs must sum to at most 2^53");
-    if (orders & (orders - 1)) throw new ChannelError("the number of orders must be a power of two up to 256");
+    if (orders & (orders - 1)) throw new ChannelError("a windows channel must have a power of two of orders, at most 256");
     if (outputs < 2 || outputs > 2 ** 24)
       throw new ChannelError(`a windows channel must have 2 to 2^24 outputs, not ${outputs}`);
     const named = singles.map(({ x }) => x);
@@ -51,18 +51,21 @@ export class Windows extends Channel {
     const bare = [...heavies, ...named].sort((one, other) => one - other);
     const without = [...arcs.keys()].filter((x) => !arcs[x]);
     if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
-      throw new ChannelError("the inputs without an arc must be the heavy ones and the singles");
+      throw new ChannelError("exactly the heavy inputs and the singles must have an arc of length 0");
     if (types.length > 0 !== named.length < k)
-      throw new ChannelError("types, arcs, cells and orders do not fit together");
+      throw new ChannelError("a windows channel must have types exactly if some input is not a single");
     if (types.length ? !length : cells !== 1 || orders !== 1)
-      throw new ChannelError("types, arcs, cells and orders do not fit together");
+      throw new ChannelError("a channel with types must have an arc, and one without types must have one cell and one order");
     for (const { span, inside, outside, heavy } of types) {
-      if (heavy.length !== heavies.length) throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
-      if (span > cells || inside < outside || (span % cells === 0 && inside !== outside))
-        throw new ChannelError("a type's span or weights are not in their one form");
+      if (heavy.length !== heavies.length)
+        throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
+      if (span > cells || inside < outside)
+        throw new ChannelError("a window must span 0 to all cells, and its inside weight must not be below the outside weight");
+      if (span % cells === 0 && inside !== outside)
+        throw new ChannelError("a window of no or all cells must have the same weight inside and outside");
     }
     if (singles.some(({ own, other }) => other > own))
-      throw new ChannelError("a single's own weight must not be below the other");
+      throw new ChannelError("the weight of a single's output must be at least as large for its own input as for every other");
     this.arcs = arcs;
     this.cells = cells;
     this.orders = orders;
