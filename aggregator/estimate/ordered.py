@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -127,6 +127,22 @@ class Point:
         }
 
 
+class Statistic(NamedTuple):
+    """One requested number with its interval.
+
+    Attributes:
+        what: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
+        about: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
+        estimate, low, high: values for a quantile; fractions for shares.
+    """
+
+    what: str
+    about: Mapping[str, Value]
+    estimate: Value
+    low: Value
+    high: Value
+
+
 @dataclass(frozen=True)
 class Ordered:
     """Statistics of the distribution of ordered values; those that were not requested are empty or None.
@@ -167,6 +183,19 @@ class Ordered:
             "confidence": found.level,
         }
         return about | self.numbers() | {"warnings": list(self.warnings)}
+
+    def statistics(self) -> Iterator[Statistic]:
+        """Yield the requested statistics, in the order of the JSON."""
+        for one in self.quantiles:
+            yield Statistic("quantile", {"p": one.p}, one.value, one.low, one.high)
+        for point in self.cdf:
+            yield Statistic("cdf", {"value": point.value}, point.estimate, point.low, point.high)
+        ranges = [*(("bin", share) for share in self.bins), ("above", self.above), ("between", self.between)]
+        for what, share in ranges:
+            if share is not None:
+                yield Statistic(what, {"from": share.first, "to": share.last}, share.estimate, share.low, share.high)
+        if self.mean is not None:
+            yield Statistic("mean", {}, self.mean.estimate, self.mean.low, self.mean.high)
 
     def numbers(self) -> dict[str, Any]:
         """Return the requested statistics only, in the machine-readable form."""

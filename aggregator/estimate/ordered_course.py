@@ -12,7 +12,7 @@ A single side: ordered. How it is printed: present.ordered_course.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import NotEnough, is_enough
-from aggregator.estimate.ordered import NotOrdered, Ordered, RangeShare, Value
+from aggregator.estimate.ordered import NotOrdered, Ordered, Statistic, Value
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
@@ -53,8 +53,7 @@ class Shift:
     """One statistic of the later side minus that of the earlier one.
 
     Attributes:
-        what: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
-        about: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
+        what, about: of the statistic.
         difference, low, high: fractions for shares; in the unit of ``unit_of`` for quantiles and means.
     """
 
@@ -251,33 +250,20 @@ def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[Order
 
 
 def _difference(before: OrderedSide, after: OrderedSide, *, paired: bool) -> OrderedDifference:
-    a, b = (list(_rows(side.found)) for side in (before, after) if side.found is not None)
-    shifts = tuple(Shift(*one[:2], *_ends(one[2:], other[2:], paired=paired)) for one, other in zip(a, b, strict=True))
-    return OrderedDifference(before, after, shifts)
+    found = [side.found for side in (before, after) if side.found is not None]
+    domain = found[0].found.terms.domain
+    pairs = zip(*(one.statistics() for one in found), strict=True)
+    return OrderedDifference(before, after, tuple(_shift(domain, *pair, paired=paired) for pair in pairs))
 
 
-Row = tuple[str, Mapping[str, Value], float, float, float]
-
-
-def _rows(found: Ordered) -> Iterator[Row]:
-    """Yield each requested statistic: its kind, its description, its estimate, low and high."""
-    domain = found.found.terms.domain
-    for one in found.quantiles:
-        value, low, high = (_number(domain, end) for end in (one.value, one.low, one.high))
-        yield "quantile", {"p": one.p}, value, low, high
-    for point in found.cdf:
-        yield "cdf", {"value": point.value}, point.estimate, point.low, point.high
-    for share in found.bins:
-        yield _range("bin", share)
-    for what, whole in (("above", found.above), ("between", found.between)):
-        if whole is not None:
-            yield _range(what, whole)
-    if found.mean is not None:
-        yield "mean", {}, found.mean.estimate, found.mean.low, found.mean.high
-
-
-def _range(what: str, share: RangeShare) -> Row:
-    return what, {"from": share.first, "to": share.last}, share.estimate, share.low, share.high
+def _shift(domain: Domain, before: Statistic, after: Statistic, *, paired: bool) -> Shift:
+    a, a_low, a_high = (_number(domain, value) for value in (before.estimate, before.low, before.high))
+    b, b_low, b_high = (_number(domain, value) for value in (after.estimate, after.low, after.high))
+    if paired:
+        low, high = b_low - a_high, b_high - a_low
+    else:
+        low, high = b - a - math.hypot(b - b_low, a_high - a), b - a + math.hypot(b_high - b, a - a_low)
+    return Shift(before.what, before.about, b - a, low, high)
 
 
 def _number(domain: Domain, value: Value) -> float:
@@ -286,17 +272,3 @@ def _number(domain: Domain, value: Value) -> float:
         return float(value)
     place = domain.index(value, bytes(DITHER_BYTES))
     return float(domain.scaled[place] if isinstance(domain, Line) else place)
-
-
-def _ends(
-    first: tuple[float, float, float], second: tuple[float, float, float], *, paired: bool
-) -> tuple[float, float, float]:
-    """Return the difference of two estimates and its interval.
-
-    Args:
-        first, second: estimate, low, high.
-    """
-    (a, a_low, a_high), (b, b_low, b_high) = first, second
-    if paired:
-        return b - a, b_low - a_high, b_high - a_low
-    return b - a, b - a - math.hypot(b - b_low, a_high - a), b - a + math.hypot(b_high - b, a - a_low)

@@ -49,20 +49,14 @@ def _sides(course: OrderedCourse) -> Table:
 def side_cells(found: Ordered) -> dict[str, str]:
     """Return each number with its interval as text, by the number's name."""
     texts: dict[str, str] = {}
-    for quantile in found.quantiles:
-        ends = f"{value_text(quantile.low)} to {value_text(quantile.high)}"
-        texts[number_name("quantile", {"p": quantile.p})] = f"{value_text(quantile.value)} ({ends})"
-    ranges = [("bin", one) for one in found.bins]
-    ranges += [(what, one) for what, one in (("above", found.above), ("between", found.between)) if one is not None]
-    for what, one in ranges:
-        name = number_name(what, {"from": one.first, "to": one.last})
-        texts[name] = f"{percent(one.estimate, 1)} ({percent(one.low, 1)} to {percent(one.high, 1)})"
-    for point in found.cdf:
-        name = number_name("cdf", {"value": point.value})
-        texts[name] = f"{percent(point.estimate, 1)} ({percent(point.low, 1)} to {percent(point.high, 1)})"
-    if found.mean is not None:
-        estimate, _, low, high = answer_texts(found.mean)
-        texts["mean"] = f"{estimate} ({low} to {high})"
+    for one in sorted(found.statistics(), key=lambda one: one.what in ("cdf", "mean")):  # these two come last
+        if one.what == "mean" and found.mean is not None:
+            estimate, _, low, high = answer_texts(found.mean)
+        elif one.what == "quantile":
+            estimate, low, high = map(value_text, (one.estimate, one.low, one.high))
+        else:
+            estimate, low, high = (percent(float(share), 1) for share in (one.estimate, one.low, one.high))
+        texts[number_name(one.what, one.about)] = f"{estimate} ({low} to {high})"
     return texts
 
 
@@ -70,7 +64,7 @@ def number_name(what: str, about: Any) -> str:
     """Return the name of a number, such as median.
 
     Args:
-        what, about: see ``Shift``.
+        what, about: see ``Statistic``.
     """
     if what == "quantile":
         return "median" if about["p"] == 0.5 else f"quantile {about['p']:g}"
