@@ -73,8 +73,7 @@ def _serve_page(folder: Path, *days: str) -> None:
         with contextlib.chdir(folder):
             _tell("An analyst writes a question that anybody may answer. Some simulated people already did.")
             _run("keygen", "analyst")
-            _run("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
-            _run("--study", "lib", "import", "education.campaign", "--trust", "analyst.pub")
+            _sign("education")
             _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr")
             _run("--study", "lib", "ingest", "batch.htr")
             study = Study.open(Path("lib"))
@@ -96,17 +95,27 @@ def _open(link: str) -> None:
         webbrowser.open(link)
 
 
+def _sign(name: str) -> None:
+    """Sign the draft of this name, and import its campaign."""
+    _run("campaign", f"{name}.toml", "--key", "analyst.key", "--out", f"{name}.campaign")
+    _run("--study", "lib", "import", f"{name}.campaign", "--trust", "analyst.pub")
+
+
+def _answer(name: str, truth: str, batch: str, keys: str) -> None:
+    """Simulate the devices of a campaign; enrol their keys, and ingest their reports."""
+    _run("simulate", f"{name}.campaign", "--truth", truth, "--out", batch, "--keys", keys)
+    _run("--study", "lib", "enrol", keys)
+    _run("--study", "lib", "ingest", batch)
+
+
 def _author_and_answer() -> None:
     _tell("An analyst writes a question and signs it as a campaign. Its privacy is audited on its integers.")
     _run("keygen", "analyst", "--name", "Town library")
-    _run("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
-    _run("--study", "lib", "import", "education.campaign", "--trust", "analyst.pub")
+    _sign("education")
     _tell("A poster invites people: a link and its QR code, what is asked and what is promised.")
     _run("--study", "lib", "invite", "education", "--out", "poster.png")
     _tell("48,842 people answer, each with their own key and random numbers. No true answer leaves a device.")
-    _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr", "--keys", "devices.pub")
-    _run("--study", "lib", "enrol", "devices.pub")
-    _run("--study", "lib", "ingest", "batch.htr")
+    _answer("education", "counts.csv", "batch.htr", "devices.pub")
 
 
 def _estimate(campaign: str) -> Estimate:
@@ -135,11 +144,8 @@ def _attack() -> None:
 
 def _again_with_a_prior() -> None:
     _tell("The same question where shares were published before: LIP, with those shares as public prior.")
-    _run("campaign", "education-lip.toml", "--key", "analyst.key", "--out", "education-lip.campaign")
-    _run("--study", "lib", "import", "education-lip.campaign", "--trust", "analyst.pub")
-    _run("simulate", "education-lip.campaign", "--truth", "counts.csv", "--out", "lip.htr", "--keys", "lip.pub")
-    _run("--study", "lib", "enrol", "lip.pub")
-    _run("--study", "lib", "ingest", "lip.htr")
+    _sign("education-lip")
+    _answer("education-lip", "counts.csv", "lip.htr", "lip.pub")
 
 
 def _compare(without: Estimate, with_prior: Estimate) -> None:
@@ -155,11 +161,8 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
 
 def _ask_a_number() -> None:
     _tell("The same people are asked for a number: their age. Each report says where it lies, and not what it is.")
-    _run("campaign", "age.toml", "--key", "analyst.key", "--out", "age.campaign")
-    _run("--study", "lib", "import", "age.campaign", "--trust", "analyst.pub")
-    _run("simulate", "age.campaign", "--truth", "ages.csv", "--out", "age.htr", "--keys", "age.pub")
-    _run("--study", "lib", "enrol", "age.pub")
-    _run("--study", "lib", "ingest", "age.htr")
+    _sign("age")
+    _answer("age", "ages.csv", "age.htr", "age.pub")
     _tell("Ages in groups beside the truth, also as a picture; then quantiles and groups of your own.")
     found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
