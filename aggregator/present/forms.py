@@ -13,6 +13,7 @@ from aggregator.estimate.figures import DIFFERENCE_COLUMNS, SHARE_COLUMNS
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.form_course import FormSides
 from aggregator.estimate.form_result import FormEstimate
+from aggregator.estimate.form_table import Association
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
@@ -32,9 +33,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
         notes.append(found.weighting.words)
     if found.association is not None:
         notes.append(
-            f"{' and '.join(found.questions)}: "
-            + ("an association is found" if found.association.significant else "no association is found")
-            + f" (p = {found.association.p_value:.3g})"
+            _tested(" and ".join(found.questions), found.association)
             + ("" if found.weighting is None else ", among the people who answered, without weights")
         )
     if truth is not None:
@@ -63,13 +62,7 @@ def form_sides_table(course: FormSides[Any]) -> Table:
     _, first = course.sides[0]
     note = f"{100 * first.level:.4g}% interval of each share by itself"
     if first.association is not None:
-        tests = (
-            f"{_name(name)}: "
-            + ("an association is found" if one.association.significant else "no association is found")
-            + f" (p = {one.association.p_value:.3g})"
-            for name, one in course.sides
-            if one.association is not None
-        )
+        tests = (_tested(_name(name), one.association) for name, one in course.sides if one.association is not None)
         note = "\n".join([note, *tests])
     table = new_table(first.terms.title, Text(note))
     for question in first.questions:
@@ -131,6 +124,10 @@ def form_difference_csv(found: FormDifference, questions: Sequence[str]) -> str:
         for label, row in zip(found.labels, found.rows(), strict=True)
     ]
     return csv_text([*names, *DIFFERENCE_COLUMNS], lines)
+
+
+def _tested(name: str, test: Association) -> str:
+    return f"{name}: {'an' if test.significant else 'no'} association is found (p = {test.p_value:.3g})"
 
 
 def _name(side: Span | str) -> str:
