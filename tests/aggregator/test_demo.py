@@ -26,7 +26,7 @@ def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
     age, low, high = map(int, estimated)
     assert low <= age <= high
     assert printed.count(f"{demo.ATTACKS} refused") == 6
-    assert "the tally, and so the estimate, has not moved" in printed
+    assert "the tally and the estimate have not changed" in printed
     without, with_prior = map(float, re.findall(r"([\d.]+)% with", printed)[-2:])
     assert with_prior < without
     (made,) = folder.iterdir()
