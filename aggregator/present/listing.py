@@ -53,7 +53,7 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
     return [
         ("campaign", terms.title),
         *_study(terms),
-        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {terms.output_bits} bits a report"),
+        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {terms.output_bits} bits per report"),
         *_rounding(terms),
         *_views(terms),
         ("notion", terms.notion.name),
@@ -77,7 +77,7 @@ def audit_table(audit: Audit) -> Table:
         rows += _errors(audit)
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
-            ("LIP error", f"{audit.mse:.5f} a person under the prior; no mechanism below {audit.mse_bound:.5f}")
+            ("LIP error", f"{audit.mse:.5f} per person under the prior; no mechanism is below {audit.mse_bound:.5f}")
         )
     return _pairs(rows + _surveyed(audit))
 
@@ -134,8 +134,8 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
     return [
         (
             "error" if not place else "",
-            f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(terms.domain, view)}, from its own "
-            "reports among n of all",
+            f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(terms.domain, view)}, from "
+            "this view's part of n reports",
         )
         for place, (view, worth) in enumerate(zip(terms.views, view_worths(terms), strict=True))
     ]

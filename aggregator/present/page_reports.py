@@ -76,7 +76,7 @@ def forged_section(found: Estimate) -> list[Html]:
 
 def campaign_section(terms: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
     """Return a list of the campaign's settings."""
-    each = f"{terms.answers_per_period:,} a device" if terms.answers_per_period > 1 else "one a device"
+    each = f"{terms.answers_per_period:,} per device" if terms.answers_per_period > 1 else "one per device"
     if terms.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"
     else:
@@ -98,7 +98,7 @@ def campaign_section(terms: Campaign, reports: int, period: int | None, where: s
             ("open to", who),
             ("minimum", f"{terms.minimum_reports:,} devices; with fewer, nothing is estimated"),
             ("answers", _answers(terms.domain)),
-            ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits a report"),
+            ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits per report"),
         ])
     ]  # fmt: skip
 

@@ -157,7 +157,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     numbers = any(row.mean_se is not None for row in rows)
     bits = any(row.candidate is not None and row.candidate.report_mae is not None for row in rows)
     headings = ["mechanism", "bits", "standard error", *(["se of the mean"] if numbers else []), *people]
-    headings += [*(["a person's error"] if lip else []), *(["E|X - Y|"] if bits else []), "people a report", "why"]
+    headings += [*(["a person's error"] if lip else []), *(["E|X - Y|"] if bits else []), "people per report", "why"]
     table = Table(
         box=None,
         pad_edge=False,
@@ -226,7 +226,7 @@ def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
         views: with the keys of ``views`` in the JSON of a plan.
     """
     table = Table(box=None, pad_edge=False, title="\nViews, each estimated from its own reports", title_justify="left")
-    for name in ("view", "devices", "bits", "standard error", "people a report"):
+    for name in ("view", "devices", "bits", "standard error", "people per report"):
         table.add_column(name, justify="right")
     for name in ("mechanism", "asked for"):
         table.add_column(name)

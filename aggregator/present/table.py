@@ -193,7 +193,10 @@ def selection(found: Estimate, shown: int) -> str:
         return f"the {shown:,} largest of {found.size:,} values"
     sure = int(found.above_zero.sum())
     level = f"{100 * found.level:.4g}%"
-    words = f"{sure:,} of {found.size:,} values are significantly above zero, by the {level} intervals for all together"
+    are = "is" if sure == 1 else "are"
+    words = (
+        f"{sure:,} of {found.size:,} values {are} significantly above zero, by the {level} intervals for all together"
+    )
     if sure > shown:
         return f"{words}: the {shown:,} largest of them"
     return words if sure == shown else f"{words}; {shown - sure:,} more are shown that may be zero"
