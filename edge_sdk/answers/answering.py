@@ -25,6 +25,7 @@ from edge_sdk.answers.transcripts import following
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.errors import OutboxFull, QuotaReached
+from edge_sdk.timestamps import moment
 from protocol.errors import CampaignError, OutsideSchedule
 
 if TYPE_CHECKING:  # loaded with the first campaign
@@ -80,11 +81,11 @@ def give(
         if number < free:
             again = _again(records, joined, campaign, period, number, x, collects)
             if again is None:
-                raise _quota_reached(terms, period, number, free, now)
+                raise _quota_reached(terms, period, number, free)
             slot, envelope = again
             return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
         if number >= terms.answers_per_period:
-            raise _quota_reached(terms, period, number, free, now)
+            raise _quota_reached(terms, period, number, free)
         slot = number
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
@@ -185,12 +186,12 @@ def _again(
     return number, joined.report(period, filled.first, *records.readings.packed(campaign, period, filled.first))
 
 
-def _quota_reached(terms: Campaign, period: int, number: int, free: int, now: int) -> QuotaReached:
+def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> QuotaReached:
     """Return the error for a reading beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
         return QuotaReached(f"reading {number} of this period is given already or was skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds
-    again = f"the next begins in {next_period - now} seconds" if next_period < terms.closes else "it was the last"
+    again = f"the next begins at {moment(next_period)}" if next_period < terms.closes else "it was the last"
     most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"
     return QuotaReached(f"{terms.title!r} takes {most} a period; {again}")
 

@@ -46,11 +46,11 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
   const place = reading ?? (most === 1 ? 0 : free);
   if (place < free) {
     const slot = repeatedSlot(campaign.transcript !== null, kept, period, place, x, most);
-    if (slot === null || !known) throw quotaReached(joined, period, place, free, now);
+    if (slot === null || !known) throw quotaReached(joined, period, place, free);
     const envelope = await joined.report(period, slot, known.output);
     return { period, slot, envelope, charged: 0n, repeated: true };
   }
-  if (place >= most) throw quotaReached(joined, period, place, free, now);
+  if (place >= most) throw quotaReached(joined, period, place, free);
   let [slot, fresh] = [place, !known];
   if (campaign.transcript) {
     if (kept.transcript.some(([then]) => then >= period))
@@ -93,13 +93,14 @@ function repeatedSlot(transcript, kept, period, place, x, most) {
 
 /**
  * The error for a reading beyond the quota; the message does not depend on the value.
- * @param {Joined} joined @param {number} period @param {number} place @param {number} free @param {number} now
+ * @param {Joined} joined @param {number} period @param {number} place @param {number} free
  */
-function quotaReached({ campaign, title }, period, place, free, now) {
+function quotaReached({ campaign, title }, period, place, free) {
   const most = campaign.answersPerPeriod;
   if (free < most)
     return new QuotaReached(`reading ${place} of this period is given already or was skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
-  const when = next < campaign.closes ? `the next begins in ${next - now} seconds` : "it was the last";
+  const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  const when = next < campaign.closes ? `the next begins at ${moment}` : "it was the last";
   return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period; ${when}`);
 }

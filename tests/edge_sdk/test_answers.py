@@ -10,6 +10,7 @@ import pytest
 from edge_sdk import BudgetPolicy
 from edge_sdk.errors import ConsentMissing, QuotaReached, UnknownCampaign
 from edge_sdk.presentation import given
+from edge_sdk.timestamps import moment
 from protocol import envelope
 from protocol.campaign import open_campaign
 from protocol.domain import DITHER_BYTES, Buckets, Dates, NumberRange
@@ -198,7 +199,7 @@ def test_the_quota_of_a_period_is_kept(open_device, clock):
     campaign_id = agreed(device, campaign(answers=2))
     assert [device.answer(campaign_id, value).slot for value in ("none", "primary")] == [0, 1]
     waiting, spent = len(device.outbox), device.budget.spent
-    with pytest.raises(QuotaReached, match="604800 seconds"):
+    with pytest.raises(QuotaReached, match=f"the next begins at {moment(clock.now + WEEK)}"):
         device.answer(campaign_id, "master")
     assert (len(device.outbox), device.budget.spent) == (waiting, spent)
     clock.now += WEEK

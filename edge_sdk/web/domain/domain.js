@@ -89,7 +89,8 @@ export class Values {
   /** @param {any} answer @returns {Promise<number>} */
   async indexOf(answer) {
     const x = this.places.get(answer);
-    if (x === undefined) throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values`);
+    if (x === undefined)
+      throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values; the terms list them`);
     return x;
   }
 
