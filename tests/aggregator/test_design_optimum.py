@@ -369,5 +369,5 @@ def test_two_certain_answers_use_the_whole_level():
 def test_nothing_to_hide_is_an_error():
     """If no secret of a pair moves the answer, no distance is left to hide, and the design is refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
-    with pytest.raises(NotionError, match="nothing to hide"):
+    with pytest.raises(NotionError, match="no noise is needed"):
         geo_for(asked, NAT)
