@@ -46,7 +46,7 @@ class Device(Membership, Disclosures):
     @classmethod
     def open(
         cls,
-        place: str | os.PathLike[str],
+        folder: str | os.PathLike[str],
         trust: Iterable[bytes | AuthorKey] = (),
         budget: BudgetPolicy | None = None,
         *,
@@ -54,10 +54,10 @@ class Device(Membership, Disclosures):
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """Open the device whose store is the folder ``place``; create the folder if it is missing.
+        """Open the device whose store is this folder; create the folder if it is missing.
 
         Args:
-            place: a folder of its own, or ":memory:" for a device that ends with the process.
+            folder: used by this store only, or ":memory:" for a device that ends with the process.
             trust: public keys of authors, 32 bytes each or with a name. Their campaigns may be joined until the device
                 is closed, in addition to those of the authors that the store keeps (``trust_author``).
             budget: the owner's caps. They are stored, and can only be tightened: the lower of two caps holds.
@@ -73,7 +73,7 @@ class Device(Membership, Disclosures):
             StoreError: the store cannot be opened.
         """
         trusted = tuple(map(_author_key, trust))
-        device = cls(_opened(place, urandom, key_store), trusted, clock, urandom)
+        device = cls(_opened(folder, urandom, key_store), trusted, clock, urandom)
         try:
             if budget is not None:
                 device.tighten(budget)
@@ -85,7 +85,7 @@ class Device(Membership, Disclosures):
     @classmethod
     def adopt(
         cls,
-        place: str | os.PathLike[str],
+        folder: str | os.PathLike[str],
         trust: Iterable[bytes | AuthorKey] = (),
         budget: BudgetPolicy | None = None,
         *,
@@ -110,13 +110,13 @@ class Device(Membership, Disclosures):
         Raises:
             StoreError: neither the database nor the checkpoint records the spending.
         """
-        opened = partial(cls.open, place, trust, budget, key_store=key_store, clock=clock, urandom=urandom)
+        opened = partial(cls.open, folder, trust, budget, key_store=key_store, clock=clock, urandom=urandom)
         try:
             return opened()
         except (StoreRestored, StoreDamaged):
             from edge_sdk.rollback.recovery import adopt  # rarely needed, so loaded here
 
-            adopt(place, urandom, int(clock()), key_store)
+            adopt(folder, urandom, int(clock()), key_store)
         return opened()
 
     # Budget
@@ -281,12 +281,12 @@ class Device(Membership, Disclosures):
         return facts(self.records, self._now())
 
 
-def _opened(place: str | os.PathLike[str], urandom: Callable[[int], bytes], key_store: KeyStore | None) -> Store:
-    if place == MEMORY:
+def _opened(folder: str | os.PathLike[str], urandom: Callable[[int], bytes], key_store: KeyStore | None) -> Store:
+    if folder == MEMORY:
         return Store.in_memory(urandom)
     from edge_sdk.rollback.store_identity import open_store
 
-    return open_store(Path(place), urandom, key_store)
+    return open_store(Path(folder), urandom, key_store)
 
 
 def _author_key(key: bytes | AuthorKey) -> AuthorKey:

@@ -93,7 +93,7 @@ class Leaving:
             cost,
             device.budget.spent + (cost if receipt is None else 0.0),
             preview.report_bytes if receipt is None else len(receipt.envelope),
-            preview.leaving_bytes if receipt is None else here,
+            preview.upload_bytes if receipt is None else here,
             None if receipt is None else receipt.envelope,
             () if receipt is None else waiting,
             () if mine is None else output_meanings(device, mine),

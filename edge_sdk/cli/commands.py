@@ -253,7 +253,7 @@ def preview(options: argparse.Namespace) -> Printed:
             "campaign": campaign_id.hex(),
             "bytes": preview.report_bytes,
             "waiting_bytes": preview.waiting_bytes,
-            "leaving_bytes": preview.leaving_bytes,
+            "upload_bytes": preview.upload_bytes,
             "cost": preview.cost,
             "truth": preview.truth,
             "wrong": preview.wrong,

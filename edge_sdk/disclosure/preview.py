@@ -37,7 +37,7 @@ class Preview:
         report_bytes: maximum length of the report, the same for every answer; early reports are a few bytes shorter.
         waiting_bytes: length of the campaign's waiting envelopes, and before consent of the enrolment, if the device
             sends one.
-        leaving_bytes: total length of the campaign's next upload.
+        upload_bytes: total length of the campaign's next upload.
         truth: probability that a report fits the answer if the answer is true (see ``posterior.fits``). Without a given
             answer, it is that of the most exposed answer in the audit. With views, "the answer" means here and below
             its value in this device's view; before consent to a form, in the view whose report reveals most.
@@ -49,7 +49,7 @@ class Preview:
 
     report_bytes: int
     waiting_bytes: int
-    leaving_bytes: int
+    upload_bytes: int
     truth: Fraction
     wrong: Fraction
     belief: Posterior

@@ -64,13 +64,13 @@ def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, 
         assert b"".join(one.data for one in shown) == left
         assert all(b"".join(part.data for part in one.parts) == one.data for one in shown)
         assert shown[-1].data == receipt.envelope
-        assert again.leaving_bytes == len(left)
-        assert 0 <= before.leaving_bytes - len(left) <= before.report_bytes - len(receipt.envelope)
+        assert again.upload_bytes == len(left)
+        assert 0 <= before.upload_bytes - len(left) <= before.report_bytes - len(receipt.envelope)
         if period == 0:
             kinds = ["enrolment", "report"] if device.terms(joined).enrolment == "open" else ["report"]
             assert [one.kind for one in shown] == kinds
-            assert unseen.leaving_bytes >= before.leaving_bytes
-            assert unseen.leaving_bytes == before.leaving_bytes or "prior" in role
+            assert unseen.upload_bytes >= before.upload_bytes
+            assert unseen.upload_bytes == before.upload_bytes or "prior" in role
             assert before.waiting_bytes == sum(len(one.data) for one in shown[:-1])
     assert outgoing(device) == ()
 
@@ -80,7 +80,7 @@ def test_the_first_report_of_an_open_study_is_not_all_that_leaves(open_device):
     device = open_device()
     joined = device.join(campaign()).campaign_id
     before = device.preview(joined, "none")
-    assert (before.report_bytes, before.waiting_bytes, before.leaving_bytes) == (106, 134, 240)
+    assert (before.report_bytes, before.waiting_bytes, before.upload_bytes) == (106, 134, 240)
     device.consent(joined)
     device.answer(joined, "none")
     enrolment, report = outgoing(device)
@@ -100,7 +100,7 @@ def test_the_command_lists_each_envelope(tmp_path, capsys):
 
     joined = run("join", str(tmp_path / "c.campaign"), "--trust", str(tmp_path / "author.pub"), "--json")
     ident = json.loads(joined)["campaign"]
-    assert json.loads(run("preview", ident, "none", "--json"))["leaving_bytes"] == 240
+    assert json.loads(run("preview", ident, "none", "--json"))["upload_bytes"] == 240
     run("consent", ident)
     run("answer", ident, "none")
     found = json.loads(run("outbox", "--json"))

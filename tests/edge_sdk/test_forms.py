@@ -199,7 +199,7 @@ def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_
     assert len({one.belief.after for one in views}) > 1
     assert (preview.truth, preview.wrong, preview.belief) == (most.truth, most.wrong, most.belief)
     assert preview.cost_nanonats == max(one.cost_nanonats for one in views)
-    assert {one.leaving_bytes for one in views} == {preview.leaving_bytes}
+    assert {one.upload_bytes for one in views} == {preview.upload_bytes}
 
 
 def test_a_form_of_32_questions_is_answered(open_device):
