@@ -167,8 +167,8 @@ def authoring() -> Iterator[tuple[str, str]]:
 
 
 def idue_table() -> Iterator[tuple[str, str]]:
-    """Total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I   (MATH 3.2); and, beside the
-    uncorrected estimate of the paper, ours, which uses that shares sum to one."""
+    """Total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I   (MATH 3.2), for two
+    estimates: the paper's uncorrected one, and the one of this project, which uses that the shares sum to one."""
     levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
     for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
         decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))

@@ -1,8 +1,8 @@
 """The phone app: the time until its first screen can be used, and the longest frame while a person answers.
 
-Both are measured from outside, on a separate display with software GL, as a person would wait for them. A
-frame is the time from one to the next; while nothing moves there is none. The app's own work is what its window's
-thread computed in that time: what others make of the machine is not in it.
+Both are measured from outside, on a separate display with software GL, as a person would wait for them. The
+length of a frame is the time until the next one; a still screen draws no frames. The app's own work is the CPU time of
+its window's thread during a frame; other programs do not count.
 """
 
 from __future__ import annotations

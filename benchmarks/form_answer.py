@@ -66,7 +66,7 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def run() -> list[tuple[str, str]]:
-    """Rows of (what, how much and how much it should be)."""
+    """Return table rows: (name, measured value with its target)."""
     campaigns = single(), form()
     times: tuple[list[tuple[float, float]], ...] = ([], [])
     counted: tuple[list[int], ...] = ([], [])

@@ -107,7 +107,7 @@ def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
 
 
 def off(found: Floats, true: Floats) -> float:
-    """Total variation."""
+    """Return the total variation distance between the estimated and the true shares."""
     return float(np.abs(found.ravel() - true).sum()) / 2
 
 

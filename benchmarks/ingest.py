@@ -74,7 +74,7 @@ def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> t
 
 
 def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
-    """A study that knows the devices, and the file of their reports.
+    """Create a study with enrolled devices, and the file of their reports; return the folder.
 
     Args:
         reports: envelopes, of ``answers`` reports each.
@@ -149,7 +149,7 @@ def bare(folder: Path, threads: int) -> tuple[Took, int]:
 
 
 def measured(folder: Path) -> Iterator[tuple[str, str]]:
-    """The figures of a prepared folder, its study empty yet."""
+    """Yield the measurements of ingest in a prepared folder whose study has no reports yet."""
     import resource
 
     batch, threads = folder / "batch.htr", os.cpu_count() or 1

@@ -36,7 +36,7 @@ HEADS = ("notion", "what may show", "mechanism", "people", "cells / 5 x 5")
 
 
 def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
-    """The name of each notion, what it reveals, the notion, and a mechanism."""
+    """Yield the name of each notion, the facts that it reveals, the notion, and a mechanism."""
     yield "ldp", "nothing", Ldp(NANONATS), AUTO
     yield "block", "the square of 5 x 5", Block.over(NANONATS, square), AUTO
     for cells in (1, SIDE):

@@ -124,7 +124,7 @@ def by_tree(p: Floats, n: int) -> Way:
 
 
 def _one_hot(size: int) -> Channel:
-    """The best channel of those whose output is one of some, so that a survey is one draw from its distribution."""
+    """Return the best channel among those with one symbol as output; so a whole survey is one multinomial draw."""
     asked = Question(values(size), Ldp(NANONATS))
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 

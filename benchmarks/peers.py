@@ -1,11 +1,12 @@
 """halftruth beside pure-LDP, multi-freq-ldpy and OpenDP: the same people, in one run.
 
-Each library runs in a process of its own, the others' in an environment of their own under `.peers/`, by one
-measuring code; what does not install, does not run or takes too long is a row that says so. The costs come first, one
-library after another; errors do not depend on what else runs, so they follow on all processors at once.
+Each library runs in a process of its own, the others' in an environment of their own under `.peers/`, with the
+same measuring code. The row of a library that does not install, does not run or takes too long gives the reason. The
+costs come first, one library after another; errors do not depend on other programs, so they follow on all processors
+at once.
 
 `python -m benchmarks.peers` installs, measures and writes the tables into docs/BENCHMARKS.md; `install`, `measure` and
-`write` do one of these. How a survey is measured: peers/measure. What it is made of: peers/ways,
+`write` do one of these. The measurement of a survey: peers/measure. Its parts: peers/ways,
 peers/own. The words around the tables: peers/text.md.
 """
 
@@ -214,7 +215,8 @@ def spread(numbers: list[float], kind: str) -> str:
 def main() -> None:
     """Run the named steps, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", nargs="?", choices=("install", "measure", "write"), help="only this; if not given, all")
+    steps = ("install", "measure", "write")
+    parser.add_argument("step", nargs="?", choices=steps, help="run only this step [default: all]")
     parser.add_argument(
         "--seconds", type=float, default=SECONDS, help="processor time a larger survey may take [%(default)s]"
     )

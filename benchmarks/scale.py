@@ -1,11 +1,11 @@
 """More workers: the gain of a second one, the cost of Dask beside threads, and the cost of a report in a cluster.
 
-The same file goes into copies of the same study by each engine, in turns, so ratios are of one run; and what
-is in the study afterwards must be the same, row for row. A worker is a process of one thread. Verification is also
+The same file goes into copies of the same study by each engine, in turns, so all ratios come from one run.
+Afterwards the studies must hold the same rows. A worker is a process of one thread. Verification is also
 timed alone, without the driver's commits: on two cores, two workers and the driver are three that want them.
 
     python -m benchmarks scale                    ingest and verification, one worker and two
-    python -m benchmarks.scale ROWS               tallies and deduplication of a study of so many generated rows, on two
+    python -m benchmarks.scale ROWS               tallies and deduplication of a study of ROWS generated rows, on two
                                                   workers; nothing is verified there
 """
 

@@ -176,7 +176,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         type=Path,
         action="append",
         default=[],
-        help="an author's public key to trust this once",
+        help="file of an author's public key, trusted for this command only",
     )
     trusted = command("trust", joining.trust, "show the authors whose campaigns may be joined; add or remove one")
     trusted.add_argument("verb", choices=["add", "remove"], nargs="?")

@@ -239,8 +239,8 @@ class AuthorKey:
         match = _PUBLIC_LINE.fullmatch(text.strip())
         if match is None:
             raise KeyRefused(
-                "a public key file is one line: halftruth-public-key:, 64 lower-case hex digits, and perhaps a blank "
-                "and a name"
+                "a public key file is one line: halftruth-public-key:, 64 lower-case hex digits, and optionally a "
+                "blank and a name"
             )
         return cls(bytes.fromhex(match[1]), match[2] or "")
 

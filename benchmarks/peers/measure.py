@@ -78,18 +78,18 @@ def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:
 
 
 def tried(way: Way, people: list[int]) -> Trial:
-    """A first look, after what is compiled or built when it is first used."""
+    """Return the approximate costs of a survey; the library compiles and builds its caches before the clock starts."""
     survey(way, people[:10])
     few = 20 if sum(survey(way, people[:20])[:2]) > SLOW else 200
     many = 5 * few
-    # Twice, for what is of the machine's moment and not of the library: one survey in a hundred costs many times more.
+    # The faster of two runs: load on the machine makes one survey in a hundred many times slower.
     before = min(sum(survey(way, people[:few])[:2]) for _ in range(2))
     client, server = min((survey(way, people[:many])[:2] for _ in range(2)), key=sum)
     return Trial(many, client, server, max(0.0, client + server - before) / (many - few))
 
 
 def surveys(way: Way, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
-    """The people of one survey after another, and what it gave, until there are enough."""
+    """Yield the people, the times and the estimates of each survey, until the surveys are enough."""
     spent = 0.0
     for runs, people in enumerate(drawn, start=1):
         client, server, estimates = survey(way, people.tolist())
@@ -148,7 +148,7 @@ def main() -> None:
                     row |= {"mechanism": getattr(way, "mechanism", mechanism)} | PARTS[part](
                         way, drawn, plan["seconds"][part]
                     )
-                except Exception as failure:  # whatever a library raises is what its row says
+                except Exception as failure:  # the row reports any error of a library
                     row["failed"] = f"{type(failure).__name__}: {failure}"[:200]
                 print(json.dumps(row), flush=True)
 

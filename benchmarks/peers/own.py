@@ -1,9 +1,9 @@
-"""halftruth's mechanisms as clients and servers like the others', and the whole way of a signed report beside them.
+"""halftruth's mechanisms as clients and servers like the others', and the whole path of a signed report beside them.
 
-The bare sample is what the other libraries' clients do, so only it is compared with theirs; what a device
-does besides, to charge, sign and keep the answer, and what a study does to believe it, is measured apart.
+The other libraries' clients only sample an output, so only sampling is compared with them. A device also charges, signs
+and stores the answer, and a study verifies it; these costs are measured separately.
 
-What is measured: measure. The other libraries: ways.
+The measurements: measure. The other libraries: ways.
 """
 
 from __future__ import annotations

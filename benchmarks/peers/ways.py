@@ -1,9 +1,9 @@
 """The other libraries' mechanisms, each as a client and a server that take the same calls.
 
-A way is used as its library's own examples use it, one call a person and one call for all reports, and what
-the library does not have is not made up for: where it has no estimator, the textbook inverse stands in by name.
+A way is used as its library's own examples use it, one call a person and one call for all reports, and a missing
+feature is not replaced. The one exception: for a library without an estimator, the textbook inverse is used, and named.
 
-What is measured: measure. halftruth: own.
+The measurements: measure. The mechanisms of halftruth: own.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Way:
     """A mechanism of one library for k values at some level.
 
     Attributes:
-        k: how many values.
-        client: the report of somebody who holds a value, 0 .. k - 1.
-        server: from all reports each estimate of the k shares that the library makes, by the name of how it is made.
-        wire: bytes of one report, packed as tightly as its kind allows, without who sent it and for what.
+        k: number of values.
+        client: return the report of a person with a value, 0 .. k - 1.
+        server: return all of the library's estimates of the k shares from all reports, by the name of the method.
+        wire: bytes of one report, packed as tightly as its kind allows, without the sender and the survey.
         report_memory: bytes that one report takes in the library's own form.
     """
 

@@ -80,7 +80,7 @@ def _nanonats(nats: float) -> int:
 
 @dataclass(frozen=True)
 class Cap:
-    """One upper bound in force.
+    """One upper bound on spending that is in force.
 
     Attributes:
         kind: lifetime, campaign or window.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeclaredValue:
-    """The beliefs about one value of an observer who takes the declared prior as true.
+    """One value, and the beliefs in it of an observer who assumes the declared prior.
 
     Attributes:
         label: of the value.

@@ -152,18 +152,18 @@ class Exposure:
 
     @cached_property
     def worst(self) -> Level:
-        """The same bound for the worst pair of values; no pair is named if the bound is not exact."""
+        """The bound of ``about`` for the worst pair of values; no pair is named if the bound is not exact."""
         return self._worst(range(self.domain.size))
 
     @cached_property
     def changing(self) -> Level:
-        """The same bound for any two sequences of answers, which may change from report to report."""
+        """The bound of ``about`` for any two sequences of answers, which may change from report to report."""
         everything = range(self.domain.size)
         return Level(self._sum(everything, everything))
 
     @cached_property
     def questions(self) -> Mapping[str, Level]:
-        """For a form, by name of the question: the same bound for two answers to it, if all other answers are equal.
+        """For a form, by name of the question: the bound of ``about`` for two answers to it, if all others are equal.
 
         Empty if the domain is not a form.
         """

@@ -206,7 +206,7 @@ def _require_here(
     now, found = instance_of(folder, secret, key_store, machine), store.setting("instance")
     if found is None or HostIdentity.decode(found).moved_to(now):
         raise StoreRestored(
-            f"the store in {folder} was copied, from another machine or from another folder, or restored: go on with "
-            "the one it was copied from; or adopt this one, if that one is gone"
+            f"the store in {folder} was restored, or copied from another machine or another folder: continue with "
+            "the original store; adopt this one only if the original is gone"
         )
     return now

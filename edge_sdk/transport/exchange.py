@@ -64,7 +64,7 @@ def ask(
         finally:
             timer.cancel()
         if late.is_set():
-            raise TimeoutError(errno.ETIMEDOUT, f"it took more than {TIMEOUT_SECONDS} seconds")
+            raise TimeoutError(errno.ETIMEDOUT, f"the exchange took more than {TIMEOUT_SECONDS} seconds")
     return response, said
 
 

@@ -175,7 +175,8 @@ export function viewsFrom(wire) {
   if (first.length !== laws.length || first.some((place, i) => place !== i))
     throw new ViewError("every listed channel must be used by a view, in order of first appearance in the views");
   const channels = laws.map(channelFrom);
-  if (new Set(laws.map(keyOf)).size < laws.length) throw new ViewError("a channel of several views must be listed once");
+  if (new Set(laws.map(keyOf)).size < laws.length)
+    throw new ViewError("a channel that several views share must be listed once");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
     map: mapFrom(row[1]),

@@ -146,7 +146,7 @@ def decode(value: codec.Value) -> tuple[View, ...]:
         raise ViewError("every listed channel must be used by a view, in order of first appearance in the views")
     different = [channels.decode(law) for law in laws]
     if len(set(different)) < len(different):
-        raise ViewError("a channel of several views must be listed once")
+        raise ViewError("a channel that several views share must be listed once")
     views = tuple(
         View(codec.integer(weight, "a view's weight", ViewError), maps.decode(made), different[place])
         for (weight, made, _), place in zip(rows, places, strict=True)

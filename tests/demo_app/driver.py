@@ -44,11 +44,11 @@ LOOKS = 10
 """Number of looks at the screen, at least two frames apart, until all of it fits."""
 
 SCROLLED = 0.25
-"""Seconds after which a touch inside of a scrolling widget has reached what it was meant for."""
+"""Seconds after which a touch inside a scrolling widget has reached the touched child."""
 
 
 class NotDone(Exception):
-    """A request that cannot be played, in words."""
+    """A request cannot be played; the message gives the reason."""
 
 
 class Finger(MotionEvent):
@@ -99,7 +99,7 @@ class Driver:
             return
         view = (0.0, 0.0, float(window.width), float(window.height))
         children = list(reversed(window.children))
-        # What lies under a dialog cannot be touched, and is not mentioned of.
+        # Widgets under a dialog cannot be touched, so they are left out.
         modal = [place for place, child in enumerate(children) if type(child).__mro__ and _is_modal(child)]
         for child in children[modal[-1] if modal else 0 :]:
             yield from self._below(child, view)
@@ -158,7 +158,7 @@ class Driver:
             yield
 
     def _arrived(self, widget: Any) -> Play:
-        """A touch inside a scrolling widget is handed on only when it is known not to scroll."""
+        """Wait for a scrolling widget: it passes a touch to its child only once the touch is no scroll gesture."""
         until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few of them in that time
         if any(hasattr(above, "scroll_timeout") for above in _above(widget)):
             while Clock.get_time() < until or frames > 0:
@@ -256,7 +256,7 @@ class Driver:
     def key(self, name: str) -> Play:
         code, window = KEYS[name], EventLoop.window
         letter = chr(code) if code < 128 else ""
-        # As the window's own loop does: first to whatever has the focus, then to whoever listens.
+        # Like the window's own loop: the focused widget gets the key first, then the listeners.
         if not window.dispatch("on_key_down", code, code, letter, []):
             window.dispatch("on_keyboard", code, code, letter, [])
         yield
@@ -327,7 +327,7 @@ class Driver:
 
     def cut(self) -> Play:
         found: list[str] = []
-        for _ in range(LOOKS):  # what is still being laid out fits in a moment; what is too large never does
+        for _ in range(LOOKS):  # a layout in progress fits after a few frames; a text that is too large never does
             yield from self._settle()
             found = self._cut()
             if not found:
@@ -469,7 +469,7 @@ def _called(widget: Any) -> str:
 
 
 def _broken(widget: Any) -> str | None:
-    """A word that is wider than its lines may be, and so goes on in the next."""
+    """Return a word that is wider than its line and so breaks into the next; None if every word fits."""
     room = widget.text_size[0]
     if room is None or getattr(widget, "markup", False):
         return None
@@ -505,7 +505,7 @@ def stop() -> None:
 
 def main() -> None:
     width, height, module = sys.argv[1:4]
-    # What the program prints must not come between the answers.
+    # Output of the program must not mix with the answers.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     Config.set("graphics", "width", width)

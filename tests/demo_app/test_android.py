@@ -43,7 +43,7 @@ def sources() -> list[Path]:
 
 
 def test_everything_needed_can_be_built_for_a_phone() -> None:
-    """Every requirement has a recipe that is known, or is pure Python there."""
+    """Every requirement has a known build recipe for Android, or is pure Python."""
     requirements = listed("requirements")
     assert requirements[0] == "python3"
     assert set(requirements) <= set(RECIPES) | PURE

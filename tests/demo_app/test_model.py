@@ -347,7 +347,7 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
 
 
 def member(folder, data, view):
-    """The model of a device that a form asks as one of its views does, open."""
+    """Return an open model of a device with this view of the form."""
     made = Model(folder, [LINE], clock=Clock(), urandom=dice_of(data, view))
     made.open()
     return made
@@ -703,7 +703,7 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
 
 
 def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_path, study, clock):
-    """A study without the campaign, and a campaign without an address: both stay, and the outbox says why."""
+    """A study without the campaign, and a campaign without an address: envelopes stay, and the outbox says why."""
     first = joined(model, tmp_path)
     path = tmp_path / "other.campaign"
     path.write_bytes(campaign("Carried by hand"))

@@ -120,7 +120,7 @@ def test_a_phone_in_night_mode_is_dark(phone: Phone) -> None:
 
 
 def test_bars_take_room_from_android_15_on(phone: Phone) -> None:
-    """Earlier systems keep the window between the bars themselves; before the window stands nothing is known."""
+    """Earlier systems place the window between the bars; before the window is laid out, all margins are 0."""
     assert insets() == (1, 63, 2, 48)
     phone.taken = None
     assert insets() == (0, 0, 0, 0)
@@ -130,7 +130,7 @@ def test_bars_take_room_from_android_15_on(phone: Phone) -> None:
 
 @pytest.mark.parametrize(("result", "good"), [(-1, True), (0, False)])
 def test_only_the_systems_yes_unlocks(phone: Phone, result: int, good: bool) -> None:
-    """Answers to other requests are not its business, and it listens no longer once it was answered."""
+    """Results of other requests are ignored, and after its own result it stops listening."""
     assert has_lock()
     unlocked: list[bool] = []
     unlock("why", unlocked.append)

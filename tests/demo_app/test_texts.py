@@ -141,7 +141,7 @@ def test_a_missing_text_or_value_is_an_error() -> None:
 
 
 def test_a_locale_chooses_its_language() -> None:
-    """A locale is spoken in its language, and every other one in English."""
+    """A locale selects its language; a locale without a translation selects English."""
     for locale, language in {"de_AT.UTF-8": "de", "DE": "de", "en_GB": "en", "fr": "en", "": "en"}.items():
         texts.speak(locale)
         assert texts.spoken() == language

@@ -1,4 +1,4 @@
-"""The widgets, touched on a screen: what each tells, how large it is, and that nothing on it is cut."""
+"""The widgets, touched on a screen: their events, their sizes, and texts that are not cut."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def test_notices_come_one_after_another(gallery: Screen) -> None:
 
 
 def test_what_fails_says_so(number: str) -> None:
-    """A widget that is not there, and a program that cannot start, fail a test with their own words."""
+    """A missing widget, and a program that cannot start, each fail a test with a message that names the cause."""
     with Screen(number, GALLERY) as screen, pytest.raises(ScreenError, match="nothing is called or reads 'nobody'"):
         screen.tap("nobody")
     with pytest.raises(ScreenError, match="No module named"), Screen(number, "tests.demo_app.nothing"):

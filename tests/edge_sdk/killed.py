@@ -29,9 +29,9 @@ def run_killed(work: Callable[[int], None], seconds: float | None, dice: random.
     """Fork a child that does ``work`` with a pipe to write to.
 
     Args:
-        seconds: within which it is killed after its first word; None where it dies by its own hand.
+        seconds: longest time from the child's first output until it is killed; None if the child ends itself.
     Returns:
-        Whether it was killed, and what it wrote.
+        True if the child was killed; and its output.
     """
     reading, writing = os.pipe()
     child = os.fork()

@@ -82,9 +82,9 @@ def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
     """Return the outputs in the signed reports of ``draws`` devices that answer ``x``, with the operating system's
     randomness.
 
-    All of them have one view: a device that has another is not asked.
+    All of them have this view: a device with another view is discarded, and a new one is made.
 
-    One store stands for all of them: between two answers the memo, the used slots and the queue are emptied, as they
+    One store serves as all the devices: between two answers the memo, the used slots and the queue are emptied, as they
     are in a new device. Everything in between is the device's own path.
     """
     data = seal_campaign(terms, AUTHOR)

@@ -23,7 +23,7 @@ def test_a_cap_that_is_no_level_is_never_born(wrong):
 
 @pytest.mark.parametrize("seconds", [0, -1, 1.5])
 def test_a_window_is_a_whole_number_of_seconds(seconds):
-    """Half a second is no window."""
+    """Zero, a negative number and a fraction of a second are refused."""
     with pytest.raises(ValueError, match="whole number"):
         BudgetPolicy(window=(seconds, 1))
 
@@ -55,7 +55,7 @@ def test_the_worst_case_is_reserved_on_consent_and_charges_come_out_of_it(open_d
 
 
 def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
-    """Both may be joined; the second consent is refused, and stays refused after the first answers nothing."""
+    """Both may be joined; the second consent is refused, although the first campaign has no answers yet."""
     device = open_device(lifetime=10)
     first, second = (device.join(campaign(title)).campaign_id for title in ("One", "Two"))
     device.consent(first)

@@ -270,7 +270,7 @@ def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
     ],
 )
 def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monkeypatch, old, new, code, says):
-    """A campaign above the caps, an address that can be read, a key that means nothing here: one line, an exit code."""
+    """A campaign above the caps, an unencrypted address, an unknown key: each gives one line and an exit code."""
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
     file = written(tmp_path / "unit", PLAIN.replace(old, new))
     assert main(["run", str(file)]) == code
@@ -695,7 +695,7 @@ def test_in_place_of_no_reading_an_answer_can_be_named(world):
 
 
 def test_a_full_disk_changes_nothing_and_ends_nothing(world):
-    """One line, readings of that time are missed, nothing is charged; with room again the unit goes on."""
+    """A full disk is logged in one line; its readings are lost and cost nothing; with free space the unit continues."""
     one = world()
     one.unit.step()
     ledger = one.device.ledger

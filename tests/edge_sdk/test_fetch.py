@@ -1,4 +1,4 @@
-"""Laws of fetching: nothing is believed for where it came from, and an answer that is no study's is refused whole."""
+"""Laws of fetching: the source of a download proves nothing, and a malformed response is refused as a whole."""
 
 from __future__ import annotations
 

@@ -321,7 +321,7 @@ def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
 
 
 def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, ring) -> None:
-    """The keyring went on without the folder, and is not restored with it."""
+    """The keyring has a newer checkpoint than the restored folder, because a restore of the folder leaves it alone."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     held = {path: path.read_bytes() for path in place.iterdir()}
     use(place, clock, 1)

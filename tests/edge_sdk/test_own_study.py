@@ -74,8 +74,8 @@ def named(batch):
 
 
 def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
-    """A device in two studies sends each its own; with one address named, that study gets its own and the other's
-    stay."""
+    """Each of a device's two studies gets only its own envelopes; if one address is named, the envelopes for the other
+    study stay."""
     (first, here), (second, there) = studies
     device = open_device()
     for data, url in ((DATA, here), (SECOND, there)):
@@ -138,7 +138,7 @@ def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path)
 
 
 def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, open_device):
-    """One that does not answer, and one that lacks the campaign, are passed over; nothing goes further than needed."""
+    """A study that does not answer or lacks the campaign is skipped; addresses after the first receipt get nothing."""
     (first, here), (second, there) = studies
     signed = (ELSEWHERE, there, here, "http://127.0.0.1:11")
     device = open_device()

@@ -81,7 +81,7 @@ def test_a_preview_walks_through_no_words(name):
 
 @pytest.mark.parametrize("name", ["bits", "bits of two classes"])
 def test_the_belief_after_bits_is_of_the_own_one_alone(name):
-    """A value is believed most after the word whose only bit is its own, by Bayes' rule in floats."""
+    """The posterior of a value is highest after the word in which only its bit is set, by Bayes' rule in floats."""
     channel = LARGE[name]
     a, b = channel.own[0] / 2**32, channel.other[0] / 2**32
     others = (

@@ -251,7 +251,7 @@ def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_p
 
 
 def test_a_reading_that_waits_is_not_answered_whatever_the_value(open_device, clock):
-    """It can be collected again, with the same value; answering it would tell whether the value is the same."""
+    """A waiting reading can be collected again with its value; an answer would reveal whether the value is the same."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
     device.collect(campaign_id, "none", 1)

@@ -189,7 +189,7 @@ def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
 
 
 def test_a_copy_is_refused(answered, place, tmp_path) -> None:
-    """A folder copied beside itself is refused, and the one that was copied goes on."""
+    """A folder copied beside itself is refused, and the original continues."""
     answered()
     shutil.copytree(place, tmp_path / "copy")
     with pytest.raises(StoreRestored, match="copied"):
@@ -206,7 +206,7 @@ def test_a_moved_folder_goes_on(answered, place) -> None:
 
 
 def test_another_machine_is_refused(place) -> None:
-    """The same files under another machine's number are a copy, and under none; even before anything was counted."""
+    """A store is refused as a copy if the machine's number differs or is missing, even before the first charge."""
     open_store(place, os.urandom, machine=lambda: b"one").close()
     store = open_store(place, os.urandom, machine=lambda: b"one")
     assert store.doctor()["machine"].startswith("identified")
@@ -484,7 +484,8 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
     ],
 )
 def test_whatever_changes_a_row_that_is_counted_moves_the_checkpoint(answered, open_device, place, change) -> None:
-    """The checkpoint follows every row of the ledger and every cap, by any change; a rollback moves none."""
+    """The checkpoint follows every row of the ledger and every cap, by any change; a transaction that is rolled back
+    leaves it as it was."""
     answered()
     with open_device(place) as device:
         device.tighten(BudgetPolicy(lifetime=50))

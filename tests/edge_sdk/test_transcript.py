@@ -171,7 +171,7 @@ def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
 
 
 def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
-    """Without a report nothing depends on it, and the campaign may be joined again."""
+    """No later channel depends on a report that was never made, so the campaign may be joined again."""
     data = made()
     device, joined = agreed(data)
     device.forget(joined)

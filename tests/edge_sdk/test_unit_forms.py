@@ -243,8 +243,8 @@ def test_only_the_sources_of_the_asked_questions_are_read(world, view):
 
 @pytest.mark.parametrize("failing", ["vote", "age"])
 def test_one_failed_reading_of_two_means_no_answer(world, failing):
-    """All or nothing: nothing is drawn, kept or charged; the log says it once, in the words of a single source and the
-    same ones whichever question it was; both sources are read, whichever fails."""
+    """Nothing is drawn, kept or charged. The log reports it once, in the words of a single source, and does not reveal
+    which question failed; both sources are read in either case."""
     one = world(1, readings=READINGS_OF | {failing: "much too secret"})
     one.until(OPENS + 2 * EVERY)
     assert one.log[1:] == [f"{NOTHING}: the reading is skipped"]

@@ -376,7 +376,7 @@ def test_three_years_of_two_people(folder):
 
 
 def test_years_of_answers_stay_small():
-    """Once it left, an answer that repeats its output takes less than 64 bytes of the store, a new one under 400."""
+    """After its upload, a repeated answer takes less than 64 bytes of the store, and a new answer less than 400."""
     clock, values = Clock(), tuple(f"v{x}" for x in range(900))
     terms = Campaign(
         "Daily", "Which?", "", "Town", Values(values), Ldp(NAT // 100), "any", plain_views(response(900, NAT // 100)),

@@ -31,7 +31,7 @@ MOST = exact.MAX_LEVEL
 OPCODES = 45
 """Instructions of the interpreter to a step, at most; simple ones, as of a walk through cells, take 10 ns."""
 AT_FIRST = 20_000
-"""Instructions of an audit of nothing: what is worked out once."""
+"""The fixed instructions of an audit, however few steps it has."""
 
 
 def instructions(work: Any) -> int:

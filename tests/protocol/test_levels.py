@@ -53,7 +53,7 @@ def projective(inputs: int, q: int, t: int) -> ProjectiveGeometry:
 
 
 def noise_law(points: int) -> tuple[int, ...]:
-    """A law of steps, alike in all directions, that falls by three quarters with each; of a line, or of two rows."""
+    """Return a symmetric law of shifts on one row or two; each cell of distance divides the probability by four."""
     rows, columns = (1, points) if points < 6 else (2, points // 2)
     law = [1 << 58 - 2 * (r + c) for r in range(rows) for c in range(columns)]
     times = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)]
@@ -100,8 +100,8 @@ GRID: dict[str, Channel] = {
     "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (Type(1, ONE // 3, ONE // 4, 0, ()),)),
     "windows of singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
 }  # fmt: skip
-# A family of which no shape is awkward here is looked at in the shapes of its vectors. Bits have a likeliest output of
-# their own, and are looked at below.
+# Families without awkward shapes above are tested in the shapes of their test vectors. Bits are tested below, because
+# their most likely output is another one.
 GRID |= {
     name: channel
     for name, channel in CHANNELS.items()
@@ -195,7 +195,7 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
 
 @pytest.mark.parametrize("name", ["tail only", "arcs longer than cells", "no two alike", "random 4", "random 8"])
 def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
-    """The same for arcs of very different lengths, spans from none to all cells, and weights of zero."""
+    """The structure agrees with the cells for very unequal arcs, spans of no to all cells, and weights of zero."""
     test_a_structure_says_what_the_cells_say(WINDOWS[name])
 
 
@@ -394,7 +394,7 @@ def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
                     column = [row[y] for row in rows]
                     ratios += [(max(column), mean), (mean, min(column))]
             found = levels.information_in_ball(structure, prior, radius)
-            if radius < 1:  # at 1 some prior rules out all that emit an output
+            if radius < 1:  # at 1 some prior gives mass 0 to all inputs that emit an output
                 assert holds(found, worst(ratios))
             else:
                 assert found.nanonats == levels.ldp(structure).nanonats

@@ -312,8 +312,7 @@ def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
 
 @grid
 def test_a_channel_that_tells_all_keeps_no_notion(name: str) -> None:
-    """If every input has an output of its own, the channel keeps no notion of a level except a mean, if it is large
-    enough."""
+    """The identity channel keeps no notion, except one that bounds a mean, at a level that is high enough."""
     notion, channel = GRID[name]
     k = channel.inputs
     identity = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))

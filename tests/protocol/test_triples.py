@@ -24,7 +24,7 @@ GRID = {
     for k, level in [(2, NAT), (3, NAT), (4, NAT // 1000), (9, 2 * NAT), (10, NAT), (15, NAT // 10), (20, 20 * NAT),
                      (27, 3 * NAT)]
 }  # fmt: skip
-# Weights that nobody would choose: in the second, the remainder all but makes up for the own input.
+# Weights that no author would choose; the second has nearly the same weight inside as outside.
 GRID["k = 13, coarse"] = Triples(13, 10)
 GRID["k = 25, nearly flat"] = Triples(25, ONE // 117 - 1)
 

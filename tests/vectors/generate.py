@@ -313,7 +313,7 @@ def domain_cases() -> Iterator[Case]:
 
 
 def _no_forms() -> dict[str, Any]:
-    """Forms that cannot be."""
+    """Return invalid wire forms of a form, by the reason for their refusal."""
     ask: list[Any] = ["a", "A?", ["values", ["x", "y"]], 0]
 
     def other(place: int, value: Any) -> list[Any]:
@@ -1199,7 +1199,7 @@ def at_resolutions(level: int = NAT) -> Campaign:
 
 
 def of_budgets() -> Campaign:
-    """Five values of three budgets, in pairs of neighbours or as they are."""
+    """Return a campaign of five values with three budgets; one view merges neighbours, the other keeps all values."""
     notion = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT])
     return terms(
         notion=notion,

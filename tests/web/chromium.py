@@ -106,7 +106,7 @@ class Files(SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log no requests."""
 
 
 class Server(ThreadingHTTPServer):

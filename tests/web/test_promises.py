@@ -1,5 +1,5 @@
-"""Secrets of a browser's device: nothing in its silence, in its records after forgetting, or in another study
-reveals an answer."""
+"""Secrets of a browser's device: neither its random draws, envelope lengths and refusals, nor its records after
+forgetting, nor another study reveals an answer."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def call(page: Page, what: str, *given: Any) -> Any:
 
 
 def test_silence_and_size_say_nothing(page: Page) -> None:
-    """In every campaign of the answer vectors but forms, whoever gives one value three times, another one, or both in
-    turn draws as many random bytes at the same calls, queues envelopes of the same lengths, and is refused alike."""
+    """In every campaign of the answer vectors except forms, three equal answers and two alternating ones draw equally
+    many random bytes at the same calls, queue envelopes of the same lengths, and get the same refusals."""
     people = []
     for number, one in enumerate(twin.ASKED):
         terms = open_campaign(one.data, twin.TRUST).terms

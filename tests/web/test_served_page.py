@@ -99,7 +99,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def page(browser: Chromium) -> Iterator[Page]:
-    """A tab of a window that knows no study."""
+    """A tab of a new private window, without any stored study."""
     with browser.private() as within:
         yield within.new_page()
 
