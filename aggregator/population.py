@@ -117,7 +117,7 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
 
 
 def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
-    """Return the question's place (None for classes), the names of its values or of the classes, and what they are."""
+    """Return the question's place (None for classes), the names of its values or of the classes, and their noun."""
     if isinstance(terms.domain, Form) and not (terms.classes and by == CLASS):
         if by not in terms.domain.places:
             raise DraftError(

@@ -1,4 +1,4 @@
-"""What the documentation site shows besides the pages of this folder: README, the specification, and the API reference.
+"""The pages of the documentation site that are not in this folder: README, the specification, and the API reference.
 
 MkDocs calls the functions ``on_...`` while it builds; mkdocs.yml names this file.
 """

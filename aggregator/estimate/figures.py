@@ -85,7 +85,7 @@ class Shares(Figures):
         return self._rows(SHARE_COLUMNS, self.share, self.raw)
 
     def unbiased(self) -> Floats:
-        """Return the unbiased estimates, and consistent shares where there are none.
+        """Return the unbiased estimate of each value, or its consistent share if it has no unbiased estimate.
 
         Returns:
             (k,)

@@ -100,7 +100,7 @@ class Mechanism:
 
     Attributes:
         name: its name in drafts.
-        does: one line about what it does.
+        does: its description, one line.
         source: the publication that describes it.
         decode: the cost of decoding n reports.
         recipe: returns the recipe of a question's channel, or the reason why it does not serve the question.

@@ -1,7 +1,7 @@
 """Rebuilds a damaged study in a new directory.
 
-Readable rows of a table are copied, because only they record what was counted, when keys were revoked and what was
-refused. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
+Readable rows of a table are copied, because only they record the counted reports, the times of revocations and the
+refusals. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
 whole or not at all, and the old one is only read.
 
 Detecting damage: tables. Counting batches: ingest.

@@ -198,8 +198,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     unbiased estimate decides. A candidate that can estimate all values without a prior is preferred to others of nearly
     the same error.
 
-    Where no prior is declared, the goal decides: for a mean the error of the mean, and for a distribution or ranges the
-    wave where its simulated error is less than that of the candidate of least error in single values.
+    If no prior is declared, the goal decides. For a mean, the error of the mean is compared. For a distribution or
+    ranges, the wave is chosen if its simulated error is less than that of the best candidate for single values.
 
     Raises:
         Unsuited: no candidate is left; the text names the nearest limit that would do.

@@ -1,8 +1,8 @@
 """The regions of a map: each part at the finest resolution that its reports support.
 
 A district holds if its simultaneous interval lies above zero. A cell that does not hold is drawn as part of the
-district around it that holds; it shows the rest of that district's share, spread evenly. So the resolution of the
-picture follows the reports, and its shares still sum to one.
+smallest district around it that holds; it shows the rest of that district's share, spread evenly over such cells. So
+the resolution of the picture follows the reports, and its shares still sum to one.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
     """Draw one panel.
 
     Args:
-        own: whether the interval of the change is that of this value by itself, not a simultaneous one.
+        own: whether the change has its pointwise interval; otherwise it has the simultaneous one.
     """
     known, x = trend.known, place.number
     at = np.array([(span.first + span.last) / 2 for span, _ in known])

@@ -1,4 +1,4 @@
-"""Audit a campaign file that somebody sent: what it asks, what its channel proves, and what that means.
+"""Audit a campaign file of another author: its question, the privacy that its channel proves, and its meaning.
 
     python audit_received.py town/commute.campaign town/author.pub
 

@@ -1,7 +1,7 @@
-"""A TCP proxy that does to requests and answers what networks do to them.
+"""A TCP proxy that drops, truncates and delays requests and answers.
 
-Every connection takes the next fault of a list, and after its end nothing is wrong any more, so a client
-that tries often enough is always served, and a test knows what had gone wrong before.
+Each connection takes the next fault of a list; connections after the last fault are not disturbed. So a client that
+retries often enough is always served, and a test knows which faults it met.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Fault(Enum):
 
     NONE = auto()
     DROPPED_REQUEST = auto()
-    """The request is read and goes nowhere."""
+    """The request is read and not forwarded."""
     DROPPED_RESPONSE = auto()
     """The server has answered; the answer is lost."""
     SERVER_ERROR = auto()

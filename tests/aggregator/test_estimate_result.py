@@ -407,7 +407,7 @@ def test_sums_scale_the_mean():
 
 
 def test_negative_factors_keep_intervals_in_order():
-    """Low stays below high when an answer is turned around."""
+    """A negative factor swaps the ends of the interval, so low stays below high."""
     turned = query.mean(AGES, tally(AGES.channel, AGE_SHARES, 3000)).times(-1, "debt")
     assert turned.low < turned.estimate < turned.high
     assert turned.se > 0

@@ -165,7 +165,7 @@ def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
     assert "output 1 occurs 900 times, but honest devices send it at most 750 times" in finding
 
 
-# ---- how much is seen
+# ---- detection rates
 
 CASES = {
     "`randomized-response`, 16 values": (randomized_response(16, NANONATS), None),

@@ -258,8 +258,8 @@ def test_errors_of_sums_are_as_large_as_claimed(size):
     """If the channel has a few more inputs than districts, the claimed errors are those of the channel.
 
     Even people, two resolutions of two and of ``size`` districts. Projective response has 13, 21 and 73 inputs for 12,
-    16 and 60 districts. Taken for independent, twelve had variances 8% too small. The exact variance is that of one
-    report's contribution in each survey.
+    16 and 60 districts. With twelve districts, treating their estimates as independent gave variances 8% too small.
+    The exact variance is that of one report's contribution in each survey.
     """
     maps = [np.arange(size) % 2, np.arange(size)]
     tree = Tree.of(maps)

@@ -44,7 +44,7 @@ def forgeries(rng: random.Random, number: int) -> bytes:
 
 
 def replays(rng: random.Random, number: int) -> bytes:
-    """The same few reports over and over."""
+    """Return ``number`` reports drawn from the same five, so most are replays."""
     return b"".join(rng.choices([report(n, PLAIN, n) for n in range(5)], k=number))
 
 

@@ -92,7 +92,7 @@ HOURS = [NOW, NOW - 2 * WEEK, NOW + 9 * WEEK]
     ],
 )
 def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, change, now):
-    """After any enrolment, revocation or import since, and at any hour, counts are those without memory.
+    """After any enrolment, revocation or import, and at any hour, counts are those of a study without the record.
 
     Every change at its hour, and every hour without a change; in the long form every change at every hour.
     """

@@ -96,7 +96,7 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
         process, pipe = begun(take_slowly, copy, file)
         assert heard(pipe) == "ready"
         began = time.perf_counter()
-        if moment < 0:  # the first run is not disturbed, and says how long one takes
+        if moment < 0:  # the first run is not killed: it measures the duration
             process.join()
             took = time.perf_counter() - began
         else:

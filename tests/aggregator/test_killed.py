@@ -187,13 +187,13 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
 
 
 def test_an_ingest_killed_at_any_step_is_completed_by_the_next(furnished, tmp_path):
-    """kill -9 at 3 calls and at a write in 4 ways: after a re-run the study is that of an undisturbed run."""
+    """kill -9 at 3 calls and at a write in 4 ways: a second run completes the study, as if uninterrupted."""
     ingest_killed(furnished, tmp_path, 2, 1)
 
 
 @pytest.mark.long
 def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp_path):
-    """kill -9 at 100 calls and at every write in 4 ways: after a re-run the study is that of an undisturbed run."""
+    """kill -9 at 100 calls and at every write in 4 ways: a second run completes the study, as if uninterrupted."""
     ingest_killed(furnished, tmp_path, 100, 1000)
 
 
@@ -266,7 +266,7 @@ def test_an_estimate_killed_anywhere_changes_nothing(furnished, tmp_path):
     estimate_killed(furnished, tmp_path, 60)
 
 
-# ---- disks that take nothing
+# ---- full and read-only disks
 
 WRITING: dict[str, Callable[[Path], object]] = {
     "import": lambda path: Study.open(path).import_campaign(OTHER.data, [AUTHOR.public], "other"),

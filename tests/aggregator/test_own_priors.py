@@ -1,4 +1,4 @@
-"""Campaigns that offer an LDP channel beside the response to each declared prior: decoded as each person answered."""
+"""Reports of campaigns that offer an LDP channel beside each declared prior's response: decoded by the channel used."""
 
 from __future__ import annotations
 

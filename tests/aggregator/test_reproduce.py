@@ -58,7 +58,7 @@ def agrees(counts, weights, scale, people):
     some = expected > 0
     assert counts.sum() > 0
     if some.sum() > 1:
-        fitted = expected[some] * counts.sum() / expected[some].sum()  # but for rounding they have one sum
+        fitted = expected[some] * counts.sum() / expected[some].sum()  # the sums differ by rounding only
         assert stats.chisquare(counts[some], fitted).pvalue > 1e-4
 
 

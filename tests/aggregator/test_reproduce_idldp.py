@@ -205,7 +205,7 @@ def test_measures():
     assert surveys.precision(found, people, 2) == 0.5
 
 
-# What cannot be undercut.
+# Lower bounds.
 
 
 @pytest.mark.parametrize("kind", idue.KINDS)

@@ -160,8 +160,8 @@ class Bench:
         assert self.found() == self.model.counted
 
     def adopt(self, offered: list[list[Sealed]], accepted: int | None, known: set[int] | None = None) -> None:
-        """Update the model after work in an unknown order: no counted report is lost, and every taken one fills its
-        slots.
+        """Update the model after processes that ran in an unknown order: no counted report is lost, and every
+        accepted one fills its slots.
 
         Args:
             offered: batches that were read to their end.
@@ -247,8 +247,8 @@ class Bench:
                 return
             if how == "half" and table.version():
                 stale = DeltaTable(table.table_uri, version=table.version() - 1)
-                with pytest.raises(tables.CommitFailedError):  # the file is there by then
-                    real(stale, *args, **options | {"schema_mode": "merge"})  # it may lack a column by then
+                with pytest.raises(tables.CommitFailedError):  # the data file is written before the commit fails
+                    real(stale, *args, **options | {"schema_mode": "merge"})  # the older version may lack a column
             if how == "after":
                 real(table, *args, **options)
             raise Stopped

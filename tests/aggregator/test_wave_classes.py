@@ -234,8 +234,9 @@ def lib(tmp_path_factory):
 
 
 def test_everybody_and_each_class_are_shown(lib, tmp_path):
-    """Without a named class the deciles, bins and the mean are everybody's; by class they are each one's, with the
-    difference from the first, as in Python. A page has both, with the picture, by class and by period."""
+    """Without --where, the deciles, bins and mean are those of all people. With --by class, they are those of each
+    class, with the differences from the first class, and equal those in Python. A page has both, with the picture, by
+    class and by period."""
     everybody = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
     assert (everybody["method"], len(everybody["quantiles"]), everybody["reports"]) == ("smooth", 9, 400)
     wanted = ("--quantiles", ".5", "--cdf", "--mean", "--period", "0")

@@ -109,11 +109,11 @@ class Numpy:
 
 
 class Samplics:
-    """Weights of people by the package."""
+    """Weights of people computed by the package samplics."""
 
     def __init__(self) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it tells of its successor, and its own libraries of theirs
+            warnings.simplefilter("ignore")  # the package and its dependencies are deprecated
             from samplics.weighting import SampleWeight
         self.samplics = SampleWeight()
 
@@ -250,7 +250,7 @@ def test_the_effect_of_a_forged_report_in_a_form_is_stated() -> None:
     found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
     weighting, everybody, moved = found.weighting, 12_000, 0.0
     for place, view in enumerate(views):
-        d = round(float(view.tally.counts.sum() / view.tally.reports))  # ones of a report
+        d = round(float(view.tally.counts.sum() / view.tally.reports))  # number of bits that a report sets
         words = np.eye(len(view.tally.counts)) if d == 1 else [
             np.isin(np.arange(len(view.tally.counts)), chosen)
             for chosen in itertools.combinations(range(len(view.tally.counts)), d)

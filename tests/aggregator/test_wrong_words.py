@@ -1,4 +1,4 @@
-"""The law of wrong words: no argument of any command ends in a traceback."""
+"""Invalid arguments: no argument of any command ends in a traceback."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ With u = ln(a / b) and v = ln((1 - b) / (1 - a)) of a bit, the log-likelihood ra
 RAPPOR takes u = v; OUE takes a = 1/2, which has the least error for values that few people hold. Every a is rounded
 down and every b up, to 32 bits, which lowers both u and v.
 
-Budgets by class of inputs: idue. What the integers mean: protocol.channels.bits.channel.
+Budgets by class of inputs: idue. The meaning of the integers: protocol.channels.bits.channel.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Cycle:
         self._length = fft.next_fast_len(2 * self._points, real=True)
         self._spectrum = fft.rfft(orthogonal.astype(np.float64), self._length)
         # The largest Euclidean norm of the counts for which the float sums round to the exact sums. A
-        # transform of length N errs by at most 7 log2 N units of 2^-53, relative to the norm of what is transformed
+        # transform of length N errs by at most 7 log2 N units of 2^-53, relative to the norm of its input
         # (Higham 2002, theorem 24.2); three of them, one of a constant, by 21 log2 N. The factor 64 also covers lengths
         # that are not powers of two. The indicator of the set, over two rounds, has the norm sqrt(2 cs).
         self._norm = 2**51 / (64 * math.log2(self._length) * math.sqrt(2 * geometry.support))

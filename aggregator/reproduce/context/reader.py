@@ -106,9 +106,9 @@ def laws(generator: np.random.Generator) -> dict[str, Floats]:
 
 
 def people_needed(reader: CampaignReader, law: Floats, distance: float) -> float:
-    """Return the number of people for which the expected distance of the raw estimate is ``distance``, if normal.
+    """Return the number of people for which the expected distance of a normal raw estimate is ``distance``.
 
-    E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v: what one report adds to the variance of x
+    E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v[x]: one report's contribution to the variance of x
     """
     deviations = np.sqrt(np.maximum(reader.decoder.variances(reader.decoder.forward(law)), 0))
     return float((deviations.sum() / distance) ** 2 / (2 * math.pi))

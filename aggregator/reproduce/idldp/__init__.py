@@ -1,7 +1,7 @@
 """Input-discriminative LDP, the experiments: Gu, Li, Xiong, Cao 2020.
 
-Budgets belong to items, so an error depends on which item has which, and that is dealt by chance. What can be
-expected over all dealings is computed exactly; simulated surveys through the same campaigns stand beside it as marks.
+Budgets are assigned to items at random, and an error depends on the assignment. The expected error over all
+assignments is computed exactly; simulated surveys of the same campaigns are drawn beside it as marks.
 
 Errors are the paper's: the sum of squared errors of the counts over n, and RE(k), the mean relative error of the k most
 frequent items. Precision is simulated. Where a figure's level, k or data set is not given, ours is named.

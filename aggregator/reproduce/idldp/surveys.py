@@ -58,8 +58,8 @@ class ItemHolders:
     Attributes:
         offsets: (n + 1,); person u's set is ``items[offsets[u]:offsets[u + 1]]``.
         items: all sets, one after another; an item is in a set once.
-        size: m, the items 0 .. m - 1 that there are.
-        label: of the data.
+        size: m; the items are 0 .. m - 1.
+        label: the name of the data.
     """
 
     offsets: Integers
@@ -69,7 +69,7 @@ class ItemHolders:
 
     @classmethod
     def of(cls, baskets: Baskets) -> ItemHolders:
-        """The sets of all baskets; what is in a basket twice is in its set once."""
+        """Return the sets of all baskets; an item that is in a basket twice is in its set once."""
         catalogue, codes = np.unique(baskets.items, return_inverse=True)
         owner = np.repeat(np.arange(len(baskets)), np.diff(baskets.offsets))
         pairs = np.unique(owner * len(catalogue) + codes)
@@ -287,7 +287,7 @@ def floor(size: int, eps: float) -> float:
 
     For an item and another of the least budget, u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0, so u and v of
     every item are below eps; the variance falls in both, and at u = v = eps it is e^eps / (e^eps - 1)^2, whether the
-    person holds the item or not. That is a quarter of what OUE has of the items a person does not hold.
+    person holds the item or not. OUE has four times that variance for an item that the person does not hold.
     """
     return size * float(np.exp(eps) / np.expm1(eps) ** 2)
 

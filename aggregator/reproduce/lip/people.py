@@ -225,9 +225,9 @@ def trusted_sum(p: Floats, eps: float) -> float:
 
     A sum s moves the belief in person i's yes by 1 / (p_i + (1 - p_i) R), in a no by R / (p_i + (1 - p_i) R), with
     R = P(S - X_i = s) / P(S - X_i = s - 1), which lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S = s - 1)
-    because the law of a sum of bits is log-concave. So eps is kept for everybody where both of these are within e^eps
-    and e^-eps; of a tail of sums the same holds with F(c) / F(c - 1), F being the tail's probability, which is no less
-    than P(c + 1) / P(c), so that all sums beyond it are kept too. Tails as short as that allows are merged.
+    because the law of a sum of bits is log-concave. So a sum keeps eps for everybody if both bounds are within e^-eps
+    and e^eps. A merged tail keeps it if F(c) / F(c - 1) is at most e^eps, F being the tail's probability. That ratio
+    is at least P(c + 1) / P(c), so all sums outside the tail keep eps too. The shortest tails that keep eps are merged.
 
     Args:
         p: (n,) prior probability of a one, for each person.
