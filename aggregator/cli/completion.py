@@ -26,7 +26,7 @@ class CampaignName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         folder = ctx.obj or ctx.find_root().params.get("study")
-        if not isinstance(folder, Path):  # a bucket is too far away for a key press
+        if not isinstance(folder, Path):  # an object store is too slow for a key press
             return []
         from aggregator.study import Study  # only when names are completed
 

@@ -240,7 +240,7 @@ def test_intervals_cover() -> None:
 
 
 def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
-    """Cover and truth of the vectorised decoder are the integers' to 10^-12, for priors legal and not."""
+    """Cover and truth of the vectorised decoder equal those of the integers to 10^-12, for legal and illegal priors."""
     generator = np.random.default_rng(6)
     priors = np.vstack([generator.integers(1, 3000, (40, 7)), [[1] * 7], [[9000] + [1] * 6]])
     for level in (10**6, NAT, 6 * NAT):

@@ -18,7 +18,7 @@ NAT = 10**9
 
 
 def over_corners(law, low, high):
-    """The linear program over all corners of the posteriors of a sum: one sum, or two whose mean is at an end."""
+    """Return the optimum over all corners of the posteriors of a sum: one sum, or two whose mean is at an end."""
     corners = []
     for s in range(len(law)):
         if low <= s <= high:
@@ -47,7 +47,7 @@ def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, s
 
 
 def test_any_law_and_range_is_the_program_over_all_corners():
-    """The rule holds for laws with gaps and for tails that meet, which leaves the two ends: 40 random laws."""
+    """The rule equals the linear program for 40 random laws, with gaps in a law and with tails that meet among them."""
     generator = np.random.default_rng(4)
     met = 0
     for _ in range(40):

@@ -105,7 +105,7 @@ def test_planar_noise_falls_off_with_the_distance():
 
 
 def test_planar_noise_on_a_line_is_discrete_laplace():
-    """With one row or one column the noise is that of a line, and the nearest neighbours set the level a step."""
+    """With one row or one column the noise is that of a line, and the nearest neighbours set the level of a step."""
     notion = geo_over(Buckets.of([0, 1, "2.5", 10]), NAT, "numbers")
     assert planar(notion) == discrete_laplace(4, NAT)
     assert certify(planar(notion), notion).audited == NAT

@@ -323,7 +323,7 @@ def envelopes_of(chunk_data, found):
 
 
 def agree(path, size):
-    """Assert that the ranges of a file are adjacent, and hold the envelopes and the garbage of the whole."""
+    """Assert that the ranges of a file are adjacent, and hold the envelopes and the garbage of the whole file."""
     data = path.read_bytes()
     whole, found = frames(data, final=True), cut(path, size)
     assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]

@@ -1,4 +1,4 @@
-"""Laws of the expected error: against sums written out, and against published and independently computed numbers."""
+"""The expected error equals sums written out, published numbers and independently computed ones."""
 
 import math
 from fractions import Fraction

@@ -39,8 +39,8 @@ def attacked(channel, forged, rng, targets=10):
 
 @pytest.mark.parametrize(("channel", "forged", "seen"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
 def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
-    """The fit sees at least ``seen`` of 20 floods of 2 (of triples) or 5 reports in 1,000; the ceiling sees at most
-    5."""
+    """The fit detects at least ``seen`` of 20 floods of 2 (of triples) or 5 reports in 1,000; the ceiling at
+    most 5."""
     rng = np.random.default_rng(21)
     findings = []
     for _ in range(20):

@@ -38,7 +38,7 @@ def written(folder: Path, families: str, draft: str = MANY, more: str = "") -> P
     ],
 )  # fmt: skip
 def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: str, families: list[str]) -> None:
-    """The campaign's channels, and those inside of blocks, are of the listed families; a list of all is as none."""
+    """The campaign's channels, and those inside of blocks, are of the listed families; a list of all limits nothing."""
     terms = read_draft(written(tmp_path, json.dumps(families), draft))
     used = {one.family for view in terms.views for one in (view.channel, *getattr(view.channel, "channels", ()))}
     assert used - {"constant"} <= {name.strip().lower() for name in families}

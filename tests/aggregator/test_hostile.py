@@ -1,4 +1,4 @@
-"""Floods of hostile bytes: memory stays that of a chunk, time that of the bytes, and a key's count its quota.
+"""Floods of hostile bytes: memory grows with a chunk only, time with the bytes, a key's count to its quota.
 
 A flood four times as long costs the same memory at its peak and about four times the processor's time. Anything held
 for each envelope, or looked at again for each, would show as four times the memory or sixteen times the time.

@@ -42,7 +42,7 @@ def fast(public: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def test_wycheproof_verdicts_are_the_protocols():
-    """Every Wycheproof vector gets the verdict it asks for, which is the protocol's."""
+    """Every Wycheproof vector gets its expected verdict, which is also the protocol's."""
     checked = 0
     for group in json.loads(VECTORS.read_text())["testGroups"]:
         public = bytes.fromhex(group["publicKey"]["pk"])

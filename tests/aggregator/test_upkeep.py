@@ -704,7 +704,7 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
         0,
         13,
     )
-    # The clock says it is too early for the other two, and the study was given another time.
+    # The command reads the real clock, at which the reports of the other two are early; the study was made at NOW.
     assert contents(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 

@@ -236,7 +236,7 @@ def trusted_sum(p: Floats, eps: float) -> float:
     sums = np.arange(len(law), dtype=np.float64)
     error, factor, merged = 0.0, math.exp(eps), 0
     for one, number in ((law, sums), (law[::-1], sums[::-1])):
-        # The lower tail 0 .. c, and then the upper one, seen from its own end.
+        # The lower tail 0 .. c first; then the upper one, with the sums reversed.
         below = np.cumsum(one)
         tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)  # of 0 .. c over 0 .. c - 1, falling
         allowed = (one > FAINT * law.max()) & (tail <= factor)
