@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import sys
 import threading
@@ -468,12 +469,16 @@ def _called(widget: Any) -> str:
     return getattr(widget, "name", "") or getattr(widget, "text", "") or type(widget).__name__
 
 
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?[.,]?")
+
+
 def _broken(widget: Any) -> str | None:
-    """Return a word that is wider than its line and so breaks into the next; None if every word fits."""
+    """Return a word that is wider than its line and so continues in the next; the host of an address may be."""
     room = widget.text_size[0]
     if room is None or getattr(widget, "markup", False):
         return None
-    return next((word for word in widget.text.split() if _label(widget).get_extents(word)[0] > room + 1), None)
+    words = (word for word in widget.text.split() if not _HOST.fullmatch(word))
+    return next((word for word in words if _label(widget).get_extents(word)[0] > room + 1), None)
 
 
 def _label(widget: Any) -> Any:
