@@ -47,7 +47,7 @@ def true_shares(folder: Path, column: str) -> Floats:
 
 
 def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> dict[str, Floats]:
-    """The shares of the cells when everybody is asked for the cell: by the default method, and by projection."""
+    """Return the shares of the cells if all people report their cell: by the default method, and by projection."""
     share = counted(decoder, people, n, rng)
     raw, se = decoder.invert(share), standard_errors(decoder, share, n)
     methods = dict.fromkeys((default_method(decoder, None, se), "projection"))

@@ -207,7 +207,7 @@ def rivals() -> Iterator[tuple[str, ...]]:
 
 
 def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> float:
-    """Variance that one report adds to the mean beyond the people's own, numbers rounded at random to two edges."""
+    """Return the variance that one report adds to the mean, for numbers rounded at random to one of two edges."""
     edges = np.array([float(edge) for edge in domain.points])
     law = np.array([np.interp(numbers, edges, unit) @ p for unit in np.eye(len(edges))])
     centre = float(p @ numbers)

@@ -169,7 +169,7 @@ class SigningKey:
         return self._key.sign(message)
 
     def line(self) -> str:
-        """Return the text of a secret key file; whoever reads it can sign in the owner's name.
+        """Return the text of a secret key file; a reader of the file can sign in the owner's name.
 
         Returns:
             One line, with its end.

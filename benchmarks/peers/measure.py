@@ -63,7 +63,7 @@ def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
 
 
 def survey(way: Way, people: list[int]) -> tuple[float, float, dict[str, Any]]:
-    """Processor seconds of all clients, of the server, and the estimates."""
+    """Return the processor seconds of all clients, those of the server, and the estimates."""
     began = time.process_time()
     reports = [way.client(x) for x in people]
     simulated = time.process_time()
@@ -112,7 +112,7 @@ def costs(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
 
 
 def errors(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
-    """The errors of each estimate at each number of people, in surveys within ``seconds``: of the fewest, in any."""
+    """Return the errors of each estimate by number of people: surveys within ``seconds``, and always the smallest."""
     trial = tried(way, next(iter(drawn.values()))[0].tolist())
     cells: list[dict[str, Any]] = []
     for n, of_n in drawn.items():

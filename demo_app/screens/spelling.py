@@ -14,7 +14,7 @@ ITEMS_BETWEEN = ";"
 """Separates the items of a set in the device's text."""
 
 QUESTIONS_BETWEEN, EQUALS, SKIPPED = "; ", "=", "skipped"
-"""Between the answers to a form, between a question's name and its answer, and the answer of whoever leaves one out."""
+"""The text between answers to a form, the text between a question's name and its answer, and a skipped answer."""
 
 
 def form_text(answers: Mapping[str, str]) -> str:

@@ -143,7 +143,7 @@ def _jnius() -> Any:
     try:
         import jnius  # type: ignore[import-not-found]
     except ImportError:
-        raise StoreError("the Keystore is Android's, reached through pyjnius: name another key store here") from None
+        raise StoreError("the Keystore exists only on Android, through pyjnius: name another key store") from None
     return jnius
 
 

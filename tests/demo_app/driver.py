@@ -128,7 +128,7 @@ class Driver:
         return min(found, key=lambda widget: (-round(_box(widget)[1]), round(_box(widget)[0])))
 
     def _hidden(self, what: str) -> Any:
-        """A widget that is there, but scrolled out of view."""
+        """Return the widget of this name or text, even if it is scrolled out of view."""
         modal = [child for child in EventLoop.window.children if _is_modal(child)]
         for top in modal[:1] or EventLoop.window.children:
             for widget in top.walk():

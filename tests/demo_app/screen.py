@@ -188,7 +188,7 @@ class Screen:
         self._ask("drag", what=what, start=list(start), end=list(end), held=held)
 
     def pinch(self, what: str, factor: float) -> None:
-        """Two fingers about a widget's centre, moved apart by a factor (together, below 1)."""
+        """Move two fingers around a widget's centre apart by a factor; together if it is below 1."""
         self._ask("pinch", what=what, factor=factor)
 
     def wheel(self, what: str, steps: int) -> None:
@@ -212,11 +212,11 @@ class Screen:
         self._ask("wait", what=what, seconds=seconds, patience=seconds)
 
     def gone(self, what: str, seconds: float = PATIENCE) -> None:
-        """Until no widget of that name or text can be seen."""
+        """Wait until no widget of that name or text is visible."""
         self._ask("gone", what=what, seconds=seconds, patience=seconds)
 
     def idle(self, seconds: float = PATIENCE) -> None:
-        """Until the app says that nothing is being done and all of the screen is there."""
+        """Wait until the app reports that no task runs and the screen is complete."""
         self._ask("idle", seconds=seconds, patience=seconds)
 
     def seen(self, what: str) -> bool:
@@ -246,7 +246,7 @@ class Screen:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Each frame is drawn, at the pace of a phone's; otherwise only pictures are, and time is skipped: ``pace``."""
+        """Draw each frame, at the pace of a phone. By default only pictures are drawn, without the wait: ``pace``."""
         self._ask("draw", each=True)
         yield
         self._ask("draw", each=False)
@@ -294,7 +294,7 @@ class Screen:
         return value
 
     def _line(self, until: float) -> str:
-        """The next line the driver wrote, or nothing when time is up."""
+        """Return the next line that the driver wrote; "" if the time is over."""
         assert self.process.stdout
         ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, until - time.monotonic()))
         return self.process.stdout.readline() if ready else ""

@@ -247,7 +247,7 @@ def test_groups_of_values_speak_the_persons_language(model, tmp_path, map_, name
 
 
 def joined_as_signed(model, tmp_path, data):
-    """The terms of a campaign that says itself where its reports go."""
+    """Return the terms of a campaign whose signed bytes contain the address for its reports."""
     (tmp_path / "signed.campaign").write_bytes(data)
     return model.read(tmp_path / "signed.campaign")
 

@@ -1,4 +1,4 @@
-"""Laws of the start: what cannot begin ends in one line that says why, and what to do next."""
+"""Laws of the start: a program that cannot start prints one line with the reason and the next step."""
 
 from __future__ import annotations
 

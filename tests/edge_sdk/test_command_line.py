@@ -226,7 +226,7 @@ def test_what_cannot_be_printed_is_done_all_the_same(run, tmp_path):
 
 
 def test_a_file_is_audited_without_a_store(tmp_path, capsys):
-    """Whoever only checks a campaign has no device."""
+    """An audit of a campaign file needs no device."""
     (tmp_path / "c.campaign").write_bytes(campaign())
     assert main(["audit", str(tmp_path / "c.campaign"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["declared"] == 1.0

@@ -301,7 +301,7 @@ def test_the_class_that_was_chosen_tells_too(open_device, clock):
 
 
 def test_an_exposure_shows_no_dither(open_device, clock):
-    """A text that may end in a log shows no secret of the store except its purpose."""
+    """The repr, which may end in a log, leaves out the secret dither; the attribute has it."""
     device = open_device()
     campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
     [[dither]] = device._store.rows("SELECT dither FROM consent")

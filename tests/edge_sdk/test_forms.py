@@ -236,8 +236,8 @@ def test_every_question_of_a_form_is_told_in_its_parts(open_device):
 
 
 def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
-    """join, terms, consent and answer: a word for each asked question; what does not fit is refused by name with the
-    exit code of bad data, and several words where one answer is asked are wrong usage."""
+    """answer takes one argument for each asked question. An invalid one is refused with its question and the exit
+    code of bad data; several arguments for a single answer are wrong usage."""
     monkeypatch.chdir(tmp_path)
     opens = int(time.time()) - 60
     (tmp_path / "form.campaign").write_bytes(asking(opens=opens, level=NAT // 10))

@@ -150,7 +150,7 @@ def test_an_address_that_the_author_did_not_sign_is_refused(device):
 
 
 def test_no_invitation_can_be_made_up():
-    """An invitation whose parts are not what its link names does not exist."""
+    """An invitation is refused if its campaign or its author is not the one that its link names."""
     for data, author in ((SIGNED, AUTHOR.public), (DATA, STRANGER.public), (DATA, bytes(32))):
         with pytest.raises((CampaignError, KeyRefused)):
             Invitation(link_to(DATA), data, author)

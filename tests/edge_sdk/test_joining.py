@@ -37,7 +37,7 @@ def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
 
 
 def described_campaign(**changes) -> bytes:
-    """A campaign that says all that one can say, in three languages, open now."""
+    """Return an open campaign with every optional text, in three languages."""
     return seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK, **changes), AUTHOR)
 
 

@@ -495,8 +495,8 @@ def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
 
 
 def test_a_machine_without_a_keystore_says_so(place) -> None:
-    """The Android key store is Android's."""
-    with pytest.raises(StoreError, match="Android's"):
+    """Outside Android, the Android key store is refused."""
+    with pytest.raises(StoreError, match="only on Android"):
         Device.open(place, key_store=AndroidKeyStore(place))
 
 

@@ -139,7 +139,7 @@ def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
 
 
 def test_a_clock_that_goes_back_fills_no_slot_twice(open_device, clock):
-    """A period whose readings are no longer remembered takes none of them again, of any value."""
+    """After the clock went back, an earlier period whose readings were deleted accepts no reading again."""
     device = open_device()
     campaign_id = agreed(device, hourly(3))
     clock.now = OPENS + DAY
@@ -237,7 +237,7 @@ def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_p
 
 @pytest.mark.parametrize("values", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_path, values):
-    """As many random bytes, the same slots and refusals, bundles of the same length (promise 9)."""
+    """All values use equally many random bytes and the same slots, refusals and lengths of bundles (promise 9)."""
     dice, clock = Dice(), Clock()
     device = open_device(urandom=dice, clock=clock)
     campaign_id = agreed(device, hourly(3))

@@ -406,7 +406,7 @@ def test_every_checkpoint_that_is_not_whole_is_none() -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:
-    """The charge is on the disk, so the report is handed out; doctor says why the checkpoint is behind."""
+    """The report is returned, because its charge is on the disk; doctor gives the reason for the old checkpoint."""
     answered()
     with open_device(place) as device:
         campaign_id = device.campaigns[0]
@@ -460,7 +460,7 @@ def test_processes_never_leave_an_older_checkpoint(answered, open_device, place)
 
 
 def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, place, clock) -> None:
-    """A process whose database was replaced under it does not set the newer checkpoint back, and says so."""
+    """A process whose database was replaced raises an error and does not overwrite the newer checkpoint."""
     answered()
     with open_device(place) as device:
         [(where, kept)] = FileKeyStore(place).checkpoints().items()

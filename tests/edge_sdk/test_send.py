@@ -294,7 +294,7 @@ def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place
 
 
 def test_before_its_time_nothing_is_sent_and_it_is_said_when(open_device):
-    """However often it is called, nothing leaves before the moment that was drawn; a campaign holds up no other."""
+    """No call sends before the drawn time; a waiting campaign does not delay another one."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
     sent = device.outbox.send(URL, now=OPENS + 0.25, opener=Network(TimeoutError()))
@@ -309,7 +309,7 @@ def test_before_its_time_nothing_is_sent_and_it_is_said_when(open_device):
 
 
 def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
-    """A next attempt further away than the longest delay was set by another clock, and is made now."""
+    """If the next attempt is later than the longest delay allows, the clock went back, so the attempt is made now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
     device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=Network(Answer(500)))
@@ -460,7 +460,7 @@ def test_a_second_process_does_not_send_what_is_on_its_way(open_device, place):
 
 
 def test_nothing_is_sent_where_it_could_be_read(open_device):
-    """https, or this very machine; anything else is refused before anything is tried or written down."""
+    """Only https and this machine are accepted; other addresses are refused before any request or change."""
     device = open_device()
     agreed(device)
     for wrong in (

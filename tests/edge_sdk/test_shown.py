@@ -159,7 +159,7 @@ def test_what_waits_is_told_without_an_attempt(open_device):
 
 
 def test_a_promise_is_of_the_persons_class(open_device):
-    """Of classes, the promise is that of the person's own once they have named it, and says that it is public."""
+    """After consent, the promise is that of the person's class, with a sentence that the class is public."""
     device = open_device()
     classes = device.join(of_classes()).campaign_id
     assert device.terms(classes).promise.kind == "classes"

@@ -47,8 +47,8 @@ class Offering:
 
 
 def test_only_what_the_permission_covers_is_followed(open_device, clock):
-    """Another author, promise, enrolment or address: none is agreed to; the next campaign that asks the same is, and is
-    kept for the next start."""
+    """A next campaign with another author, promise, enrolment or address is not agreed to. One with the same terms is,
+    and it is recorded for the next start."""
     device = open_device()
     first = agreed(device, campaign(), URL)
     before = device.budget.reserved

@@ -95,7 +95,7 @@ def test_the_worst_case_counts_every_period_of_a_window(open_device) -> None:
 
 
 def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> None:
-    """A retry is the same bytes at no cost, and another value has no slot; nothing is revealed twice."""
+    """A retry gives the same bytes at no cost, and another value in the same period is refused."""
     data = made()
     device, joined = agreed(data)
     for period in range(3):

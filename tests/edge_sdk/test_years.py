@@ -136,7 +136,7 @@ class Life:
             handle.close()
 
     def observed(self) -> None:
-        """No slot is seen twice, its output was given there, and equal values give equal outputs."""
+        """Check that no slot is sent twice, each output is the returned one, and equal values have equal outputs."""
         filled: dict[tuple[str, int, int], int] = {}
         outputs: dict[tuple[str, int, int], set[int]] = {}
         for item in (item for batch in self.exports for item in batch if item.kind is envelope.Kind.REPORT):

@@ -139,8 +139,8 @@ def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
 
 @pytest.mark.parametrize("radius", [0, 5 * 10**7])
 def test_what_is_too_large_to_walk_over_follows_from_ldp(radius: int) -> None:
-    """Of 3,000 values a walk over all outputs takes too much. The channel is certified where it keeps LDP at the level,
-    with that level for every prior, and refused a nanonat below it, where only the walk could tell."""
+    """An audit of all outputs for 3,000 values takes too many steps. A channel that keeps LDP at the level is certified
+    with this level for every prior; a nanonat below, only the full audit could decide, so it is refused."""
     channel = Hadamard((ONE * 731) // 1000, 3000)
     prior = tuple(1 + x % 7 for x in range(3000))
     plain = certify(channel, Ldp(MOST))

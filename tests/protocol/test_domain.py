@@ -277,7 +277,7 @@ def test_errors_do_not_repeat_the_answer(asked: Domain, answer: Answer) -> None:
 
 @pytest.mark.parametrize("text", ["s3cret", "83117,s3cret", "1,2,83117"])
 def test_parsing_does_not_repeat_the_answer(text: str) -> None:
-    """The same holds of a text that cannot be read as an answer."""
+    """The error for an invalid text does not repeat the text."""
     for asked in (Grid(0, 10, 0, 10, 1), Buckets((0, 1), 0)):
         with pytest.raises(NotInDomain) as refused:
             asked.index(asked.parse(text), ZERO)
@@ -299,7 +299,7 @@ def test_a_repeated_label_is_found_at_once() -> None:
 
 
 def test_edges_of_other_kinds_are_refused() -> None:
-    """Edges that no 18 decimal places write, or that are no numbers, are no buckets."""
+    """Edges that are not finite increasing numbers of at most 18 decimal places are refused."""
     for wrong in ([Fraction(1, 3), 1], ["0", "1e-19"], [0, math.inf], [0, "x"], [0], [1, 0], [0, 2**62]):
         with pytest.raises(DomainError):
             Buckets.of(wrong)  # type: ignore[arg-type]  # mixed lists, as a person writes them

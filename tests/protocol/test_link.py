@@ -45,7 +45,7 @@ def test_a_link_is_read_back_and_has_one_text(link: Link) -> None:
 
 @given(links(), st.data())
 def test_no_second_text_is_the_same_link(link: Link, data) -> None:
-    """A link with one character changed or dropped is another link or none."""
+    """A link with one character changed or dropped is refused, or is another link."""
     text = str(link)
     place = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.sampled_from(["", "%", "#", "&", "=", "A", "a", "0", "/", "é"]).filter(text[place].__ne__))

@@ -125,7 +125,7 @@ def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size
 
 
 def test_a_campaign_may_offer_ldp_and_nothing_weaker() -> None:
-    """A channel that keeps LDP at the level is certified as that; one above it, of bits, or of few outputs is not."""
+    """A channel that keeps LDP at the level is certified; one above it, of bits, or of two outputs is refused."""
     made = campaign(channel=hadamard(3, NAT))
     assert made.certificate == certify(made.channel, Ldp(NAT))
     assert decode_campaign(encode_campaign(made)) == made
@@ -193,7 +193,7 @@ def test_a_declaration_that_is_none_is_refused(wrong: codec.Value) -> None:
 
 
 def test_an_enrolment_fits_its_campaign() -> None:
-    """A prior is declared exactly where the campaign asks for one, of as many values."""
+    """An enrolment has a prior if and only if the campaign asks for one, with the same number of values."""
     own, plain = campaign(), campaign(notion=Ldp(3 * NAT))
     Enrolment(ID, KEY.public, (1, 2, 3)).require_fit(own)
     Enrolment(ID, KEY.public).require_fit(plain)

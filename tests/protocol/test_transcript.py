@@ -106,7 +106,7 @@ def test_the_expected_prior_is_the_posterior(drift: int) -> None:
 
 
 def test_channels_for_the_first_prior_would_not_add_up() -> None:
-    """Three reports through the start prior's channel exceed four times the level, so the later ones are of others."""
+    """Three reports through the first prior's channel exceed four times the level; later ones need other channels."""
     prior, level = (Fraction(3, 4), Fraction(1, 4)), NAT
     channel = personal.lip_response((3, 1), level)
     worst = False

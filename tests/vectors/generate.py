@@ -1442,7 +1442,7 @@ def view_cases() -> Iterator[Case]:
 
 
 def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
-    """Views that a form of three questions cannot have, and what else it cannot keep."""
+    """Yield refused campaigns with a form of three questions: invalid views, and other invalid fields."""
     form = of_questions()
     two, six, other, nine = (view.channel.encode() for view in form.views)
     assert six == other

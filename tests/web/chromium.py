@@ -146,7 +146,7 @@ class Chromium:
 
     @contextmanager
     def private(self, **look: Any) -> Iterator[BrowserContext]:
-        """A private window: nothing of it is on the disk, and all of it is gone with it.
+        """A private window: it writes nothing to the disk, and its data are deleted when it closes.
 
         Args:
             look: its size, language and colours, as Playwright names them.

@@ -47,7 +47,7 @@ def four_touches(browser: Chromium, folder: Path) -> None:
 
 
 def in_the_dark(browser: Chromium, folder: Path) -> None:
-    """A map, a number, every byte, and a report that waits, in the dark."""
+    """Draw four screens in dark colours: a map, a number, every byte, and a waiting report."""
     shots = []
     with browser.private(viewport=PHONE, color_scheme="dark") as within:
         for name, data in (("map", studies.HOME), ("number", studies.AGE)):

@@ -235,7 +235,7 @@ def nearly_alike(total: int) -> tuple[int, int, int]:
 
 
 def test_a_float_decides_nothing() -> None:
-    """Of two ratios that are one to a float, the second found decides: of steps on a line, and of cells of a table."""
+    """Two ratios that are equal as floats are compared exactly: for steps on a line, and for cells of a table."""
     a, b, c = nearly_alike(2**60)
     table = Table(((a, b + c, 2**62 - a - b - c), (b, c, 2**62 - b - c)))
     cases = []
