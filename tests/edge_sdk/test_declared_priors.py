@@ -37,7 +37,7 @@ def weights_of(prior) -> dict[str, int]:
     return dict(zip(LABELS, prior, strict=True))
 
 
-# What a declaration tells
+# The disclosure by a declaration
 
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
@@ -85,7 +85,7 @@ def test_a_declaration_that_holds_is_told(open_device) -> None:
         device.declaration(device.join(campaign()).campaign_id)
 
 
-# A level of one's own
+# Personal levels
 
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
@@ -235,7 +235,7 @@ def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) ->
 
 
 def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) -> None:
-    """preview --prior tells and stores nothing; consent --choose-prior declares one of the list."""
+    """preview --prior shows the effect and stores nothing; consent --choose-prior declares one of the list."""
     data = of_own(opens=0, closes=2**39, period_seconds=2**38)
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "own").write_bytes(data)

@@ -76,7 +76,7 @@ def nanonats(data: bytes, place: int) -> int:
 
 
 def test_a_class_is_asked_for(open_device) -> None:
-    """A campaign of classes is not agreed to without one, nor with one that it does not have."""
+    """Consent to a campaign with classes needs a class, and refuses one that the campaign does not have."""
     device = open_device()
     joined = device.join(of_classes()).campaign_id
     with pytest.raises(ConsentMissing, match="workers, students, others"):

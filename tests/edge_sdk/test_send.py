@@ -370,7 +370,7 @@ def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clo
     assert manner(value) == manner("none")
 
 
-# What a study may say
+# Responses of a study
 
 
 def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, place, tmp_path):

@@ -146,7 +146,7 @@ def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
     return max([Fraction(1), *(top / bottom for top, bottom in ratios if bottom)])
 
 
-# What a structure says, against each cell
+# Structures, compared with each cell
 
 
 @grid

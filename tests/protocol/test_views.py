@@ -296,7 +296,7 @@ def test_a_class_in_a_view_is_the_campaign_of_that_class_alone(made: tuple[Campa
     assert together.output_bits >= max(alone.output_bits for alone in made)
 
 
-# What a view tells: promise 22
+# The disclosure by a view: promise 22
 
 
 def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:

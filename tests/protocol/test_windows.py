@@ -37,8 +37,8 @@ class TestWindows(ChannelLaws):
 
 
 def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, int]]:
-    """(output, draws) for runs of first draws with one output, by bisection. An output has one run, but that of a
-    single, which has two for its own input: there the draws are cut in between."""
+    """Yield (output, draws) for runs of first draws with the same output, by bisection. An output has one run.
+    The output of a single has two for its input, so the draws are split between them."""
     own = {single.x: single.own - single.other for single in channel.singles}
     types = channel._ends[channel._kind_of(x)]
     low = 0

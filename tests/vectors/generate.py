@@ -1491,7 +1491,7 @@ def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
 
 
 def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
-    """Views that two classes cannot have."""
+    """Yield refused campaigns of two classes, with invalid views."""
     made = in_classes(of_questions(), of_questions(NAT // 2))
     two, six, _, nine = (view.channel.encode() for view in made.views)
     listed = [[view.weight, view.map.encode(), place] for view, place in zip(made.views, (0, 1, 1, 2), strict=True)]

@@ -228,7 +228,7 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
 
 
 def test_a_code_lets_in_one_browser(browser: Chromium, service: Service) -> None:
-    """Of two browsers that follow the same link with a code, the first is counted; the second reads why it is not."""
+    """Of two browsers that follow the same link with a code, the first is counted; the second shows why it is not."""
     signed = asked_now(enrolment="enrolled")
     asked_at(service, signed)
     [code] = Codes(service.study.path).make(signed.id, 1)
