@@ -246,7 +246,7 @@ def sweep(setting: Setting) -> ExperimentResult:
     entropy = -sum(p / sum(PRIOR) * math.log(p / sum(PRIOR)) for p in PRIOR)
     findings = (
         Finding(
-            "context-free notions hold whatever the prior",
+            "context-free notions hold for every prior",
             f"of randomised response at 1 nat, LDP is {flat['ldp'][one]:.3f} and maximal leakage "
             f"{flat['maximal-leakage'][one]:.3f} under both priors; LIP is {flat['lip'][one]:.3f} (even) and "
             f"{skewed['lip'][one]:.3f} (skewed), mutual information {flat['mutual-information'][one]:.3f} and "
@@ -345,7 +345,7 @@ def utility(setting: Setting) -> ExperimentResult:
             "average-case protection retains a better balance of utility and privacy",
             f"at the same mutual information of {half.leak:.2f} nats a person's error is {half.error:.3f} with the "
             f"channel made for it, {same:.3f} with LIP and {plain:.3f} with LDP; the prior alone {alone:.3f}",
-            f"what the average-case channel gains it takes from the worst case: its LDP level is {_or_none(kept)}, its "
+            f"the average-case channel gains at the expense of the worst case: its LDP level is {_or_none(kept)}, its "
             f"LIP level {_or_none(lip)}",
         ),
         Finding(

@@ -121,14 +121,14 @@ def table_1(setting: Setting) -> ExperimentResult:
             f"the best channel for each block, projected: {said(curve('best', 'projection'))}; its exact squared error "
             "is " + ", ".join(f"{error[grid, 'best'] / error[grid, 'hadamard']:.0%}" for grid in GRIDS)
             + " of Hadamard's",
-            "projective geometry over the grid and in large blocks, what is best of three in small ones",
+            "projective geometry over the grid and in large blocks, the best of three in small ones",
         ),
         Finding(
             "(how a distribution is made of the estimates is not said)",
             f"empirical Bayes: {said(curve('hadamard', 'empirical-bayes'))} with Hadamard, "
             f"{said(curve('best', 'empirical-bayes'))} with the best channel; posterior mode under an even prior: "
             + ", ".join(f"{away:.3f} {_named(grid)}" for grid, away in mode),
-            f"an even prior puts people into cells where nobody is; its search is stopped after {MAP_STEPS} steps",
+            f"an even prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
         ),
     )  # fmt: skip
     low, high = far[GRIDS[0], "hadamard", "projection"], far[GRIDS[-1], "hadamard", "projection"]

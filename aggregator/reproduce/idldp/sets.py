@@ -240,7 +240,7 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
             "ranked by empirical Bayes, IDUE-PS has "
             + ", ".join(f"{found[BAYES][BY_K.index(k)][0]:.2f} at {k}" for k in (10, 20, 100))
             + f"; above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_K)}",
-            "what the paper calls a limitation of its notion is one of the ranking",
+            "the paper's limitation of its notion is a limitation of the ranking",
         ),
     )
     verdict = (
@@ -329,7 +329,7 @@ def _by_length(which: Set, setting: Setting) -> ExperimentResult:
             f"at l = {which.small}, IDUE-PS's RE({most}) is "
             + ", ".join(f"{errors[eps, 'IDUE'][lengths.index(which.small)]:.2f} at {eps:g}" for eps in LEVELS)
             + f" nats; without any noise it would be {cut:.2f}",
-            "what is cut off is a bias that no budget mends; above it, noise still counts at the smaller levels",
+            "cutting sets off is a bias that no budget removes; above it, noise still counts at the smaller levels",
         ),
         Finding(
             "(l is left open: future work)",

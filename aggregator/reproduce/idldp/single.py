@@ -163,7 +163,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
     plain = _projective(EVEN, 2.0)
     findings = (
         Finding(
-            "what is simulated is very close to eq. 7",
+            "the simulated error is very close to eq. 7",
             f"{len(off)} means of {setting.repeats} surveys are within {max(off):.1f} standard errors of the exact "
             f"expectation, {mean(off):.1f} on average",
             "no difference; simulated people answer through the integers of the campaign",
@@ -173,7 +173,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"at 1 nat, of OUE's error IDUE has {at('power law', 'IDUE', one) / at('power law', 'OUE', one):.0%} "
             f"(power law) and {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} (uniform), RAPPOR "
             f"{at('uniform', 'RAPPOR', one) / at('uniform', 'OUE', one):.0%}",
-            "no difference. There is a limit: whatever the other budgets, no unbiased estimate from a unary "
+            "no difference. There is a limit: for any other budgets, no unbiased estimate from a unary "
             "encoding has less than a quarter of OUE's error of an item that nobody holds. IDUE has "
             f"{at('uniform', 'IDUE', one) / floor(EVEN, 1.0):.2f} times that limit at 1 nat (uniform)",
         ),
@@ -480,7 +480,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "a pair of inputs gains twice the least budget at most (Lemma 1)",
             "and seldom so much: where the others have 1.2 eps in place of 2 eps, IDUE has, of OUE's total error, "
             + ", ".join(f"{little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
-            "what the least budget does not let them use, a larger one does not add",
+            "a larger budget does not add what the least budget forbids",
         ),
         Finding(
             "(budgets by item take a bit for each item)",

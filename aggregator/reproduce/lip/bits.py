@@ -90,7 +90,7 @@ def legality(setting: Setting) -> ExperimentResult:
             "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
             f"legal exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
             f"random priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
-            "Lemma 3 takes for granted that the entry of the own symbol stays feasible; step 3 of the binary proof "
+            "Lemma 3 takes for granted that the diagonal entry stays feasible; step 3 of the binary proof "
             "drops the two constraints that are violated",
         ),
         Finding(
@@ -137,7 +137,7 @@ def numbers(setting: Setting) -> ExperimentResult:
             )
         )
     verdict = (
-        f"Of what the published channel claims to gain over the prior, the legal optimum gains {min(shares):.0%} to "
+        f"Of the published channel's claimed gain over the prior, the legal optimum reaches {min(shares):.0%} to "
         f"{max(shares):.0%}: less if a yes is rarer, and less if eps is smaller."
     )
     return ExperimentResult((), tuple(findings), verdict)

@@ -405,7 +405,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
             f"channel is legal from {legal_from(prior):.2f} nats on",
         ),
         Finding(
-            "districts where nobody checked in before are never reported",
+            "districts without earlier check-ins are never reported",
             f"{int((~seen).sum())} of {len(places.last):,} users checked in last in one of these",
             "they are left out of the figure: a value of prior zero is outside the notion. A campaign gives it a small "
             "share",
