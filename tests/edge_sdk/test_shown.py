@@ -75,7 +75,7 @@ def test_many_days_are_asked_for_by_their_ends(open_device):
 
 
 def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
-    """The question has the ends, the decimal places and the unit; the terms have the range, and its effect outside."""
+    """The question has the ends, decimal places and unit; the terms say the range, and how other numbers count."""
     device = open_device()
     asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamp=True))
     terms = device.join(asked)

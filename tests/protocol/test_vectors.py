@@ -190,7 +190,7 @@ def check_report(case: Case) -> None:
     report = Report.decode(envelope.decode(bytes.fromhex(case["report"])).open(bytes.fromhex(case["public"])))
     view = signed.view_of(bytes.fromhex(case["public"]))
     outputs = report.outputs(signed.terms, view)
-    # The constructor checks its fields, so the decoded report passes the same checks.
+    # The constructor gives the same report from its decoded outputs.
     assert Report.of(report.campaign_id, signed.terms, report.period, report.slot, outputs, view) == report
     assert report.campaign_id == signed.id
     assert (report.period, report.slot, list(outputs)) == (case["period"], case["slot"], case["outputs"])
