@@ -117,7 +117,7 @@ def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
 
 def test_a_notice_for_a_campaign_that_is_not_there_is_refused(study):
     """A study accepts notices for its campaigns only."""
-    with pytest.raises(StudyError, match="has no campaign"):
+    with pytest.raises(StudyError, match="names no campaign of the study"):
         study.close_early(notice(OPENS, campaign(6)))
 
 

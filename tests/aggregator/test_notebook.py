@@ -87,5 +87,5 @@ def test_what_a_campaign_does_not_have_is_refused(found):
     lib, _ = found
     with pytest.raises(StudyError, match="periods 0 to 3"):
         Study.open(lib).estimate("education", period=4)
-    with pytest.raises(StudyError, match="has no campaign"):
+    with pytest.raises(StudyError, match="names no campaign of the study"):
         Study.open(lib).estimate("health")

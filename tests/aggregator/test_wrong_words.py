@@ -44,7 +44,7 @@ WORDS = [
     "\x1b[31m", "folder", "noise", "empty", "missing", "draft", "batch", "counts", "campaign", "s3://",
 ]  # fmt: skip
 LEFT_ALONE = ("--engine",)
-"""Commands that start processes."""
+"""Options whose words start processes."""
 
 
 def run(*words):
