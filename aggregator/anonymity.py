@@ -117,7 +117,8 @@ def judge_reports(channel: Channel, tally: Tally) -> Release:
     """
     if channel.unary:
         raise ReleaseError(
-            "this campaign's reports are sets of bits, which are counted bit by bit: equal reports are not known"
+            "k-anonymity cannot be computed: the reports are sets of bits and counted bit by bit, so the number of "
+            "equal reports is unknown"
         )
     seen = np.flatnonzero(tally.counts)
     if not len(seen):

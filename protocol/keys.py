@@ -40,7 +40,7 @@ MAX_AUTHOR = 100
 
 
 def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
-    """Refuse an encoded curve point that is not canonical or of small order.
+    """Refuse an encoded curve point that is not canonical, and one of small order.
 
     Raises:
         error

@@ -86,7 +86,7 @@ class Audit:
             for witness in surveyed["witnesses"].values():
                 if "channel" in witness:
                     witness["view"] = places[witness.pop("channel")]
-            # A level that the campaign declares is not replaced by a surveyed one, except that of a requested ball.
+            # The certificate's levels stay; only a requested ball replaces the declared one.
             own = dict(found["levels"])
             if self.asked.radius is not None:
                 own.pop("lip-ball", None)

@@ -78,7 +78,11 @@ form = click.option(
 
 as_json = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 
-method = click.option("--method", type=click.Choice(METHODS), help="The estimator. [default: chosen for the campaign]")
+method = click.option(
+    "--method",
+    type=click.Choice(METHODS),
+    help="The estimator; docs/ESTIMATES.md describes each. [default: chosen for the campaign]",
+)
 
 confidence = click.option(
     "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Confidence of the intervals."

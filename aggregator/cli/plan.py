@@ -39,7 +39,11 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @click.argument("draft", type=shell.existing, required=False)
 @click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="Number of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
-@click.option("--epsilon", type=Epsilon, help="The privacy level, nats.")
+@click.option(
+    "--epsilon",
+    type=Epsilon,
+    help="The privacy level in nats; see docs/GLOSSARY.md.",
+)
 @click.option(
     "--reports",
     type=click.IntRange(1, options.MOST),

@@ -279,7 +279,7 @@ def print_json(value: Any) -> None:
 
 def console() -> Console:
     """Return the console for tables; wide enough for them if stdout is no terminal."""
-    from rich.console import Console  # a fifth of the time that the help may take
+    from rich.console import Console  # slow to import, and the help does not need it
 
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 

@@ -78,8 +78,8 @@ def simulate(
 
     Every simulated device has its own key and random numbers, and signs its report as a real device does. For a
     campaign that takes any key, the batch carries the devices' enrolments too; for one that takes enrolled keys only,
-    hand the file of --keys to `halftruth enrol`. Where classes are not stated, each person's class is drawn evenly.
-    Where people declare priors of their own and --priors names none, everybody declares the shares of --truth.
+    hand the file of --keys to `halftruth enrol`. If the truth states no classes, each person's class is drawn
+    uniformly at random. If people declare priors of their own, these are those of --priors, or the shares of --truth.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE, and otherwise draws one from the truth (of their class), perhaps the same. A device draws

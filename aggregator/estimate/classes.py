@@ -235,7 +235,7 @@ def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
     """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns."""
     if terms.transcript:
         if not isinstance(tally, TranscriptTally):
-            raise ValueError("the tally of a campaign with transcripts is counted by transcript")
+            raise ValueError("this tally is not counted by transcript, as a campaign with transcripts needs")
         return TranscriptDecoder(terms.transcript, tally.chains, tally.period)
     if isinstance(terms.notion, OwnPrior):
         if not isinstance(tally, PersonalTally):

@@ -93,10 +93,10 @@ class Shares(Figures):
         return np.where(np.isnan(self.raw), self.share, self.raw)
 
     def of(self, order: Integers) -> Shares:
-        """Return some of the shares.
+        """Return the shares at the given positions.
 
         Args:
-            order: their numbers, in the order to return them.
+            order: the positions, in the order of the result.
         Returns:
             These shares.
         """

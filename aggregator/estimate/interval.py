@@ -102,7 +102,8 @@ def clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) ->
 
 
 def _clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -> Interval:
-    some, gap = (np.where(part > 0, part, 1) for part in (count, reports - count))  # counts of 0 and n: see below
+    # Counts of 0 and n would give NaN; the last line has their ends.
+    some, gap = (np.where(part > 0, part, 1) for part in (count, reports - count))
     low = special.betaincinv(some, reports - some + 1, alpha / 2)
     high = special.betainccinv(reports - gap + 1, gap, alpha / 2)
     return np.where(count <= 0, 0.0, low), np.where(count >= reports, 1.0, high)

@@ -47,7 +47,7 @@ def draw_poster(content: PosterContent, form: str) -> bytes:
     if form != "html":
         return _saved(figure, form, title)
     drawn = _saved(figure, "svg", title).decode("utf-8")
-    # Safe markup: the author's texts are outlines in it, or escaped by matplotlib.
+    # This markup is safe: matplotlib draws the author's texts as outlines or escapes them.
     picture = Html(drawn[drawn.index("<svg") :])
     words = "\n".join(content.texts)
     body = (tag("div", picture, role="img", aria_label=words), tag("style", Html(_CSS)))

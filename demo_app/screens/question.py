@@ -60,7 +60,7 @@ class QuestionView(ScreenView):
         self._above.height = min(sum(text.height for text in self._above.children), self._box.height * 0.3)
 
     def come_back(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """Keep the chosen answers."""
+        """Show a page again with the answers chosen so far; another campaign or other content is shown anew."""
         known = self._content
         if known is None or known.card.campaign_id != campaign_id or (content is not None and content is not known):
             self.come(campaign_id, content, place)

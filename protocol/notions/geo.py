@@ -177,7 +177,7 @@ class Geo(Pairwise):
             likely = [weight << _KEY_BITS for weight in row]
             for other, theirs in enumerate(unlikely):
                 if x != other:
-                    # floor(2^64 ratio) finds the few outputs that can be worst, and no Python runs for each of them.
+                    # map() takes floor(2^64 ratio) without a Python loop; few outputs can then be the worst.
                     keys = list(map(floordiv, likely, theirs))
                     most = max(keys)
                     at = keys.index(most)

@@ -100,8 +100,8 @@ class OwnPrior(Notion):
             return Information(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
-                "a campaign for people's own priors must hold the rule's response for the uniform prior, or an "
-                f"LDP channel of whole outputs, {self.size} to {MOST_OUTPUTS * self.size} of them"
+                "this channel cannot be offered for people's own priors: it must be the response to the uniform prior, "
+                f"or an LDP channel with {self.size} to {MOST_OUTPUTS * self.size} outputs that are not sets of bits"
             )
         return Ldp(self.level).audit(channel)
 

@@ -41,7 +41,7 @@ class BitsDecoder(Decoder):
         return features
 
     def forward_squares(self, p: Floats) -> Floats:
-        raise ValueError("an output of a bits channel has several features: their squares have no mean here")
+        raise ValueError("no mean of squares for a bits channel: one output has several features")
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._other @ w + self._gap * w

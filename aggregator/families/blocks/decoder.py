@@ -186,7 +186,7 @@ class BlocksDecoder(Decoder):
         return moment - self.invert(share) ** 2
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        """Return the inner steps, each divided in two at the level of reports from outside the block."""
+        """Return the steps of the inner channels; reports from outside the block divide each step in two."""
         pieces = [(self._open, *self._open_steps(counts))]
         pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
         base, slack = np.zeros(self.inputs), np.zeros(self.inputs)

@@ -66,7 +66,7 @@ class Cycle:
         return sums
 
     def count(self, counts: Integers) -> Integers:
-        """(K,) -> (k,): ``over_outputs`` of integers, exactly."""
+        """Return the exact sums of ``over_outputs`` for integers: (K,) to (k,)."""
         weights = counts.astype(np.float64)
         if np.linalg.norm(weights) > self._norm:
             high, low = np.divmod(counts, LIMB)

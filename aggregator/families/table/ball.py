@@ -93,7 +93,7 @@ class Staircases(Coordinates):
             (c, 3) lifts, in decreasing order; (c,) bool.
         """
         a, b, d = 1 / self.bound, self.bound, self.radius
-        # For the two worst priors: the mass moved from the top and the middle, and from the bottom and the middle.
+        # The two worst priors move mass d: one from the top and then the middle, one from the bottom and then it.
         off_top, off_bottom = np.minimum(d, top), np.minimum(d, bottom)
         down, up = np.minimum(d - off_top, middle), np.minimum(d - off_bottom, middle)
         apart = np.minimum((b - 1) / (bottom + b * off_top), (1 - a) / (top + a * off_bottom))

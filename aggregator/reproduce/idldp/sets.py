@@ -261,7 +261,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
 
 
 def figure_8_retail(setting: Setting) -> ExperimentResult:
-    """Compute RE(100) of Retail, of which the paper says that it is similar."""
+    """Compute RE(100) of Retail, which the paper reports to be similar, without a figure."""
     return _by_length(RETAIL, setting)
 
 

@@ -80,7 +80,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
         }
         if people <= MOST_PEOPLE:
             found["server"] = central_of(p.tolist(), level(eps)) / people
-        else:  # what devices may send a server may compute (Theorem 6), so it is never worse
+        else:  # a server can simulate the devices (Theorem 6), so its error is never larger
             found["server"] = min(trusted_sum(p, eps) / people, found["best"])
         for name, error in found.items():
             errors.setdefault(f"{name} {people}", []).append(error)

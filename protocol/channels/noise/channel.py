@@ -47,7 +47,8 @@ class _Fold:
     last: int
 
     def steps(self, size: int, shift: int) -> tuple[int, int]:
-        """Return the smallest and the largest step that end at these points, from any x with x + shift on the axis."""
+        """Return the smallest and the largest step that lead to one of the axis's ``size`` points, from any x with
+        x + shift on the axis."""
         return self.first - (size - 1) + max(shift, 0), self.last + min(shift, 0)
 
 

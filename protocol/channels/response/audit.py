@@ -26,7 +26,7 @@ class ResponseStructure(Structure):
         return list(kinds.values())
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        # Only output x distinguishes input x, and most if its cover weight is small.
+        # Only output x has another weight for input x; the ratio is largest at the smallest cover weight.
         x = min(range(self.channel.inputs), key=self.channel.cover_of) if len(self.channel.cover) > 1 else 0
         yield x, 1 if x == 0 else 0
 

@@ -57,7 +57,7 @@ class SubsetSelection(SupportChannel):
             raise ChannelError(f"subset selection must have 3 to {MAX_INPUTS} inputs, not {self.inputs}")
         if not 1 < self.ones < self.inputs:
             raise ChannelError(
-                f"a set of {self.inputs} inputs must have 2 to {self.inputs - 1} of them, not {self.ones}"
+                f"an output must be a set of 2 to {self.inputs - 1} of the {self.inputs} inputs, not of {self.ones}"
             )
         having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
         inside, remainder = shared_out(self.outside, having, lacking, "set")

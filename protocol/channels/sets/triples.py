@@ -148,7 +148,8 @@ class Triples(SupportChannel):
         return self._worst_lift(prior, sorted({0, 1, *self.extremes(prior)}))
 
     def extremes(self, prior: Sequence[int]) -> tuple[int, int]:
-        """Return the triples of least and of most mass, of those without a remainder; 0 if all have one.
+        """Return the triples with the least and the most prior mass, among those without a remainder; 0 if there are
+        no such triples.
 
         A triple without any input, or one that contains all inputs, changes no posterior and is skipped.
         """
