@@ -168,7 +168,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
     channel: Channel = draw(st.sampled_from([
         lambda: Hadamard(2**63 + 2**62, size),
         lambda: make.projective(min(size, (order**dimension - 1) // (order - 1)), order, dimension),
-        lambda: make._subset(size, draw(st.integers(2, size - 1))),
+        lambda: make._subset(max(size, 4), draw(st.integers(2, max(size, 4) - 2))),
         lambda: make._triples(size),
         lambda: wave(size, size - 1, MOST),
         lambda: make._response(size),
