@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # type checkers take it for true; the one in typing costs an import
+TYPE_CHECKING = False  # type checkers treat it as true; importing it from typing would cost time
 
 if TYPE_CHECKING:
     from aggregator.author.audit import Audit as Audit

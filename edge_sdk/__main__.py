@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], Printed] = options.run
     try:
         if (options.key_store or options.checkpoint) and run is not upkeep.adopt:
-            # The store records them, so later commands need no option.
+            # Opening the store records both options in it, so later commands need not repeat them.
             Device.open(upkeep.store(options), key_store=upkeep.key_store(options)).close()
         printed = run(options)
     except Usage as error:
@@ -86,7 +86,8 @@ def _print(text: str) -> int:
     try:
         print(text, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes stdout again at exit
+        # Python flushes stdout again at exit, and this flush must not fail too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # the reader closed the pipe
             return DONE
         return _fail(f"the command is done, but its result cannot be printed: {error.strerror}", FAILED)

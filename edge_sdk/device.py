@@ -29,7 +29,7 @@ from edge_sdk.disclosure.disclosures import Disclosures
 from edge_sdk.errors import StoreDamaged, StoreRestored
 from edge_sdk.store.sqlite import MEMORY, Store
 
-if TYPE_CHECKING:  # loaded with the first key
+if TYPE_CHECKING:  # imported at run time only with the first key
     from edge_sdk.rollback.key_store import KeyStore
     from protocol.domain import Answer
     from protocol.keys import AuthorKey

@@ -21,7 +21,7 @@ from edge_sdk.campaigns.known import Campaigns
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import UploadQueue
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.campaigns.joined import Joined
 
 

@@ -124,7 +124,7 @@ def _is_host(host: str) -> bool:
         return _is_ip(host[1:-1], ipaddress.IPv6Address) and ipaddress.IPv6Address(host[1:-1]).ipv4_mapped is None
     if _is_ip(host, ipaddress.IPv4Address):
         return True
-    # Some resolvers read a last label of digits as a number.
+    # Some resolvers read a name that ends in a number as an IP address.
     return len(host) <= 253 and bool(_NAME.fullmatch(host)) and not host.rpartition(".")[2].isdigit()
 
 

@@ -23,9 +23,9 @@ MAX_DEPTH = 8
 _MIN_INT = -(2**63)
 _MAX_INT = 2**64 - 1
 
-# Marker: (bytes of the big-endian number that follows, smallest number that needs this form).
+# Each marker maps to the number of bytes that follow, and to the smallest number that needs this form.
 _UINT = {0xCC: (1, 2**7), 0xCD: (2, 2**8), 0xCE: (4, 2**16), 0xCF: (8, 2**32)}
-# Marker: (bytes, largest number that needs this form); signed forms carry negative numbers only.
+# Here the second entry is the largest number that needs this form; signed forms contain negative numbers only.
 _NEGATIVE = {0xD0: (1, -33), 0xD1: (2, -(2**7) - 1), 0xD2: (4, -(2**15) - 1), 0xD3: (8, -(2**31) - 1)}
 _TEXT = {0xD9: (1, 2**5), 0xDA: (2, 2**8), 0xDB: (4, 2**16)}
 _BYTES = {0xC4: (1, 0), 0xC5: (2, 2**8), 0xC6: (4, 2**16)}
@@ -206,7 +206,8 @@ def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
 def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], int]:
     if depth == 0:
         raise CodecError(f"arrays nest deeper than {MAX_DEPTH}")
-    _require(data, at, length)  # every element takes at least one byte
+    # Every element takes at least one byte, so a longer array than the data is refused before it is built.
+    _require(data, at, length)
     items: list[Value] = []
     for _ in range(length):
         item, at = _read(data, at, depth - 1)
@@ -214,7 +215,7 @@ def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], 
     return items, at
 
 
-# Code points that are invisible or change how others are read. They are listed here because the Unicode tables of
+# These code points are invisible or change the appearance of others. They are listed here because the Unicode tables of
 # machines differ from version to version. Joiners and variation selectors are invisible too, but Persian, the scripts
 # of India and emoji need them: they are accepted only beside characters whose appearance they change.
 _NEVER = (
@@ -238,7 +239,7 @@ def readable(value: str) -> bool:
     return _UNREADABLE.search(value) is None
 
 
-# Readers of decoded fields: each takes the error class that it raises.
+# The functions below read decoded fields, and raise the error class that they are given.
 
 
 def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[Value]:

@@ -29,7 +29,8 @@ FINGERPRINT_BYTES = 16
 
 FIELD = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
-# The points whose order divides 8 have y in {1, -1, 0} or one of the two of order exactly 8.
+# A point whose order divides 8 has y = 1, -1 or 0, or one of the two y of the points of order 8: this number and its
+# negative.
 _ORDER_8_Y = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 SMALL_ORDER_Y = frozenset({0, 1, FIELD - 1, _ORDER_8_Y, FIELD - _ORDER_8_Y})
 _SECRET_LINE = re.compile(r"halftruth-secret-key:([0-9a-f]{64})")

@@ -28,7 +28,7 @@ from edge_sdk.errors import OutboxFull, QuotaReached
 from edge_sdk.timestamps import moment
 from protocol.errors import CampaignError, OutsideSchedule
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
     from edge_sdk.transport.queue import Randomness
@@ -60,7 +60,8 @@ def give(
         )
     period = terms.period_at(now)
     longest = joined.longest_report
-    rand = urandom(joined.rand_bytes)  # always drawn, before the value is used
+    # The bytes are drawn before the value is used, and even if they are not needed, so that draws do not depend on it.
+    rand = urandom(joined.rand_bytes)
     with records.store.transaction():
         campaign = records.campaigns.require_answerable(joined, now)
         consent = records.consents.find(campaign)
@@ -90,7 +91,8 @@ def give(
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
             joined, slot, kept = following(joined, earlier, period), len(earlier), None
-        cost = 0 if kept else joined.certificate.cost  # certified before it is sampled
+        # Reading the certificate audits the channel, so nothing is sampled from an unaudited channel.
+        cost = 0 if kept else joined.certificate.cost
         drawn = joined.draw(x, rand)
         if cost:
             records.ledger.add(campaign, EntryKind.CHARGE, now, cost)
@@ -178,7 +180,8 @@ def _again(
             return None
         return kept.slot, joined.report(period, kept.slot, kept.packed)
     if filled.first is None and not collects:
-        return None  # for every value: else whether a report leaves would depend on the value
+        # The result is None for every value: otherwise the value would decide whether a report is sent.
+        return None
     if filled.x != x:
         return None
     if filled.first is None:

@@ -106,7 +106,7 @@ class Readings:
         )
         return tuple(bytes(packed) for (packed,) in rows)
 
-    # Waiting
+    # Outputs that wait to be sealed
 
     def waiting(self, campaign: int | None = None) -> int:
         """Return the number of outputs that wait to be sealed, of one campaign or of all."""

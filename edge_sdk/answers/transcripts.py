@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from edge_sdk.store.sqlite import Store
 from protocol.errors import OutsideSchedule
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.campaigns.joined import Joined
 
 

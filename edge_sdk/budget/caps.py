@@ -101,7 +101,7 @@ class Caps:
         """
         caps, consented = self.in_force(), []
         for cap in caps:
-            if cap.kind == WINDOW:  # the only kind that looks at the schedules agreed to
+            if cap.kind == WINDOW:  # only the caps of windows need the schedules of all consents
                 consented = self._consents.commitments()
                 break
         require_kept(caps, Commitments(*self._ledger.committed_here(campaign), consented))

@@ -40,7 +40,7 @@ class BudgetPolicy:
     window: tuple[int, float] | None = None
 
     def __post_init__(self) -> None:
-        self.caps()  # refuses values that cannot be caps
+        self.caps()  # raises for values that cannot be caps
 
     def caps(self) -> tuple[Cap, ...]:
         """Return the caps of this policy in nanonats, rounded down.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.store.sqlite import Store
 
-if TYPE_CHECKING:  # loaded with the first key
+if TYPE_CHECKING:  # imported at run time only with the first key
     from protocol.keys import AuthorKey
 
 
@@ -31,7 +31,8 @@ class Authors:
         """Return the keys, ordered by name."""
         rows = self.store.rows("SELECT public, name FROM trusted ORDER BY name, public")
         if not rows:
-            return []  # without loading the module of keys at an app's first start
+            # Return early, so that the first start of an app does not load the module of keys.
+            return []
         from protocol.keys import AuthorKey
 
         return [AuthorKey(public, name) for public, name in rows]

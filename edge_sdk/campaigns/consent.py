@@ -18,7 +18,7 @@ from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of,
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
     from edge_sdk.transport.queue import Randomness
@@ -75,7 +75,8 @@ def choose(
     asked = exact.level_from(level)
     require_level(asked)
     channel = personal.choice(len(names), asked)
-    dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)  # before the history is looked at
+    # The bytes are drawn before the history is read, so that the draw cannot depend on it.
+    dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
         consent = records.consents.find(campaign)
@@ -107,7 +108,8 @@ def choose_prior(
     asked = exact.level_from(level)
     require_level(asked)
     channel, most = personal.choice(len(listed), asked), joined.most_commitment(listed)
-    dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)  # before the history is looked at
+    # The bytes are drawn before the history is read, so that the draw cannot depend on it.
+    dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
         role, charged = records.consents.declared(campaign), 0
@@ -127,7 +129,7 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
     """Implement ``Device.present_code``."""
     if joined.campaign.enrolment == "open":
         raise CampaignError(f"{joined.campaign.title!r} takes reports from every device, without a code")
-    from protocol import link  # loads hashlib, whose digests a unit selects first
+    from protocol import link  # not at the top: it loads hashlib, which a unit sets up first
 
     if not link.is_code(code):
         raise CampaignError(f"a code has 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code")

@@ -27,7 +27,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
 from protocol.views import Map, is_plain
 
-if TYPE_CHECKING:  # loaded when terms are shown: an answer needs none
+if TYPE_CHECKING:  # imported at run time only when terms are shown; answering does not need it
     from edge_sdk.campaigns.terms import Terms
 
 
@@ -203,7 +203,7 @@ class Joined:
     def draw(self, x: int, rand: bytes) -> bytes:
         """Return an output for ``x``, packed."""
         law = self.channel
-        if self.campaign.classes:  # reports show the class: each class has different outputs
+        if self.campaign.classes:  # each class has different outputs, so a report shows the class
             first = self._class_index * law.inputs
             law, x = self.campaign.views[self.view].channel, first + x
         # Bytes are drawn for the campaign's channel; the person's channel may need fewer.
@@ -247,8 +247,8 @@ class Joined:
         size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
         if self.role.prior is not None or not size:
             return length
-        # A weight of 2^16 or more takes five bytes, and a sum of 2^20 allows 16 of these; other weights take three
-        # bytes. A level adds an array: one byte and up to nine.
+        # A weight of 2^16 or more takes five bytes, and weights whose sum is 2^20 include at most 16 of these; any
+        # other weight takes at most three bytes. A level adds an array of one byte and a number of up to nine.
         return length + 10 + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:

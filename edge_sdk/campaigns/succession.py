@@ -75,7 +75,7 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
             data = download.fetch_campaign(url, offer.campaign_id, opener)
             try:
                 after = Joined.open(data, [before.signed.author], store.secret)
-            except BadData:  # by another author, or its audit fails
+            except BadData:  # it has another author, or its audit fails
                 continue
             if continues(before, after):
                 device.join(data, url)

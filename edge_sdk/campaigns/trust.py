@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.session import Session
 
-if TYPE_CHECKING:  # loaded with the first key
+if TYPE_CHECKING:  # imported at run time only with the first key
     from protocol.keys import AuthorKey
 
 

@@ -23,7 +23,7 @@ from protocol import exact
 from protocol.campaign import unverified_campaign
 from protocol.errors import HalftruthError
 
-if TYPE_CHECKING:  # loaded when needed
+if TYPE_CHECKING:  # imported at run time only by the commands that need it
     from edge_sdk.transport.upload import Sent
     from protocol.domain import Answer
 

@@ -22,7 +22,7 @@ from edge_sdk.errors import UnknownCampaign
 from protocol import keys
 from protocol.campaign import require_campaign
 
-if TYPE_CHECKING:  # loaded when needed
+if TYPE_CHECKING:  # imported at run time only by the commands that need it
     from protocol.link import Link
 
 MOST_NOTICE_BYTES = 1024

@@ -16,7 +16,7 @@ from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
 from protocol import exact
 
-if TYPE_CHECKING:  # loaded when needed
+if TYPE_CHECKING:  # imported at run time only by the commands that need it
     from edge_sdk.rollback.key_store import KeyStore
 
 
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> Printed:
     except config.ConfigurationRefused as error:
         raise Usage(str(error)) from None
     if not options.check:
-        # Replaces this process, so that the modules of the command line do not stay in memory for months.
+        # execv replaces this process, so that the modules of the command line do not stay in memory for months.
         os.execv(sys.executable, [sys.executable, "-m", "edge_sdk.unit.daemon", str(options.configuration)])  # noqa: S606
     return {**planned, **dry_run.tried(configuration)}
 

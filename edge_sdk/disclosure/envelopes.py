@@ -138,7 +138,7 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
         joined = joined.following(earlier[: report.slot], report.period)
     whole, first = joined.campaign.views[joined.view].channel, 0
     if joined.role.class_index is not None and isinstance(whole, Blocks):
-        # Reports show the class: outputs of later classes follow those of earlier ones.
+        # Each class has its own outputs, in the order of the classes, so a report shows the class.
         first = whole.offsets[joined.role.class_index + 1]
     domain, structure = joined.campaign.domain, structure_of(joined.channel, MOST_STEPS)
     size = joined.map.inputs(domain)

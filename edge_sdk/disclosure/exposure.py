@@ -138,7 +138,8 @@ class Exposure:
         """
         x = self.map.index(self.domain, answer, self.dither)
         if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
-            # The answer has no part for questions that only another campaign asked.
+            # Another campaign may have asked questions that this answer leaves out, so only the bound for all answers
+            # holds.
             return self.worst
         return self.value(x)
 

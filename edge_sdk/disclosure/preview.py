@@ -95,7 +95,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         kept = records.memo.recall(campaign, x)
         again = kept is not None and kept.period == period
         cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
-    # The same answer in the same period is the same report again, and nothing more waits.
+    # If a campaign takes one answer per period, the same answer gives the same report, and no other report waits.
     waits = again and joined.campaign.answers_per_period == 1
     waiting_bytes = sum(map(len, records.outbox.waiting(campaign)))
     introduced = introduces(records, joined, campaign)
@@ -168,7 +168,8 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
     return Transcript(
         tuple(period for period, _ in earlier),
         len(earlier) * joined.certificate.cost,
-        sum(level for level in ldp if level is not None),  # a response channel's is finite
+        # The channels of transcripts are responses, whose levels are finite; the condition is for the type checker.
+        sum(level for level in ldp if level is not None),
     )
 
 

@@ -33,7 +33,8 @@ PROVIDER, TRANSFORMATION = "AndroidKeyStore", "AES/GCM/NoPadding"
 ENCRYPT, DECRYPT = 1, 2
 """Modes of a Cipher; also the values of KeyProperties.PURPOSE_ENCRYPT and PURPOSE_DECRYPT of a key."""
 KEY_BITS, TAG_BITS, VECTOR_BYTES = 256, 128, 12
-_HEADER = struct.Struct(f">4s8sI{VECTOR_BYTES}s")  # magic, the key's name and number, the initialisation vector
+# The header contains the magic bytes, the key's name, the key's number, and the initialisation vector.
+_HEADER = struct.Struct(f">4s8sI{VECTOR_BYTES}s")
 _MAGIC = b"htw1"
 
 
@@ -103,7 +104,9 @@ class AndroidKeyStore(FileKeyStore):
             oldest = number
             while oldest and store.containsAlias(_alias(stem, oldest)):
                 oldest -= 1
-            for old in range(oldest + 1, number + 1):  # oldest first: after a crash, the rest is found next time
+            # The oldest key is deleted first: if a crash stops this loop, the search above still finds all remaining
+            # keys.
+            for old in range(oldest + 1, number + 1):
                 store.deleteEntry(_alias(stem, old))
         except java.JavaException as error:
             raise StoreError(f"this phone's Keystore refuses to make a key: {error.classname}") from None

@@ -38,7 +38,8 @@ _HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")
 _CAP = struct.Struct(">BQQ")
 _ROW = struct.Struct(">qqBq")
 _CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)  # a cap's kind is encoded as its index here
-_SIGNS: dict[int, tuple[int, int]] = {  # signs with which a row counts in (committed, spent)
+# The sign with which a row of each kind counts in the two sums, committed and spent.
+_SIGNS: dict[int, tuple[int, int]] = {
     EntryKind.RESERVE: (1, 0),
     EntryKind.CHARGE: (0, 1),
     EntryKind.RELEASE: (-1, 0),
@@ -112,7 +113,8 @@ class Checkpoint:
         return _decoded(data[: _HEADER.size + caps * _CAP.size + CHECK_BYTES])
 
 
-@lru_cache(maxsize=4)  # the same record is read back from the store and from both slots of a file
+# The same record is read from the store and from both slots of a file, so the decoded one is cached.
+@lru_cache(maxsize=4)
 def _decoded(data: bytes) -> Checkpoint | None:
     """Decode ``data``, which begins like a checkpoint; None if it is not a valid one."""
     record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]

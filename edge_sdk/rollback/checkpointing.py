@@ -42,7 +42,8 @@ class CheckpointWriter:
         self._store = store
         self._key_store = key_store
         self._instance = instance
-        # Changes of this transaction: new ledger rows, campaigns whose rows were deleted or changed, caps.
+        # The changes of this transaction: new ledger rows, campaigns whose rows were deleted or changed, and changed
+        # caps.
         self._added: list[Row] = []
         self._folded: set[int] = set()
         self._capped: set[str] = set()

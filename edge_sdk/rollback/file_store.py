@@ -81,7 +81,8 @@ class FileKeyStore(KeyStore):
             alone: overwrite both slots, so that no earlier checkpoint is left.
         """
         first: OSError | None = None
-        for path in self._paths:  # a second place that is not mounted must not prevent writing the first
+        # If the second place is not mounted, the first one must still be written, so an error does not end the loop.
+        for path in self._paths:
             try:
                 _keep(path, checkpoint, alone)
             except OSError as error:

@@ -85,10 +85,11 @@ class HostIdentity:
 def this_machine() -> bytes:
     """Return the system's installation id and the board's serial number; empty if neither exists."""
     if "ANDROID_ARGUMENT" in os.environ:
-        return b""  # Android gives apps no permanent identifier; a wrapping key in the Keystore is used instead
+        # Android gives apps no permanent identifier; a wrapping key in the Keystore is used instead.
+        return b""
     if os.name == "nt":
         return _windows_machine()
-    # A system on a read-only disk gets an identifier for this boot only, mounted over the file.
+    # If the disk is read-only, the system mounts an identifier over the file that is for this boot only.
     lasting = MACHINE_ID not in (point for point, _ in _mounts())
     return b"\n".join(found for found in (_text(MACHINE_ID) if lasting else b"", *map(_text, SERIALS)) if found)
 

@@ -71,8 +71,8 @@ def _adopt(
             found = _secret_left(key_store, folder, store.setting("secret"))
             secret = found or urandom(SECRET_BYTES)
             checkpoint = replace(_take_over(store, made, key_store, found, now), store=fingerprint(secret))
-            # A crash after the checkpoint was written leaves a store that is behind it. A crash after the commit leaves
-            # a store without its secret. Both can be adopted again.
+            # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
+            # a store without its secret. Both stores can be adopted again.
             key_store.keep_checkpoint(checkpoint, alone=True)
             settle(store, secret, checkpoint, key_store, instance_of(folder, secret, key_store, machine))
         if found is None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 VERSION = 1
 """The format of a store; a store of another format is refused."""
 
-# A forgotten campaign keeps its number. Under it the store keeps its spending, its used slots, its early closing, and
-# the declared prior, which is public and which the study keeps permanently.
+# A forgotten campaign keeps its number. Under this number the store keeps the campaign's spending, its used slots, its
+# early closing, and the declared prior, which is public and which the study keeps permanently.
 SCHEMA = """
 CREATE TABLE setting (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE cap (kind TEXT, seconds INTEGER, nanonats INTEGER NOT NULL, PRIMARY KEY (kind, seconds)) WITHOUT ROWID;

@@ -253,7 +253,7 @@ class Store:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        # Tables first: another process may commit them, with these numbers, between two of these questions.
+        # Count the tables before reading the two numbers: another process may commit both between these queries.
         [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
         [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
         if tables and application != APPLICATION:

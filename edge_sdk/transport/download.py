@@ -231,7 +231,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
     """
     try:
         answer, said = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, most + 1)
-    except (OSError, http.client.HTTPException, UnicodeError):  # UnicodeError: a name that no host can have
+    except (OSError, http.client.HTTPException, UnicodeError):  # UnicodeError: the host name is invalid
         raise NoResponse(f"no answer from {to.host}: check the address and the network") from None
     if answer.status != http.client.OK:
         error = NoCampaign if answer.status == http.client.NOT_FOUND else NoResponse

@@ -72,7 +72,7 @@ def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
     """End an exchange from the timer's thread: the reading thread finds the connection closed."""
     late.set()
     sock = connection.sock
-    if sock is not None:  # a connection that is not made yet has a timeout of its own
+    if sock is not None:  # connecting has a timeout of its own
         with contextlib.suppress(OSError):  # the exchange ended by itself meanwhile
-            # TLS's own shutdown would take the session away under the thread that reads from it.
+            # The shutdown of TLS would delete the session that the other thread is reading from.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)

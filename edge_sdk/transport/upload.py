@@ -240,7 +240,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
         answer, said = ask(to, opener, upload.body, headers, MOST_ANSWER_BYTES)
-    except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: a name that no host can have
+    except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: the host name is invalid
         raise _Failed(f"no answer from {to.host}: {_why(error)}") from None
     status, stated = answer.status, _stated(said)
     if status == http.client.OK:

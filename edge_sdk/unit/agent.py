@@ -113,8 +113,8 @@ class Unit:
         self._asking: Child | None = None
         self._sending: Child | None = None
         self._said: dict[str, str] = {}
-        # One clock reading for the whole step; otherwise a period that ends during the step could get the wrong
-        # reading.
+        # The whole step uses one clock reading: if a period ends during the step, no reading may count for the wrong
+        # one.
         self._device = Device.open(
             configuration.store, trusted(configuration), configuration.budget, clock=lambda: self._now, urandom=urandom
         )
@@ -152,7 +152,8 @@ class Unit:
         try:
             until = known_past(self._device.records, self.campaign_id)
             if self._now < until:
-                # Used slots prevent double answers anyway; the window caps assume that the clock goes forward.
+                # The caps of windows assume that the clock never goes back, so the unit waits. Used slots prevent
+                # double answers anyway.
                 before = "the clock shows a time before the latest reading"
                 self._warn("clock", f"{before}: waiting until {moment(until)}, or until it is set")
                 return CLOCK_SECONDS
@@ -171,18 +172,19 @@ class Unit:
             return self._follow() if self._configuration.follow and self._leaves else None
         return max(0.0, min(self._moments(terms)) - self._clock())
 
-    # Agreeing
+    # Joining and consent
 
     def _agree(self) -> Campaign:
         """Join and consent if that was not done before; return the campaign."""
         device, campaign_id = self._device, self.campaign_id
         try:
             device.join(self._data)
-            # Checked before consent and for all questions, so that a refusal does not reveal the ones that are asked.
+            # The configuration must fit all questions, and this is checked before consent. So a refusal does not reveal
+            # which questions this device is asked.
             schedule = fit(self._configuration, device.campaign(campaign_id))
             device.consent(campaign_id)
         except OutsideSchedule:
-            # Over; its waiting envelopes may still be sent.
+            # The campaign is over, but its waiting envelopes may still be sent.
             if campaign_id not in device.campaigns or not device.consented(campaign_id):
                 raise
             schedule = fit(self._configuration, device.campaign(campaign_id))
@@ -264,11 +266,12 @@ class Unit:
         place = self._place(terms)
         if place is None or place == self._tried or place <= self._latest(terms):
             return
-        # The duration of a reading may depend on its value. So its time is the time when it began, and nothing is sent
-        # before the latest time at which it could end.
+        # The duration of a reading may depend on its value. So the time at which it began is its time, and nothing is
+        # sent before the latest time at which it could end.
         self._tried, self._begun = place, self._now
         answer, reason = read_all(self._asked, self._read)
-        if answer is None:  # an answer instead of a reading is not logged: the log would reveal it
+        # If an answer is configured for failed readings, the failure is not logged, because the log would reveal it.
+        if answer is None:
             self._warn("source", f"{reason}: the reading is skipped")
             return
         self._solved("source", "the source gives readings again")
@@ -278,7 +281,7 @@ class Unit:
         except (UnknownCampaign, ConsentMissing, StoreRestored, StoreDamaged):
             raise
         except QuotaReached:
-            pass  # another process answered it
+            pass  # another process has filled this slot
         except HalftruthError as error:
             self._warn("store", str(error))
         else:
@@ -301,7 +304,7 @@ class Unit:
         else:
             self._solved("bundle", "the collected readings are sealed")
 
-    # Leaving
+    # Sending and exporting
 
     def _leave(self) -> None:
         """Send or export sealed envelopes, if that has become due since the last step."""
@@ -312,7 +315,7 @@ class Unit:
         self._turn = turn
         if not due or not self._leaves or self._sending is not None or not self._waits:
             return
-        # Only its own campaign: another unit of the store has its own schedule and destination.
+        # Only this campaign is sent: another unit with the same store has its own schedule and destination.
         named = self.campaign_id.hex()
         try:
             if to.export is None:
@@ -351,7 +354,7 @@ class Unit:
             self._solved("leaving", "")
             self._say(NOTICE, said)
 
-    # Moments
+    # Times
 
     @property
     def _settled(self) -> float:

@@ -119,7 +119,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
         ConfigurationRefused
         OSError: the file cannot be read.
     """
-    import tomllib  # nothing else on a device needs it
+    import tomllib  # imported here because only units read TOML
 
     file = Path(path)
     try:
@@ -274,7 +274,7 @@ def _budget(table: _Table) -> BudgetPolicy:
         "per_campaign": (None, per_campaign, None),
         "window": (None, None, stretch),
     }
-    for key, caps in each.items():  # one by one, so that the error names the key
+    for key, caps in each.items():  # one cap at a time, so that the error names its key
         try:
             BudgetPolicy(*caps)
         except ValueError as error:

@@ -33,7 +33,7 @@ def run(configuration: Configuration, say: Say) -> None:
         os.set_blocking(end, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)  # the descriptor above signals it; the handler has nothing to do
+        signal.signal(number, lambda *_: None)  # the descriptor reports the signal, so the handler does nothing
     readers = {name: Reader(source, stop) for name, source in configuration.sources.items()}
     past = max(path.stat().st_mtime for path in (configuration.file, configuration.campaign))
     with (
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _log() -> Say:
     """Return a function that writes lines to standard error, with their level if it is the systemd journal."""
     journal = False
-    with suppress(OSError):  # the log is closed
+    with suppress(OSError):  # stderr may be closed
         known = os.fstat(2)
         journal = os.environ.get("JOURNAL_STREAM") == f"{known.st_dev}:{known.st_ino}"
 

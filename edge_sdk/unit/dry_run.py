@@ -91,7 +91,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
     from edge_sdk.budget.policy import MOST_NATS, BudgetPolicy
     from edge_sdk.store.sqlite import DATABASE_FILE, MEMORY
 
-    # The remaining budget of an existing store is not checked here.
+    # A dry run opens no store, so the remaining budget of an existing one is not checked.
     exists = (configuration.store / DATABASE_FILE).exists()
     with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration), configuration.url)

@@ -63,7 +63,8 @@ class SourcedQuestion:
 
         if answer is None:
             return (SKIPPED,)
-        ends = (b"\xff" * DITHER_BYTES, bytes(DITHER_BYTES))  # the largest dither rounds down
+        # The largest dither rounds down, and the smallest one rounds up.
+        ends = (b"\xff" * DITHER_BYTES, bytes(DITHER_BYTES))
         return tuple(dict.fromkeys(self.domain.label(self.domain.index(answer, dither)) for dither in ends))
 
 

@@ -63,7 +63,7 @@ class Child:
                     (os.POSIX_SPAWN_DUP2, writing, 2) if errors else silence,
                 ],
                 setpgroup=0,
-                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which Python ignores
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these signals; the command must not
             )
         except BaseException:
             os.close(reading)
@@ -204,7 +204,7 @@ def field_of(text: str, field: int | str | None, separator: str | None = None) -
 
 
 def _json(text: str, names: str) -> str:
-    import json  # only some sources need it
+    import json  # imported here because only some sources need it
 
     try:
         value = json.loads(text, parse_float=str, parse_int=str)  # numbers stay text, so no digit is lost
@@ -226,7 +226,8 @@ def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
             if source.outside == CLAMP:
                 answer = min(max(answer, domain.points[0]), domain.points[-1])
         if isinstance(domain, Dates) and isinstance(answer, str) and source.outside == CLAMP:
-            answer = min(max(answer, domain.label(0)), domain.label(domain.size - 1))  # YYYY-MM-DD is in order as text
+            # As text, dates of the form YYYY-MM-DD are in their order in time.
+            answer = min(max(answer, domain.label(0)), domain.label(domain.size - 1))
         if isinstance(domain, Grid) and isinstance(answer, tuple) and source.outside == CLAMP:
             answer = _inside(domain, answer)
         domain.index(answer, bytes(DITHER_BYTES))

@@ -106,7 +106,7 @@ class FormQuestion:
         if self.skippable and text.strip() == SKIPPED:
             return None
         try:
-            # The only answer of several parts to one question is a position.
+            # The type is right, because a position is the only answer to one question that is a tuple.
             return self.domain.parse(text.strip())  # type: ignore[return-value]
         except NotInDomain as error:
             raise NotInDomain(f"question {self.name!r}: {error}") from None

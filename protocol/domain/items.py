@@ -124,7 +124,7 @@ class Items(Domain):
             return members[0]
         if len(members) >= self.padding:
             return members[dither * len(members) >> 8 * DITHER_BYTES]
-        # A place below l; if it holds no item, a dummy below l. One uniform number below l^2 gives both.
+        # One uniform number below l^2 gives a place below l and, if that place has no item, a dummy below l.
         place, dummy = divmod(dither * self.padding**2 >> 8 * DITHER_BYTES, self.padding)
         return members[place] if place < len(members) else self.count + dummy
 
@@ -137,13 +137,13 @@ class Items(Domain):
         law: dict[int, int] = {}
         choices = len(members) if len(members) >= self.padding else self.padding**2
         if len(members) < self.padding:
-            # All dithers of one item are next to each other.
+            # The dithers that choose one item are consecutive.
             ends = [*range(0, len(members) * self.padding + 1, self.padding)]
             ends += range(ends[-1] + 1, choices + 1)
         else:
             ends = list(range(choices + 1))
         for start, end in pairwise(ends):
-            # The dithers d with start <= d * choices / 2^64 < end.
+            # These are the dithers d with start <= d * choices / 2^64 < end.
             low, high = -(-start * DITHERS // choices), -(-end * DITHERS // choices)
             x = self._choice(members, low)
             law[x] = law.get(x, 0) + high - low

@@ -33,7 +33,8 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
     found = 0
     for column in structure.columns(prior):
         marginal = column.marginal
-        # A column has one mean and its weights recur, so one logarithm of each is cheaper than one of each ratio.
+        # All ratios of a column share its mean, and weights recur, so a logarithm for each mean and each weight is
+        # cheaper than one for each ratio.
         below = logarithm(marginal, 1) - LOG_ERROR if marginal else 0
         for weight, mass in column.parts:
             if weight and weight * total != marginal:
@@ -57,5 +58,5 @@ def bits_above(level: Level) -> float | None:
     """Return a level in bits, rounded up to a billionth; None if it is infinite."""
     if level.nanonats is None:
         return None
-    # 1 / ln 2, rounded up.
+    # The factor is 1 / ln 2, rounded up.
     return -(-level.nanonats * 1_442_695_040_889 // 10**12) / 10**9

@@ -91,7 +91,7 @@ class Metric:
         for index, (east, x, from_first) in enumerate(marked):
             while best is not None and (east - marked[behind][0]) ** 2 >= best[2]:
                 behind += 1
-            # The last ones are usually the nearest.
+            # The points visited last are usually the nearest, and a small distance ends the search early.
             for _, other, other_from_first in reversed(marked[behind:index]):
                 if other == x or (second is not first and from_first == other_from_first):
                     continue

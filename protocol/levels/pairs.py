@@ -79,7 +79,8 @@ def geo(structure: Structure, metric: Metric) -> Level:
 
 
 def _noise_geo(structure: NoiseStructure, metric: Metric) -> Level:
-    # The worst loss bounds all pairs of a shift. On a lattice they have one distance; else the nearest pair decides.
+    # The worst loss of a shift bounds all its pairs. On a lattice, the pairs also have one distance; on other points,
+    # the nearest pair decides.
     infinite = ldp(structure)
     if infinite.nanonats is None:
         return infinite
@@ -147,7 +148,7 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
 
 
 def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]) -> Level:
-    # The loss of a pair depends only on its first input, for any number of kinds.
+    # The loss of a pair depends only on its first input, so the second one is the input of the smallest prior.
     least = sorted(range(len(prior)), key=prior.__getitem__)[:2]
     channel = structure.channel
     worst = Loss(0, 1, 0, None, 0)
@@ -161,7 +162,7 @@ def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]
             worst = odds
         if worst.denominator == 0:
             break
-    # An output of a third input distinguishes x and other only by their priors, which is never worse.
+    # On the output of a third input, the odds of x and other are those of their priors, which are never worse.
     return _level(worst)
 
 

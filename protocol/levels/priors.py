@@ -60,7 +60,7 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
     for column in structure.lifts(prior):
         mean = column.marginal * share
         low, high = min(column.parts)[0], max(column.parts)[0]
-        # An upper bound: the whole moved mass goes from one end to the other. It excludes most columns at once.
+        # This upper bound moves the whole mass from one end to the other. It excludes most columns without a sort.
         span = moved * (high - low)
         if span < mean and not (
             Loss(whole * high, mean - span, 0, None, 0).worse_than(worst)
@@ -68,7 +68,7 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
         ):
             continue
         parts = sorted((weight, mass * share) for weight, mass in column.parts)
-        # Mass goes from the heavy end to the lightest weight, or from the light end to the heaviest.
+        # The least mean moves mass from the largest weights to the smallest one, and the largest mean the other way.
         least = mean - sum(mass * (weight - low) for weight, mass in _first(parts[::-1], moved))
         most = mean + sum(mass * (high - weight) for weight, mass in _first(parts, moved))
         worst = _worse(worst, column.y, whole * high, least, most, whole * low)
@@ -89,7 +89,8 @@ def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fra
     total, up, down = sum(_positive(prior)), factor.numerator, factor.denominator
     worst = Loss(1, 1, 0, None, 0)
     for column in structure.lifts(prior):
-        # In units of 1 / (total * up * down): at least mass * down^2, at most mass * up^2, in all total * up * down.
+        # In units of 1 / (total * up * down), an input has at least mass * down^2 and at most mass * up^2, and all
+        # inputs together have total * up * down.
         parts = sorted((weight, mass * (up * up - down * down)) for weight, mass in column.parts)
         floor = column.marginal * down * down
         free = total * (up * down - down * down)
@@ -118,7 +119,7 @@ def information_delta(structure: Structure, prior: Sequence[int], level: int) ->
     odds, one = exact.exp_lower(level), 1 << exact.EXP_BITS
     scale, marginals = structure.channel.scale, structure.marginals(prior)
     best = Delta(Fraction(-1), 0, None)
-    # e^-eps <= one / odds and e^eps >= odds / one: both sides are rounded up.
+    # Both sums are rounded up, because e^-eps <= one / odds and e^eps >= odds / one.
     for of, whole in (
         (lambda weight, marginal: max(0, one * weight * total - odds * marginal), odds * total << scale),
         (lambda weight, marginal: max(0, one * marginal - odds * weight * total), one * total << scale),

@@ -89,7 +89,7 @@ class Classes(Notion):
             if (inner, notion) not in known:
                 known[inner, notion] = _of_class(place, inner, notion)
         found = tuple(known[pair] for pair in pairs)
-        # The witness is for people to read, so a float may choose it among bounds that are all kept.
+        # All bounds are kept and the witness is only shown to people, so floats may choose it.
         place = max(range(len(found)), key=lambda place: _nearness(found[place]))
         levels = [certificate.ldp for certificate in found]
         return Certificate(

@@ -154,7 +154,7 @@ class Geo(Pairwise):
             level = loss.level
             if level is None:
                 raise ValueError("an infinite ratio although the worst one is finite")
-            # The smallest L with floor(root(L^2 square / unit^2)) >= level.
+            # This is the smallest L with floor(root(L^2 square / unit^2)) >= level.
             audited, witness = math.isqrt(-(-(level**2 * self.unit**2) // square) - 1) + 1, loss
         return audited <= self.level, audited, witness
 
@@ -172,12 +172,15 @@ class Geo(Pairwise):
 
     def _losses_by_pair(self, channel: Channel) -> Iterator[tuple[Loss, int]]:
         rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
-        unlikely = [[weight or 1 for weight in row] for row in rows]  # 0 only where every input has 0
+        # No ratio is infinite here, so a weight of 0 means that no input gives this output; 1 avoids a division by
+        # zero.
+        unlikely = [[weight or 1 for weight in row] for row in rows]
         for x, row in enumerate(rows):
             likely = [weight << _KEY_BITS for weight in row]
             for other, theirs in enumerate(unlikely):
                 if x != other:
-                    # map() takes floor(2^64 ratio) without a Python loop; few outputs can then be the worst.
+                    # map() computes floor(2^64 ratio) without a Python loop; only outputs with the largest key are
+                    # compared exactly.
                     keys = list(map(floordiv, likely, theirs))
                     most = max(keys)
                     at = keys.index(most)

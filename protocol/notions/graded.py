@@ -109,7 +109,7 @@ class Graded(Pairwise):
         return 4 * (self.inputs or 0)
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Graded:
-        # Both functions of two budgets grow with each, so the least budget of a cell's values makes its least bounds.
+        # The bound of two values grows with each of their budgets, so a cell's least budget gives its least bounds.
         least = [exact.MAX_LEVEL] * size
         for budget, members in zip(self.budgets, self.classes, strict=True):
             for x in members:

@@ -78,7 +78,7 @@ class Information(Notion):
     def certificate(self, channel: Channel) -> Certificate:
         if super().steps(channel) <= MOST_STEPS:
             return super().certificate(channel)
-        # Too large for an audit under the prior, but LDP at the level implies the notion (SPEC 6.3).
+        # The channel is too large for an audit under the prior, but LDP at the level implies the notion (SPEC 6.3).
         loss = worst_pair(channel)
         level = loss.level
         if level is None:
@@ -95,7 +95,7 @@ class Information(Notion):
     def ball(self, channel: Channel) -> int | None:
         if not self.radius:
             return None
-        from protocol import levels  # which no other answer needs
+        from protocol import levels  # imported here because only campaigns with a radius need it
 
         # Device and desk have the same limit of steps, so that they certify the same campaigns.
         structure = levels.structure_of(channel, MOST_STEPS)

@@ -80,5 +80,5 @@ def _log(numerator: int, denominator: int) -> int:
     """Return an upper bound of ln(numerator / denominator), in nanonats, at most three too high."""
     if numerator >= denominator:
         return exact.level_of(numerator, denominator) or 0
-    # The inverse does not keep its level less 1: it is above e^(level - 1) up to exp_lower's own error, far below 1.
+    # Let L be the level of the inverse. The inverse is above exp_lower(L - 1), so its logarithm is above L - 2.
     return 2 - (exact.level_of(denominator, numerator) or 0)

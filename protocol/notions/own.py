@@ -93,7 +93,9 @@ class OwnPrior(Notion):
         return max(self.certificate(campaigns).cost, *costs)
 
     def audit_steps(self, channel: Channel) -> int:
-        return channel.inputs * 2 * RESPONSE_STEPS  # the rule's own channel, or refused before any ratio is taken
+        # These are the steps for the response; the audit of any other channel takes ``ldp_steps``, which are counted
+        # too.
+        return channel.inputs * 2 * RESPONSE_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel == self.response:

@@ -73,7 +73,7 @@ class Pairwise(Notion):
                 return False, loss.level or 0, loss
             if worst is None or loss.worse_than(worst):
                 worst = loss
-            # The witness is for people to read, so a float may choose it among bounds that are all kept.
+            # All bounds are kept and the witness is only shown to people, so floats may choose it.
             nearness = exact.rough_log(loss.numerator, loss.denominator) / max(bound, 1)
             if witness is None or nearness > nearest:
                 nearest, witness = nearness, loss

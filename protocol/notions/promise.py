@@ -71,8 +71,8 @@ class Promise:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
         everybody = certificate.ldp
         if isinstance(notion, OwnPrior | TranscriptPrior):
-            # For every prior: the ratio of two answers is a product of two ratios to the prior, each at most e^level.
-            # The level is the personal one if it was declared.
+            # This bound holds for every prior: the ratio of two answers is a product of two ratios to the prior, each
+            # at most e^level. A declared personal level replaces that of the campaign.
             level = min(notion.level, certificate.declared)
             factor, everybody = exact.factor_above(level), 2 * level
         covered = everybody is not None and isinstance(notion, Pairwise) and everybody <= notion.level

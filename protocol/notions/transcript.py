@@ -48,7 +48,8 @@ class TranscriptPrior(Notion):
     adds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        Information(self.level, self.prior)  # the limits of the prior and the level are the same there
+        # Constructing this notion checks the prior and the level, which have the same limits.
+        Information(self.level, self.prior)
         size = len(self.prior)
         if size > personal.MAX_DECLARED_VALUES:
             raise NotionError(
@@ -100,7 +101,8 @@ class TranscriptPrior(Notion):
         return Certificate(self.level, level, self.ldp(channel), loss, self.adds)
 
     def audit_steps(self, channel: Channel) -> int:
-        return channel.inputs * 2 * RESPONSE_STEPS  # the rule's own channel, or refused before any ratio is taken
+        # These are the steps for the rule's channel; any other channel is refused before its ratios are computed.
+        return channel.inputs * 2 * RESPONSE_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):

@@ -69,7 +69,7 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
     """
     if len(found) == 1:
         return found[0]
-    # The witness is for people to read, so a float may choose it among bounds that are all kept.
+    # All bounds are kept and the witness is only shown to people, so floats may choose it.
     view = max(range(len(found)), key=lambda place: _nearness(found[place]))
     levels = [certificate.ldp for certificate in found]
     return replace(

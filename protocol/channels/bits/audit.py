@@ -79,7 +79,8 @@ class BitsStructure(Structure):
         return 4 * self.channel.inputs + 24 * len(self.channel.own) ** 2
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        # As in Bits.loss_against_prior: only one bit set, or only one not set, that of the rarest input of a class.
+        # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
+        # not set, and it is the bit of the rarest input of a class.
         if len(self.channel.own) > MOST_CLASSES:
             raise TooLarge(f"a bits channel of more than {MOST_CLASSES} classes is too large: the sums grow with each")
         having = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
@@ -94,7 +95,7 @@ class BitsStructure(Structure):
             only, others = self.channel.only(x), list(masses)
             others[number] -= prior[x]
             own = having[number]
-            if own is None:  # no other input has this bit
+            if own is None:  # b is 0, so only x sets this bit
                 yield OutputClass(only, 1, ((1, prior[x]), (0, sum(others))))
                 continue
             yield _relative(only, [(own, prior[x]), *zip(missing, others, strict=True)])
@@ -111,7 +112,8 @@ class BitsStructure(Structure):
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if len(self.channel.own) > MOST_CLASSES:
             raise TooLarge("this bits channel has too many classes: the exact sums grow with each")
-        # The posterior of x is largest if only its bit is 1: P(x) a / b beside P(x') (1 - a') / (1 - b').
+        # The posterior of x is largest if only the bit of x is 1. Then x has the weight P(x) a / b, and every other
+        # input x' has the weight P(x') (1 - a') / (1 - b').
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         masses = [0] * len(missing)
         for mass, number in zip(prior, self.channel.class_of, strict=True):
@@ -121,7 +123,7 @@ class BitsStructure(Structure):
         for x in inputs:
             a, b = self._chances(x)
             if not b:
-                return 1, 1  # no other input has this bit
+                return 1, 1  # b is 0, so only x sets this bit
             mine = prior[x] * Fraction(a, b)
             best = max(best, mine / (mine + rest - prior[x] * missing[self.channel.class_of[x]]))
         return best.numerator, best.denominator

@@ -118,7 +118,7 @@ class Bits(Channel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         draws = struct.unpack(f">{self.inputs}I", rand)
-        # All bits are drawn as those of other inputs, then the true input's bit replaces its own: constant work.
+        # For constant time, every bit is drawn as for another input first; then the bit of the true input is replaced.
         hidden = "".join("01"[u < b] for u, b in zip(draws, self._thresholds, strict=True))
         place = self.inputs - 1 - x
         word = int(hidden, 2)
@@ -129,7 +129,7 @@ class Bits(Channel):
     def _ranks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0."""
         pairs = list(zip(self.own, self.other, strict=True))
-        # (a/b) and ((1-b)/(1-a)) grow as b/a and (1-a)/(1-b) fall, and those are never a division by zero.
+        # The inverse ratios b / a and (1 - a) / (1 - b) are ranked instead, because they never divide by zero.
         return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
@@ -140,12 +140,12 @@ class Bits(Channel):
 
     @property
     def prior_steps(self) -> int:
-        # Exact sums over classes grow by 32 bits with each.
+        # Exact sums grow by 32 bits with each class, so their cost is quadratic in the number of classes.
         return 4 * self.inputs + 6 * len(self.own) ** 2
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         by_one, by_zero = self._ranks
-        # The best two of each side: where both sides' best is the same input, the second best of one is next.
+        # Two candidates are kept for each side, because the best of both sides may be the same input.
         loud = best_two(first, lambda x: by_one[self.class_of[x]])
         quiet = best_two(second, lambda x: by_zero[self.class_of[x]])
         worst = Loss(1, 1, first[0], second[0], 0)
@@ -167,9 +167,9 @@ class Bits(Channel):
         return 1 << (self.inputs - 1 - x)
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        # Q(y|x) / P(y) = r_x / sum over x' of P_x' r_x', where r is a / b for a set bit and (1 - a) / (1 - b) for
-        # another. It is largest where x's bit alone is set, and least where it alone is not. Within a class both are
-        # worst at the least prior.
+        # Q(y|x) / P(y) = r_x / sum over x' of P_x' r_x', where r is a / b for a set bit and (1 - a) / (1 - b) for an
+        # unset bit. It is largest if only the bit of x is set, and smallest if only the bit of x is not set. Within a
+        # class, both extremes are worst for the input with the smallest prior.
         if 0 in self.other:
             x = self.class_of.index(self.other.index(0))
             return Loss(1, 0, 1 if x == 0 else 0, None, self.only(x))
@@ -191,7 +191,8 @@ class Bits(Channel):
         for number, x in enumerate(rarest):
             up, down = set_ratio[number], unset_ratio[number]
             gap = prior[x] * (up - down)
-            # Only x's bit set: r / (none_set + P_x (r - r')). Only x's bit not set: (all_set - P_x (r - r')) / r'.
+            # If only the bit of x is set, the ratio is r / (none_set + P_x (r - r')). If only the bit of x is not set,
+            # the inverse ratio is (all_set - P_x (r - r')) / r'.
             alone = none_set * gap.denominator + gap.numerator * unset_over
             rest = all_set * gap.denominator - gap.numerator * set_over
             for candidate in (

@@ -52,8 +52,7 @@ class BlocksStructure(Structure):
         row = list(self.row(x))
         likeliest = max(weight for weight, count in row if count)
         outputs = sum(count for weight, count in row if weight == likeliest)
-        # Blocks share no output; an open input gives each output of block 1 with the cover weight, and its single
-        # output.
+        # Blocks share no output. An open input gives its own output, and each output of block 1 with the cover weight.
         wrong = []
         if block == OPEN:
             hides = self.channel.channels[0].outputs if likeliest == self.channel.cover else 0
@@ -133,7 +132,8 @@ class BlocksStructure(Structure):
         for x in inputs:
             asked.setdefault(self.channel.block_of[x], []).append(self.channel.place_of[x])
         for block, places in asked.items():
-            # Only one open input gives its output; an output of a block comes from the block's inputs (and the cover).
+            # Only one input gives the output of an open input, and only inputs of a block give the outputs of that
+            # block.
             most, whole = (1, 1) if block == OPEN else self.inner[block - 1].belief(self._law(block, prior), places)
             if most * best[1] > best[0] * whole:
                 best = (most, whole)
@@ -141,7 +141,7 @@ class BlocksStructure(Structure):
 
     def _covered_belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if any(self.channel.block_of[x] == OPEN for x in inputs):
-            return 1, 1  # an open input is the only one of its own output
+            return 1, 1  # only one input gives the output of an open input
         outputs = self.inner[0].channel.outputs
         self.require_steps(len(inputs) * outputs, "the inputs of its block would be looked at output by output")
         marginals = self.marginals(prior)

@@ -266,7 +266,7 @@ class Blocks(Channel):
 
     def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
         """Return the worst ratio of inputs of one block each; None if both hold only the same single input."""
-        if block == OPEN:  # only this input gives its output
+        if block == OPEN:  # only one input gives the output of an open input
             pair = different(first, second)
             return pair and Loss(1, 0, *pair, self.offsets[OPEN] + self.place_of[pair[0]])
         inner, offset = self.channels[block - 1], self.offsets[block]
@@ -275,7 +275,8 @@ class Blocks(Channel):
             found = inner.loss(places, [self.place_of[x] for x in second])
             x, other = self.members[block][found.x], self.members[block][found.other or 0]
             return Loss(found.numerator, found.denominator, x, other, offset + found.y)
-        # Only open inputs with a cover give another block's outputs; several blocks have no cover.
+        # An open input gives these outputs with the cover weight, and an input of another block never gives them. A
+        # channel with several blocks has the cover weight 0, so the cover weight is right in both cases.
         place, y = _likeliest(inner, places)
         return Loss(_weight(inner, place, y), self.cover, self.members[block][place], second[0], offset + y)
 
@@ -319,11 +320,12 @@ def _weight(inner: Channel, x: int, y: int) -> int:
 def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
     """Return (input, output) with the largest weight over these inputs."""
     if isinstance(inner, Hadamard):
-        return inputs[0], 0  # every row agrees with column 0
+        return inputs[0], 0  # column 0 is +1 in every row
     if isinstance(inner, ProjectiveGeometry):
         return inputs[0], inner.preferred(inputs[0])
     if isinstance(inner, GradedProjective):
-        x = min(inputs, key=lambda x: inner.outside[inner.class_of[x]])  # whose inside weight is the largest
+        # The class with the smallest outside weight has the largest inside weight.
+        x = min(inputs, key=lambda x: inner.outside[inner.class_of[x]])
         return x, next(inner.geometry.supported(x))
     if isinstance(inner, Wave):
         return inputs[0], inputs[0]  # the first output of its window

@@ -74,7 +74,8 @@ class GradedStructure(Structure):
             without = [of(outside, marginal) for marginal in marginals]
             gained = [of(inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
             base = sum(without)
-            raised = self.channel.geometry.masses(gained)  # orthogonality is symmetric
+            # Orthogonality is symmetric, so ``masses`` sums over the outputs that are orthogonal to each input.
+            raised = self.channel.geometry.masses(gained)
             for x in members:
                 found[x] = base + raised[x]
         return found
@@ -82,8 +83,8 @@ class GradedStructure(Structure):
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         self._require_supports()
         best = (0, 1)
-        # The posterior of an input exceeds its prior only on preferred outputs, and most on the one of least
-        # probability.
+        # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
+        # them.
         for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
             most = prior[x] * self._weights(x)[0]
             if most * best[1] > best[0] * marginal:

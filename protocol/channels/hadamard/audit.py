@@ -65,8 +65,8 @@ class HadamardStructure(Structure):
         high, low = self._weights
         agreed = [of(high, marginal) for marginal in marginals]
         other = [of(low, marginal) for marginal in marginals]
-        # ``agreed`` sums over the columns where the row is +1, ``other`` over the rest; each is half a sum and half a
-        # transform.
+        # The result sums ``agreed`` over the columns where the row is +1, and ``other`` over the remaining columns.
+        # This is half of the sum of both, plus half of the transform of their difference.
         both = sum(agreed) + sum(other)
         signed = walsh([mine - theirs for mine, theirs in zip(agreed, other, strict=True)])
         return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]

@@ -46,7 +46,7 @@ class Hadamard(Channel):
 
     @property
     def scale(self) -> int:
-        # Half of the K columns share one of the two 64-bit weights.
+        # Each of the two 64-bit weights is divided evenly among half of the K columns.
         return HADAMARD_SCALE + self.output_bits - 1
 
     @property
@@ -62,7 +62,7 @@ class Hadamard(Channel):
         draw = int.from_bytes(rand[:8], "big")
         row = x + 1
         column = int.from_bytes(rand[8:], "big") & (self.outputs - 1)
-        # Flipping the lowest bit of the row moves a uniform column to a uniform one of the other sign.
+        # Changing the column at the lowest set bit of the row changes the sign, and a uniform column stays uniform.
         wrong = ((row & column).bit_count() & 1) ^ (draw >= self.truth)
         return column ^ (row & -row) * wrong
 
@@ -77,7 +77,7 @@ class Hadamard(Channel):
         pair = different(first, second)
         if pair is None:
             return Loss(1, 1, first[0], second[0], 0)
-        x, other = pair  # any pair will do: every two rows differ in some column
+        x, other = pair  # every two rows differ in some column, so all pairs have the same loss
         return Loss(self.truth, ONE - self.truth, x, other, _distinguishing_column(x + 1, other + 1))
 
     def encode(self) -> codec.Value:
@@ -97,7 +97,7 @@ def different(first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | 
     x, other = first[0], next((other for other in second if other != first[0]), None)
     if other is not None:
         return x, other
-    # ``second`` holds only the first input of ``first``.
+    # ``second`` contains only the first input of ``first``.
     return next(((x, second[0]) for x in first if x != second[0]), None)
 
 

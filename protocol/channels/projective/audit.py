@@ -59,14 +59,14 @@ class ProjectiveStructure(Structure):
         without = [of(self.channel.outside, marginal) for marginal in marginals]
         gained = [of(self.channel.inside, marginal) - less for marginal, less in zip(marginals, without, strict=True)]
         base = sum(without)
-        # Orthogonality is symmetric.
+        # Orthogonality is symmetric, so ``masses`` sums over the outputs that are orthogonal to each input.
         return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.inputs]]
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         self._require_supports()
         best = (0, 1)
-        # The posterior of an input exceeds its prior only on preferred outputs, and most on the one of least
-        # probability.
+        # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of
+        # them.
         for x, marginal in self.channel.geometry.least(inputs, self.marginals(prior)).items():
             most = prior[x] * self.channel.inside
             if most * best[1] > best[0] * marginal:

@@ -99,7 +99,8 @@ class ProjectiveGeometry(SupportChannel):
         """
         mass = self.geometry.masses(prior)
         total = sum(prior)
-        # Prior weights are positive, so mass 0 means that no input prefers the output, and the full mass that all do.
+        # Prior weights are positive, so an output with mass 0 is preferred by no input, and one with the total mass by
+        # all.
         rarest = min((y for y in range(self.outputs) if mass[y]), key=mass.__getitem__)
         likeliest = max((y for y in range(self.outputs) if mass[y] < total), key=mass.__getitem__)
         gap = self.inside - self.outside

@@ -141,7 +141,7 @@ class Geometry:
         times, minus = self.arithmetic.times, self.arithmetic.minus
         c = next(c for c in range(self.dimension) if minus(against[c], times(own[c], against[pivot])))
         vector = [0] * self.dimension
-        vector[pivot], vector[c] = minus(0, own[c]), 1  # c is not the pivot, where the difference is 0
+        vector[pivot], vector[c] = minus(0, own[c]), 1  # at the pivot this difference is 0, so c is another coordinate
         return self.point(vector)
 
     def least(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
@@ -189,7 +189,8 @@ class Geometry:
             first = self.firsts[free]
             table = self._mass_table(free, law[first : first + used])
             size = self.powers[free + 1]
-            # Points with f or fewer coordinates after the leading 1 are entries of the table; the others repeat it.
+            # The masses of points with at most ``free`` coordinates after the leading 1 are entries of the table. For
+            # points with more coordinates, the table repeats.
             for length in range(self.dimension):
                 start, count = self.firsts[length], self.powers[length]
                 if length <= free:
@@ -204,7 +205,8 @@ class Geometry:
         """Return, for each (d, low) by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0."""
         q, size, times = self.order, self.powers[free], self.arithmetic.times
         table = [0] * self.powers[free + 1]
-        table[0] = sum(law)  # (0, 0) fits every input, (d, 0) none
+        # At (0, 0) the condition holds for every input, and at (d, 0) for none.
+        table[0] = sum(law)
         # The number of different prefixes of the inputs, for each length from 1 to f.
         begun = [-(-len(law) // self.powers[free - digits]) for digits in range(1, free + 1)]
         for place in range(self.firsts[free]):

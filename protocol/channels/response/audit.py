@@ -26,7 +26,7 @@ class ResponseStructure(Structure):
         return list(kinds.values())
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        # Only output x has another weight for input x; the ratio is largest at the smallest cover weight.
+        # An input raises only the weight of its own output, most in proportion where the cover weight is smallest.
         x = min(range(self.channel.inputs), key=self.channel.cover_of) if len(self.channel.cover) > 1 else 0
         yield x, 1 if x == 0 else 0
 
@@ -52,7 +52,7 @@ class ResponseStructure(Structure):
             return (own, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
         likeliest = max(own, *(weight for y, weight in enumerate(channel.cover) if y != x))
         outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == likeliest]
-        # If output x is among them, the other inputs give it with the cover weight; inputs of ``outputs`` give more.
+        # Other inputs give output x with its cover weight only. An input in ``outputs`` gives its own output with more.
         truth = likeliest * (len(outputs) + (own == likeliest))
         wrong = truth - (channel.truth if own == likeliest else 0)
         return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), whole
@@ -99,7 +99,7 @@ class ResponseStructure(Structure):
             if most * best[1] > best[0] * marginal:
                 best = (most, marginal)
 
-        # On the output of another input y, the posterior of x is largest where c[y] / P[y] is largest.
+        # Among the outputs y of other inputs, the posterior of x is largest where c[y] / P[y] is largest.
         hidden: list[int] = []
         for y in range(channel.inputs):
             hidden.append(y)

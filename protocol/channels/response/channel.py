@@ -88,7 +88,7 @@ class RandomizedResponse(Channel):
             other = draw // max(self.cover[0], 1)
         else:
             other = bisect_right(self._cumulative, draw)
-        return (other, x)[draw >= self.covered]  # both are computed before either is chosen
+        return (other, x)[draw >= self.covered]  # both are computed first, for constant time
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
         if len(self.cover) == 1:
@@ -100,7 +100,8 @@ class RandomizedResponse(Channel):
         return RESPONSE_STEPS * self.inputs
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
-        # Only y = x compared with another x' has a ratio above 1: 1 + truth / cover[x]. The smallest cover is worst.
+        # For input x, only output x has a ratio above 1: 1 + truth / cover[x]. It is largest for the smallest cover
+        # weight.
         lone = second[0] if all(other == second[0] for other in second) else None
         candidates = [x for x in first if x != lone]
         if not candidates or not self.truth:

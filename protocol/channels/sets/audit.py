@@ -133,7 +133,7 @@ class SetsStructure(Structure):
             if most * best[1] > best[0] * marginal:
                 best = (most, marginal)
 
-        # A set without x and without a remainder lowers the posterior of x.
+        # A set raises the posterior of x only if it contains x or has a remainder, so no other set is tried.
         for y in self._raised_by:
             column = self.of_set(y, prior)
             for x in inputs:
@@ -225,7 +225,7 @@ class TriplesStructure(SetsStructure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        # The profile depends on whether an input is in the first column, in the second, or in neither.
+        # The profile of an input depends on whether it is in the first column, in the second, or in neither.
         kinds: list[list[int]] = [[], [], []]
         for x in range(self.channel.inputs):
             kinds[min(x % self.channel.ring, 2)].append(x)

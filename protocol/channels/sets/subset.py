@@ -42,7 +42,8 @@ class SubsetSelection(SupportChannel):
     """
 
     inputs: int
-    ones: int = field()  # not the default of all channels
+    # Without ``field()``, the dataclass would take the base class's None as the default.
+    ones: int = field()
     outside: int
     outputs: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
@@ -111,8 +112,9 @@ class SubsetSelection(SupportChannel):
         return (other, own)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
-        # A set with x and without x', but not the last without x'. For d = k - 1 there is only one set without x'. It
-        # is the last, and then the remainder is 0.
+        # The set contains x and not x'. It is not the last set without x', which may have a remainder: sets of late
+        # inputs come first in the order of sets. For d = k - 1 there is only one set without x', and the remainder
+        # is 0.
         rest = [member for member in reversed(range(self.inputs)) if member not in (x, other)]
         return self._word([x, *rest[: self.ones - 1]])
 
@@ -134,7 +136,8 @@ class SubsetSelection(SupportChannel):
         rarest_first = sorted(range(self.inputs), key=prior.__getitem__)
         for ranked in (rarest_first, rarest_first[::-1]):
             beyond = next((x for x in ranked if x not in first), None)
-            if beyond is not None:  # every other set contains an input beyond the first d + 1
+            # The sets within the first d + 1 inputs are listed above; every other set contains a later input.
+            if beyond is not None:
                 sets.append((beyond, *[x for x in ranked if x != beyond][: self.ones - 1]))
         return self._worst_lift(prior, map(self._word, sets))
 

@@ -88,7 +88,7 @@ class Triples(SupportChannel):
         The order: the column, then the triples with x as the point at b, then those with x as one of the other two.
         """
         ring, a = divmod(x, self.ring)
-        turn = max(place - self.reach, 0)  # from x to b
+        turn = max(place - self.reach, 0)  # steps on the ring from x to b
         as_third = (ring + 2) % 3 * self.reach + place
         as_one_of_two = ring * self.reach + min(turn, self.ring - turn)
         block = (0, as_third, as_one_of_two)[(place > 0) + (turn > 0)]
@@ -103,7 +103,7 @@ class Triples(SupportChannel):
         ring, a = divmod(x, self.ring)
         block, b = divmod(place, self.ring - 1)
         b += b >= a
-        paired, d = divmod(block - 1, self.reach)  # columns belong to no ring
+        paired, d = divmod(block - 1, self.reach)  # block 0 has the columns, so ``paired`` is -1 and equals no ring
         x_before = paired == ring and (b - a) % self.ring == d + 1
         x_after = paired == ring and (a - b) % self.ring == d + 1
         on_next = (ring + 1) % 3 * self.reach + d + 1
@@ -128,8 +128,8 @@ class Triples(SupportChannel):
         return (other, own)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
-        # Two triples with x share no other point, so one of them does not contain x'. Neither is a column, and all
-        # remainders are in columns.
+        # Two triples with x share no other point, so one of them does not contain x'. Neither triple is a column, and
+        # only columns have remainders.
         return next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
 
     @property

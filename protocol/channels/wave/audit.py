@@ -81,8 +81,8 @@ class WaveStructure(Structure):
         overall = min(marginals)
         best = (0, 1)
         for x in inputs:
-            # The minimum over all outputs serves for those outside the window: if it lies inside, the inside ratio is
-            # larger.
+            # For the outputs outside the window, the minimum over all outputs is enough: if that minimum is inside the
+            # window, the first ratio is larger anyway.
             for most, marginal in (
                 (prior[x] * channel.inside, nearest[x]),
                 (prior[x] * channel.outside, overall),

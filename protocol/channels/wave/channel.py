@@ -81,7 +81,8 @@ class Wave(SupportChannel):
         beyond = ONE - (self.inputs - 1) * self.outside
         far = draw >= beyond
         place = (draw - (0, beyond)[far]) // (self.inside, self.outside)[far]
-        return (x + place, place + (0, self.span)[place >= x])[far]  # both are computed, for constant time
+        # For constant time, both outputs are computed before one is chosen.
+        return (x + place, place + (0, self.span)[place >= x])[far]
 
     def _distinguishing(self, x: int, other: int) -> int:
         return x if x < other else x + 2 * self.half
@@ -91,8 +92,9 @@ class Wave(SupportChannel):
         return 4 * self.outputs
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        # 2^128 P(y) = outside + (inside - outside) mass near y. The output of least mass has the largest lift of an
-        # input near it; the output of most mass has the least lift of an input that is not near it, if there is one.
+        # 2^128 P(y) = outside + (inside - outside) times the mass near y. The largest lift is that of an input near the
+        # output of least mass. The smallest lift is that of an input that is not near the output of most mass, if there
+        # is one.
         total, gap = sum(prior), self.inside - self.outside
         mass, y = min(zip(self.masses(prior), count(), strict=False))
         up = Loss(self.inside * total, self.outside * total + gap * mass, min(y, self.inputs - 1), None, y)

@@ -236,7 +236,7 @@ class WindowsStructure(Structure):
             look(prior[x], channel.rest(x) << lift, marginals[len(channel.singles)])
         places = {x: place for place, x in enumerate(channel.heavies)}
         for order in range(channel.orders if channel.types else 0):
-            # Among the arcs within one cell, the input of largest prior has the largest posterior.
+            # Of the inputs whose arcs touch the same cells, the one with the largest prior has the largest posterior.
             likeliest: dict[_Arc, int] = {}
             for x, arc in self._arcs(order):
                 if x in asked and (arc not in likeliest or prior[x] > prior[likeliest[arc]]):
@@ -260,7 +260,7 @@ class WindowsStructure(Structure):
                     if touching < channel.cells:
                         first = (arc.last + 1) % channel.cells
                         look(prior[x], each.outside << WINDOWS_SCALE, least.of(first, channel.cells - touching))
-        # On the output of another single, the input of largest prior has the largest posterior.
+        # On the output of a single, the largest posterior of another input is that of the input with the largest prior.
         for y, single in enumerate(channel.singles):
             rest = max((prior[x] for x in asked if x != single.x), default=0)
             look(rest, single.other << lift, marginals[y])

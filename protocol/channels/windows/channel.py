@@ -172,8 +172,9 @@ class Windows(Arrangement):
         singles = len(self.singles)
         kind = self._kind_of(x)
         ends = self._ends[kind]
-        # Every input takes the same steps: one without an arc has an arc of length 0, and equal weights inside and
-        # outside. The first draw fills the cached tables for all kinds of inputs, not only for its own.
+        # For constant time, every input takes the same steps: an input without an arc has an arc of length 0, and equal
+        # weights inside and outside. The first draw fills the cached tables for all kinds of inputs, not only for its
+        # own kind.
         cell = self.circle.cell(order, x, point)
         number = bisect_right(ends, draw)
         if number < len(ends):
@@ -205,7 +206,8 @@ class Windows(Arrangement):
         beside = 2 * self.inputs + 8 * len(self.singles)
         if not self.types:
             return beside
-        # A span of at least two longest arcs covers a whole arc in every window, so one window represents all of them.
+        # A window that is at least twice as wide as the longest arc covers a whole arc wherever it begins, so one
+        # window represents all of them.
         wide = 2 * -(-max(self.arcs) * self.cells // self.circle.length) + 1
         halves = sum(1 if wide <= each.span <= self.cells - wide else 4 for each in self.types)
         kinds = (len(self.heavies) + len(self.singles) + 8) * len(self.types)

@@ -76,7 +76,8 @@ class Circle:
             sequence = [self.rare[place] for place in sorted(range(rare), key=keys.__getitem__)]
             lengths = list(map(self.arcs.__getitem__, sequence))
             ends = list(accumulate(lengths))
-            borders = [j * self.length for j in range(self.cells)]  # on a circle cells times as long
+            # Positions are multiplied by ``cells``, so that the borders are integers.
+            borders = [j * self.length for j in range(self.cells)]
             cut = [bisect_right(ends, border // self.cells) for border in borders]
             before = [
                 -(-((border - self.cells * (ends[place] - lengths[place])) << POINT_BITS)
@@ -164,7 +165,8 @@ class Reach:
         cells = circle.cells
         if not chosen:
             return cls(cells, [], layout.cut, layout.before, inside, 0)
-        # The first arc of the set that begins at or after a border; after the last arc, the first one again.
+        # For each border, take the first arc of the set that begins at or after it; after the last arc, the first one
+        # again.
         places = [place + (before > 0) for place, before in zip(layout.cut, layout.before, strict=True)]
         if len(chosen) < len(layout.sequence):
             places = [bisect_left(chosen, place) for place in places]

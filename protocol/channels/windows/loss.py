@@ -100,7 +100,7 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
             start = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
             highest, lowest = everything.flat(each, max), everything.flat(each, min)
             bare = reach.coverage(channel.cells - span)
-            # Among the windows whose most covered input is equally covered, the least probable one is the worst.
+            # Of the windows with the same coverage of their most covered input, the least probable one is the worst.
             for covered, window in _extremes(reach.coverage(span), masses, least=True):
                 top = (each.outside << shift) + slope * covered
                 marginal = base + slope * masses[window]
@@ -117,7 +117,8 @@ def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[
     """Return the input of a set for which output ``y`` is the most, or least, probable."""
     window = y - len(channel.singles) - 1
     if kinds.size == channel.inputs and window >= 0:
-        # Only these inputs are candidates: the arcs at a window's ends, and the first whole arcs after them.
+        # Only a few inputs can be the witness: those with an arc at an end of the window, the next arcs, the heavy
+        # inputs, and one single.
         number, window = divmod(window, channel.cells)
         layout = channel.circle.layout(number % channel.orders)
         places = [
