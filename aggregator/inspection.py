@@ -160,17 +160,27 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
     }
 
 
+def require_envelope(data: bytes) -> int:
+    """Return the offset of the first envelope in a file.
+
+    Raises:
+        BadData: the file has none.
+    """
+    if not data:
+        raise BadData("the file is empty")
+    start = envelope.find_envelope(data, 0)
+    if start == len(data):
+        raise BadData("the file is damaged, or it is not a file of halftruth: a campaign, a closing notice or a batch")
+    return start
+
+
 def look_into(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
     """Return the unverified content of a file.
 
     Raises:
         BadData: not a campaign, a closing notice, or a batch with a single envelope in it.
     """
-    if not data:
-        raise BadData("the file is empty")
-    start = envelope.find_envelope(data, 0)
-    if start == len(data):
-        raise BadData("the file has no envelope: it is not a campaign, a closing notice or a batch")
+    start = require_envelope(data)
     first, end = envelope.decode_first(data, start)
     if first.kind is Kind.CAMPAIGN and (start, end) == (0, len(data)):
         return CampaignFile(unverified_campaign(data), campaign_id(data), first.key_id, len(data))

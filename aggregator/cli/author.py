@@ -101,7 +101,8 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "--metric", help="Distance for geo-indistinguishability: steps or degrees for a grid; numbers or steps for numbers."
 )
 @options.plot(
-    "Draw the error rates of the best tests of one report, for the worst pair of answers and a pair of each other level"
+    "Draw the error rates of the best test between two answers from one report, for the worst pair "
+    "and one pair at each other privacy level"
 )
 @shell.as_json
 def audit(

@@ -14,7 +14,7 @@ from aggregator.cli.completion import CampaignName
 from aggregator.cli.forms import FormAsked, asked_of_form, print_form_difference, require_form
 from aggregator.cli.ranges import Ranges, compare_ranges, print_course
 from aggregator.cli.shell import FAILED, Failure, halftruth
-from aggregator.cli.spans import ends_of, spans_of
+from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
 from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
@@ -78,7 +78,10 @@ def show_trend(
     spans = spans_of(study, signed, asked.spans)
     ends = ends_of(asked.ends, spans)
     if len(asked.truths) not in (0, 1, len(spans)):
-        raise click.UsageError(f"--truth must be given once, or once for each of the {len(spans)} spans in their order")
+        raise click.UsageError(
+            f"--truth was given {len(asked.truths)} times: give it once, or once for each of the {len(spans)} spans, "
+            "in their order"
+        )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(
             signed, spans, tallies, level=confidence, method=method, where=where,
@@ -108,12 +111,10 @@ def show_trend(
 
 
 def _warn(found: Trend) -> None:
-    few = [point for point in found.points if point.estimate is None]
-    if few:
-        names = ", ".join(point.span.name for point in few[:5]) + (", ..." if len(few) > 5 else "")
-        shell.warn(f"Warning: fewer than {found.latest.terms.minimum_reports:,} devices in {names}: left out")
+    few = [point.span.words for point in found.points if point.estimate is None]
+    warn_left_out(few, found.latest.terms.minimum_reports)
     if found.change is None:
-        shell.warn("Warning: only one span has enough reports, so there is no change: its shares are printed")
+        warn_single(found.known[0][0].words)
     for span, known in found.known:
         for warning in known.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")
@@ -124,7 +125,7 @@ def _warn(found: Trend) -> None:
 @click.option("--classes", help="Two classes of campaign A.", metavar="X,Y")
 @options.form
 @options.as_json
-@options.plot("Draw both sides and their differences; of numbers their distribution functions")
+@options.plot("Draw both sides and their differences; for numbers, both distribution functions")
 @click.option(
     "--quantiles", metavar="P,...", help="Ordered values: the differences of these quantiles, for example .1,.5,.9."
 )
@@ -180,7 +181,7 @@ def compare(
         require_form(signed.terms, questions)
     if len({signed.id for signed in asked}) < len(asked):
         raise click.UsageError(
-            "both names are of one campaign: name two campaigns, or one campaign and two of its --classes"
+            "both names mean the same campaign: name two campaigns, or one campaign and two of its --classes"
         )
     named = None if classes is None else _two_of(classes, asked[0].terms)
     with engine_of(engine_name) as engine:
@@ -231,5 +232,9 @@ def _two_of(text: str, terms: Campaign) -> tuple[str, str]:
     found = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
     if found is None:
         known = ", ".join(terms.classes)
-        raise Failure(f"--classes must name two classes of the campaign, as in X,Y; its classes are: {known}", FAILED)
+        raise Failure(
+            f"--classes {text[:60]!r} does not name two classes of the campaign; write two of these with a comma "
+            f"between: {known}",
+            FAILED,
+        )
     return found

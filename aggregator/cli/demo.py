@@ -138,7 +138,7 @@ def _attack() -> None:
     if result.rejected != attack.expected or result.accepted:
         raise Failure(f"the attack was counted as {result.rejected}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
-        raise Failure("the attack moved the estimate", FAILED)
+        raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
     shell.say(f"\nAll {result.read:,} are refused and counted by class; the tally and the estimate have not changed.")
 
 
@@ -160,7 +160,7 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
 
 
 def _ask_a_number() -> None:
-    _tell("The same people are asked for a number: their age. Each report says where it lies, and not what it is.")
+    _tell("The same people are asked for a number: their age. Each report is a number that is probably near it.")
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
     _tell("Ages in groups beside the truth, also as a picture; then quantiles and groups of your own.")
@@ -168,7 +168,7 @@ def _ask_a_number() -> None:
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
     domain = found.terms.domain
     if not isinstance(domain, Line):
-        raise TypeError("an age is a number")
+        raise TypeError("the campaign that asks for ages does not ask for numbers")
     truth = read_truth(Path("ages.csv"), domain).shares(domain)
     ages = [float(point) for point in domain.points]
     below = truth.cumsum()

@@ -25,7 +25,6 @@ from aggregator.present.listing import ingest_table
 from aggregator.receive import inbox
 from aggregator.storage.places import Place
 from aggregator.study import Study
-from protocol.campaign import require_campaign
 from protocol.closing import is_closing
 from protocol.envelope import Kind
 
@@ -56,7 +55,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
         else:
             shell.say(f"{closed.name}  closed early, from {moment} on")
         return
-    require_campaign(data)
+    data = shell.campaign_file(file)
     if not trust:
         raise click.UsageError("Missing option '--trust': a campaign is verified under its author's public key")
     study = Study.create(shell.study_folder(ctx))
@@ -87,7 +86,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         shell.print_json({"added": added, "known": known, "refused": refused})
     else:
-        shell.say(f"{_keys(added)} enrolled, {known:,} known before, {sum(refused.values()):,} refused")
+        shell.say(f"{_keys(added)} enrolled, {known:,} already enrolled, {sum(refused.values()):,} refused")
         for reason, count in refused.items():
             shell.say(f"  {count:,}  {reason}")
     if refused and not added and not known:
@@ -123,8 +122,8 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     if counted:
         what = f"of period {since} and later ones" if since else "under these keys"
         shell.warn(
-            f"{counted:,} outputs {what} were counted before, and stay; "
-            f"`halftruth --study {study.path} rebuild --afresh --out NEW` makes a study without them"
+            f"{counted:,} outputs {what} were counted before and stay counted; `halftruth --study {study.path} "
+            "rebuild --afresh --out NEW` makes a study without them"
         )
     if not revoked:
         more = f" from period {since} or an earlier one on" if since else ""
@@ -156,12 +155,12 @@ def ingest(
         study.enrol(b"".join(file.read_bytes() for file in admitted), threads=threads)
         inbox.archive_admitted(study.path, admitted)
     if not paths and not uploads:
-        shell.warn(f"no uploads wait in {inbox.inbox_of(study.path)}; name files or folders to ingest other reports")
+        shell.warn(f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders")
     files: list[Place] = [*uploads]
     for path in paths:
         found = batch_files([path])
         if not found:
-            shell.warn(f"Warning: {path} holds no files")
+            shell.warn(f"Warning: {path} has no files")
         files += found
     if threads and "://" in engine_name:
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers")

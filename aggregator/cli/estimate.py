@@ -117,11 +117,13 @@ FILES = ("parquet", "geojson")
 )
 @click.option("--above", metavar="V", help="The share of people above this value.")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
-@click.option("--weights", type=shell.existing, help="CSV value,weight: the sum of the weights of all people.")
+@click.option(
+    "--weights", type=shell.existing, help="CSV value,weight: the sum over all people of the weight of their answer."
+)
 @click.option(
     "--coefficients",
     type=shell.existing,
-    help="TOML: a weight and an offset for each class of people, by which --sum, --weights or --value is summed.",
+    help="TOML: a weight and an offset for each class of people, for a weighted --sum, --weights or --value.",
 )
 @click.option(
     "--margins",
@@ -231,11 +233,11 @@ def estimate(
     of_all = [("plot", plot), ("truth", truth_files or None)] if by is None else []
     _require_one_number(queries, [*of_all, ("report", report), ("forged", forged)])
     if population is not None and queries not in (["value"], ["sum"], ["weights"]):
-        raise click.UsageError("--population goes with --value, --sum or --weights")
+        raise click.UsageError("--population needs --value, --sum or --weights")
     if coefficients is not None:
         _require_sum_by_class(queries, [("by", by), ("where", where), ("population", population), ("offset", offset)])
     if offset and queries != ["weights"]:
-        raise click.UsageError("--offset goes with --weights")
+        raise click.UsageError("--offset needs --weights")
     if not over_periods:
         _require_by_period(periods, steps, truth_files)
     else:
@@ -275,7 +277,7 @@ def estimate(
     if by is not None and not questions and not in_order and value is None and has_summary(signed.terms):
         if truth_files:
             raise click.UsageError(
-                "--truth is compared with a single estimate of a number: leave out --by, or select one --period"
+                "--truth cannot be compared with the means and deciles of several periods or classes: leave out --by"
             )
         ranges, mean, in_order = Ranges.usual(signed.terms), has_mean(signed.terms), True
     if by == "class" and not in_order and not questions:
@@ -394,7 +396,7 @@ def _class_of(where: str | None) -> str | None:
         return None
     kind, sign, name = where.partition("=")
     if kind.strip() != "class" or not sign or not name:
-        raise click.UsageError("--where must name one class, as in --where class=NAME")
+        raise click.UsageError(f"--where {where[:60]!r} does not name a class: write --where class=NAME")
     return name
 
 
@@ -416,7 +418,7 @@ def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) ->
 
 def _require_sum_by_class(queries: list[str], others: list[tuple[str, object]]) -> None:
     if queries not in (["value"], ["sum"], ["weights"]):
-        raise click.UsageError("--coefficients goes with --sum, --weights or --value")
+        raise click.UsageError("--coefficients needs --sum, --weights or --value")
     if given := [word for word, value in others if value]:
         raise click.UsageError(
             f"--coefficients takes all classes, offsets and people from its file: leave out --{given[0]}"
@@ -436,7 +438,7 @@ def _require_by_period(periods: list[Span] | None, steps: bool, truth_files: tup
     given = [("periods", periods), ("steps", steps or None)]
     for name, value in given:
         if value is not None:
-            raise click.UsageError(f"--{name} goes with --by period")
+            raise click.UsageError(f"--{name} needs --by period")
     if len(truth_files) > 1:
         raise click.UsageError("--truth can be repeated only with --by period")
 

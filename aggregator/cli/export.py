@@ -48,11 +48,11 @@ def export(
     minimum is left out; if all are left out, the command ends with exit code 75.
     """
     if out.suffix == MAP and not estimates:
-        raise Failure(f"{out.name}: only estimates can be written as GeoJSON: add --estimates", BAD_DATA)
+        raise Failure(f"{out.name}: tallies cannot be written as GeoJSON, only estimates: add --estimates", BAD_DATA)
     if out.suffix not in (*WRITERS, MAP):
         raise Failure(f"{out.name} must end in one of {', '.join((*WRITERS, MAP))}", BAD_DATA)
     if method is not None and not estimates:
-        raise click.UsageError("--method goes with --estimates")
+        raise click.UsageError("--method needs --estimates")
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     made = None

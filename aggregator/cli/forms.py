@@ -39,7 +39,9 @@ def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(part.strip() for part in pair.split(","))
     if len(names) != 2 or not all(names):
-        raise click.UsageError("--cross must name two questions, as in --cross age,vote")
+        raise click.UsageError(
+            f"--cross {pair[:60]!r} does not name two questions: write two names, as in --cross age,vote"
+        )
     return names
 
 
@@ -147,7 +149,7 @@ def print_form_course(
     where: str | None,
 ) -> FormCourse:
     """Estimate the requested questions in each span of periods (default: each period), and print the change too."""
-    from aggregator.cli.spans import ends_of, spans_of
+    from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
     from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_course import form_course
 
@@ -162,11 +164,9 @@ def print_form_course(
     known = {step.names for step in found.differences}
     changes = [] if found.change is None or found.change.names in known else [found.change]
     _print_sides(found, asked, [*changes, *found.differences], found.as_json())
-    if found.few:
-        few = ", ".join(span.name for span in found.few[:5])
-        shell.warn(f"Warning: too few devices in {few}: left out")
+    warn_left_out([span.words for span in found.few], signed.terms.minimum_reports)
     if found.change is None:
-        shell.warn("Warning: only one span has enough reports, so no change can be computed")
+        warn_single(found.sides[0][0].words)
     for span, each in found.sides:
         for warning in each.warnings:
             shell.warn(f"Warning: {span.words}: {warning}")
@@ -175,14 +175,14 @@ def print_form_course(
 
 def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -> FormClasses:
     """Estimate the requested questions in each class of people, and print the differences from the first class."""
+    from aggregator.cli.spans import warn_left_out
     from aggregator.estimate.form_course import form_classes
 
     if not signed.terms.classes:
         raise click.UsageError(f"--by class: {signed.terms.title!r} has no classes of people")
     found = form_classes(signed, tally, asked.estimate)
     _print_sides(found, asked, found.differences, found.as_json())
-    if found.few:
-        shell.warn(f"Warning: too few devices of {', '.join(found.few)}: left out")
+    warn_left_out(found.few, signed.terms.minimum_reports)
     for name, each in found.sides:
         for warning in each.warnings:
             shell.warn(f"Warning: {name}: {warning}")

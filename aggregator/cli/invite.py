@@ -29,7 +29,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
 @click.option(
-    "--out", type=shell.writable, callback=_require_form, help="Draw the poster to this .svg, .pdf, .png or .html."
+    "--out", type=shell.writable, callback=_require_form, help="File to draw the poster to: .svg, .pdf, .png or .html."
 )
 @shell.as_json
 @shell.in_study
@@ -62,7 +62,7 @@ def invite(
         for sentence in missing_texts(campaign.terms, language) if language else ():
             shell.warn(f"Warning: {sentence}")
         if missing := undrawn(content):
-            shell.warn(f"Warning: the poster cannot show these letters as they are written: {' '.join(missing)}")
+            shell.warn(f"Warning: the poster does not show these letters correctly: {' '.join(missing)}")
     if link.address.startswith("http:"):
         shell.warn(f"Warning: {link.host} is this machine, so the link works on this machine only")
     if campaign.terms.enrolment == "enrolled":

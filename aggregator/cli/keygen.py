@@ -19,7 +19,9 @@ from protocol import keys
 def keygen(name: Path, owner: str, as_json: bool) -> None:
     """Make a key pair: NAME.key signs campaigns; devices and studies trust NAME.pub."""
     if not name.name:
-        raise click.UsageError("NAME must be a file name without an ending, such as analyst")
+        raise click.UsageError(
+            f"NAME {str(name)!r} names a folder: give a file name without an ending, such as analyst"
+        )
     secret, public = name.with_name(name.name + ".key"), name.with_name(name.name + ".pub")
     shell.require_new(public)
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))

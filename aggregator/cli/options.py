@@ -33,7 +33,7 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = super().convert(value, param, ctx)
         if math.isnan(found):
-            self.fail("a number is expected", param, ctx)
+            self.fail(f"{value!r} is not a number", param, ctx)
         return found
 
 
@@ -48,17 +48,21 @@ class SpanList(click.ParamType[list[Span]]):
             first, dash, last = (text.strip() for text in part.partition("-"))
             ends = (first, last if dash else first)
             if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
-                self.fail("spans of periods are written as 0-3,4-7, single periods as 0,9", param, ctx)
+                self.fail(f"{part[:20]!r} is not a period or a span of periods: write 0,9 or 0-3,4-7", param, ctx)
             span = Span(int(ends[0]), int(ends[1]))
             if not span.first <= span.last < MAX_PERIODS:
-                self.fail(f"{part.strip()} must go from a period to a later one", param, ctx)
+                self.fail(
+                    f"{part.strip()} ends before it begins, or after the last possible period, {MAX_PERIODS - 1:,}",
+                    param,
+                    ctx,
+                )
             found.append(span)
         return found
 
 
 def _engine_name(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     if not is_engine(name):
-        raise click.BadParameter("must be local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
+        raise click.BadParameter(f"{name!r} is no engine: write local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
     return name
 
 

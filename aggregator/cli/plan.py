@@ -129,7 +129,7 @@ def plan(
             return
         whole = read_question(draft, rounded=False)
     elif radius is not None and prior is None:
-        raise click.UsageError("--radius goes with --prior")
+        raise click.UsageError("--radius needs --prior")
     elif epsilon is None:
         raise click.UsageError(f"--{'values' if ends is None else 'number'} needs --epsilon")
     else:
@@ -266,7 +266,8 @@ def _number(text: str) -> NumberRange:
     parts = [part.strip() for part in text.split(",")]
     if len(parts) not in (2, 3):
         raise click.UsageError(
-            "--number must be the lowest and the highest number and, optionally, the step, as in 17,90 or 0,5,0.5"
+            f"--number {text[:40]!r} is not two or three numbers: write the lowest, the highest and, if it is not "
+            "1, the step, as in 17,90 or 0,5,0.5"
         )
     try:
         return NumberRange.of(*parts)
@@ -285,13 +286,15 @@ def _notion(
     if sensitive is not None:
         if sensitive >= domain.size:
             raise click.UsageError(
-                f"--sensitive must be below the number of values, {domain.size}; if all are sensitive, leave it out"
+                f"--sensitive must be below the number of values, {domain.size}, not {sensitive}; if all are "
+                "sensitive, leave it out"
             )
         return HighLow(level, domain.size, tuple(range(sensitive)))
     if blocks is not None:
         if blocks >= domain.size:
             raise click.UsageError(
-                f"--blocks must be below the number of values, {domain.size}; for one block of all values, leave it out"
+                f"--blocks must be below the number of values, {domain.size}, not {blocks}; for one block of all "
+                "values, leave it out"
             )
         return Block.over(level, [x // blocks for x in range(domain.size)])
     if prior is not None:

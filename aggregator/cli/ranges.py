@@ -68,7 +68,9 @@ class Ranges:
         except ValueError:
             parts = (0.0,)
         if not all(0 < part < 1 for part in parts) or (self.quantiles is not None and not parts):
-            raise click.UsageError("--quantiles must be numbers between 0 and 1, as in .1,.5,.9")
+            raise click.UsageError(
+                f"--quantiles {self.quantiles!r}: each part must be a number between 0 and 1, as in .1,.5,.9"
+            )
         return parts
 
 
@@ -107,7 +109,7 @@ def estimate_ranges(
     domain, parts = signed.terms.domain, asked.require_parts()
     between = [] if asked.between is None else _answers(domain, asked.between, "between")
     if len(between) not in (0, 2):
-        raise click.UsageError("--between must give the two ends of a range, as in 30,40")
+        raise click.UsageError(f"--between has {len(between)} values, not two: write the ends of a range, as in 30,40")
     try:
         return ordered(
             signed,
@@ -173,6 +175,7 @@ def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str
 
 def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | None = None) -> None:
     """Print the estimates of each period or class and the differences, and draw the distribution functions."""
+    from aggregator.cli.spans import warn_left_out, warn_single
     from aggregator.present.ordered_course import course_csv, course_tables
 
     printed = course if asked.cdf else course.without_cdf()
@@ -184,11 +187,9 @@ def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | N
         for table in course_tables(printed):
             shell.console().print(table)
     few = [side.words for side in course.sides if side.found is None]
-    if few:
-        minimum = course.known[0][1].found.terms.minimum_reports
-        shell.warn(f"Warning: fewer than {minimum:,} devices in {', '.join(few[:5])}: left out")
+    warn_left_out(few, course.known[0][1].found.terms.minimum_reports)
     if not course.differences:
-        shell.warn("Warning: only one of them has enough reports, so no difference can be computed")
+        warn_single(course.known[0][0].words)
     for side, found in course.known:
         for warning in found.warnings:
             shell.warn(f"Warning: {side.words}: {warning}")

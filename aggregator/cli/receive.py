@@ -55,7 +55,7 @@ def receive(
     A device gets a receipt when its upload is on the disk. Addresses of clients and times of uploads are not recorded.
     """
     if (tls_cert is None) != (tls_key is None):
-        raise click.UsageError("--tls-cert and --tls-key must be given together")
+        raise click.UsageError("--tls-cert and --tls-key need each other: give both, or leave out both")
     if forwarded_for is not None:
         _require_address(forwarded_for)
     study = Study.open(shell.study_folder(ctx))
@@ -65,7 +65,10 @@ def receive(
     try:
         running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
     except ssl.SSLError:
-        raise Failure("--tls-cert and --tls-key must be PEM files of a certificate and its key", BAD_DATA) from None
+        raise Failure(
+            "--tls-cert and --tls-key cannot be used: not PEM files, or the key is not the certificate's",
+            BAD_DATA,
+        ) from None
     try:
         taken = bind(listen)
     except BadAddress as error:
@@ -87,4 +90,6 @@ def _require_address(text: str) -> None:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        raise click.UsageError("--forwarded-for must be the IP address of the proxy, such as 127.0.0.1") from None
+        raise click.UsageError(
+            f"--forwarded-for {text[:60]!r} is not an IP address: give the proxy's, such as 127.0.0.1"
+        ) from None

@@ -190,7 +190,7 @@ def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
         expose_value=False,
         is_eager=True,
         callback=_take_study,
-        help="The study's folder, or s3://BUCKET/FOLDER; also before the command.",
+        help="The study's folder, or s3://BUCKET/FOLDER; may also stand before the command.",
         metavar="DIR",
     )
     return named(click.pass_context(command))
@@ -216,7 +216,7 @@ def study_folder(ctx: click.Context) -> Place:
     if not isinstance(folder, Path | Remote):
         raise click.UsageError("no study is named: give its folder, halftruth --study DIR ...")
     if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
-        raise click.UsageError(f"{folder} is a file: --study must be a folder")
+        raise click.UsageError(f"--study {folder} is a file: name a folder")
     require_utf8(str(folder))
     return folder
 
@@ -226,7 +226,7 @@ def require_utf8(folder: str) -> None:
     try:
         folder.encode()
     except UnicodeEncodeError:
-        raise click.UsageError(f"the name of the study's folder {folder} must be UTF-8") from None
+        raise click.UsageError(f"the name of the study's folder {folder!r} is not UTF-8: rename the folder") from None
 
 
 def public_key(path: Path) -> bytes:
@@ -252,10 +252,12 @@ def secret_key(path: Path) -> keys.SigningKey:
 
 def campaign_file(path: Path) -> bytes:
     """Return the bytes of a signed campaign's file; only the kind of its envelope is checked."""
-    from protocol.campaign import require_campaign  # which keygen and status do not need
+    from aggregator.inspection import require_envelope  # which keygen and status do not need
+    from protocol.campaign import require_campaign
 
     data = path.read_bytes()
     try:
+        require_envelope(data)
         require_campaign(data)
     except BadData as error:
         raise Failure(f"{path}: {error}", BAD_DATA) from None

@@ -44,7 +44,7 @@ from protocol.errors import OutsideSchedule
 @click.option("--keys", "keys_file", type=shell.writable, help="File to write the devices' enrolments to.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for repeatable random numbers; for experiments only.")
 @click.option(
-    "--period", type=click.IntRange(min=0), help="The period that the devices answer in. [default: the current one]"
+    "--period", type=click.IntRange(min=0), help="The period in which the devices answer. [default: the current one]"
 )
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(
@@ -149,7 +149,7 @@ def _periods_of(
     if panel and period is not None:
         raise click.UsageError("--period cannot be combined with --panel: give --periods FIRST-LAST")
     if periods is not None and len(periods) != 1:
-        raise click.UsageError("--periods must be one span, as in 0-3")
+        raise click.UsageError(f"--periods has {len(periods)} spans, and a panel needs one, as in 0-3")
     current = _period_near(terms, int(time.time())) if period is None else period
     first, last = (0 if panel else current), current
     if periods is not None:

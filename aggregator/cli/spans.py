@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from aggregator.cli import options
+from aggregator.cli import options, shell
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span
 from aggregator.study import Study
@@ -14,6 +14,8 @@ from protocol.campaign import SignedCampaign
 
 MOST_SPANS = 200
 """Maximum number of spans in one estimate."""
+MOST_NAMES = 5
+"""Maximum number of names in a warning."""
 
 
 def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> list[Span]:
@@ -30,7 +32,9 @@ def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span
         return None
     names = ", ".join(span.name for span in spans[:20])
     if len(asked) != 2 or asked[0] == asked[1] or any(span not in spans for span in asked):
-        raise click.UsageError(f"--between must name two of the spans, as in 0,3; the spans are: {names}")
+        raise click.UsageError(
+            f"--between does not name two different spans; write two of these with a comma between: {names}"
+        )
     return asked[0], asked[1]
 
 
@@ -38,7 +42,7 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
     """Return every period that has reports."""
     counted = study.periods(signed)
     if not counted:
-        raise NotEnough(f"{signed.terms.title!r} has no reports yet: ingest some")
+        raise NotEnough(f"{signed.terms.title!r} has no reports yet: run `halftruth ingest`")
     if len(counted) > MOST_SPANS:
         last = max(counted)
         raise click.UsageError(
@@ -46,3 +50,15 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
             f"--periods 0-{last // 2},{last // 2 + 1}-{last}"
         )
     return [Span(period, period) for period in sorted(counted)]
+
+
+def warn_left_out(names: Sequence[str], minimum: int) -> None:
+    """Warn of periods or classes that are left out because they have fewer devices than the campaign's minimum."""
+    if names:
+        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+        shell.warn(f"Warning: fewer than {minimum:,} devices, so left out: {', '.join(names[:MOST_NAMES])}{more}")
+
+
+def warn_single(name: str) -> None:
+    """Warn that nothing can be compared with the only period or class that is not left out."""
+    shell.warn(f"Warning: only {name} has enough devices, so no difference can be computed")

@@ -40,7 +40,7 @@ def _value(domain: Domain, answer: Answer) -> int:
     if isinstance(domain, Items):
         members = [x for x in domain.members(answer) if x < domain.count]
         if len(members) != 1:
-            raise Failure("a share needs a single item: name one item", BAD_DATA)
+            raise Failure("several items or none are named, and a share is of one item: name one", BAD_DATA)
         return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):
@@ -59,6 +59,7 @@ def weights_of(path: Path, domain: Domain) -> Floats:
     missing = next((x for x in range(size) if x not in found), None)
     if missing is not None:
         raise Failure(
-            f"{path.name} has no weight for {domain.label(missing)!r}: give each value one, perhaps 0", BAD_DATA
+            f"{path.name} has no weight for {domain.label(missing)!r}: give each value a weight, which may be 0",
+            BAD_DATA,
         )
     return np.array([found[x] for x in range(size)])

@@ -161,7 +161,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (done.stdout, done.stderr) == ("400 keys revoked from period 5000 on\n", "")
     done = run(*study, "revoke", keys, "--from-period", 1)
     assert done.stdout == "400 keys revoked from period 1 on\n"
-    assert "400 outputs of period 1 and later ones were counted before, and stay" in done.stderr
+    assert "400 outputs of period 1 and later ones were counted before and stay counted" in done.stderr
     assert "400 (400 revoked, 400 from period 1)" in run(*study, "status").stdout
     (row,) = json.loads(run(*study, "status", "--json").stdout)
     assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
@@ -169,7 +169,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "revoked before from period 2 or an earlier one on" in again.stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
-    assert "400 outputs under these keys were counted before, and stay" in done.stderr
+    assert "400 outputs under these keys were counted before and stay counted" in done.stderr
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
@@ -267,9 +267,9 @@ def test_empty_input_is_a_warning(session, tmp_path):
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
     assert f"{tmp_path / 'empty'} is empty" in run(*study, "enrol", tmp_path / "empty").stderr
-    assert f"{tmp_path} holds no files" not in run(*study, "ingest", tmp_path).stderr
+    assert f"{tmp_path} has no files" not in run(*study, "ingest", tmp_path).stderr
     (tmp_path / "empty").unlink()
-    assert f"{tmp_path} holds no files" in run(*study, "ingest", tmp_path).stderr
+    assert f"{tmp_path} has no files" in run(*study, "ingest", tmp_path).stderr
 
 
 def test_a_batch_in_place_of_a_campaign_is_refused(session):

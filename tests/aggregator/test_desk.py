@@ -250,14 +250,14 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
     """A period below the minimum shows its number of reports and no shares, in every form."""
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
-        assert "fewer than 20 devices in 3" in result.stderr
+        assert "fewer than 20 devices, so left out: period 3" in result.stderr
     assert "too few" in in_study(desk, "estimate", "education", "--by", "period").stdout
     rows = list(
         csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
     )
     assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
     single = in_study(desk, "estimate", "again", "--by", "period")
-    assert "only one span" in single.stderr
+    assert "only period 0 has enough devices" in single.stderr
     assert "95% interval" in single.stdout
     few = in_study(desk, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
     assert "--periods" in few.stderr
@@ -776,7 +776,7 @@ def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
     in_study(units, "estimate", "units", "--period", "1", "--value", "none", code=75)
     trend = in_study(units, "estimate", "units", "--by", "period", "--json")
     assert [row["values"] is None for row in json.loads(trend.stdout)["spans"]] == [False, True, False]
-    assert "fewer than 20 devices in 1" in trend.stderr
+    assert "fewer than 20 devices, so left out: period 1" in trend.stderr
     one = in_study(units, "estimate", "units", "--where", "class=village", code=75).stderr
     assert "has reports of 1" in one
     in_study(units, "compare", "units", "--classes", "town, north,village", code=75)

@@ -120,7 +120,7 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--number", "17", "--epsilon", 1), "--number must be the lowest"),
+        (("--number", "17", "--epsilon", 1), "is not two or three numbers"),
         (("--number", "90,17", "--epsilon", 1), "below the highest"),
         (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
         (("--number", "0,9"), "--number needs --epsilon"),

@@ -220,7 +220,7 @@ def test_an_empty_inbox_is_no_error(study):
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
     assert run.exit_code == 0
     assert json.loads(run.stdout)["read"] == 0
-    assert "no uploads wait" in run.stderr
+    assert "no uploads in" in run.stderr
 
 
 def test_exactly_once_through_every_fault(study):
@@ -821,7 +821,7 @@ def test_the_command_refuses_what_cannot_work(study, tmp_path):
     for words in ([], [*lib, "--tls-cert", str(pem)], [*lib, "--forwarded-for", "*"], [*lib, "--max-bytes", "1"]):
         assert CliRunner().invoke(receive, words).exit_code == 2
     broken = CliRunner().invoke(halftruth, [*lib, "receive", "--tls-cert", str(pem), "--tls-key", str(pem)])
-    assert (broken.exit_code, "PEM files of a certificate" in broken.output) == (65, True)
+    assert (broken.exit_code, "not PEM files" in broken.output) == (65, True)
     assert isinstance(receive, click.Command)
     Study.open(study.path)
     assert CliRunner().invoke(receive, ["--study", str(tmp_path)]).exit_code != 0
