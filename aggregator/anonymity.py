@@ -125,7 +125,8 @@ def judge_reports(channel: Channel, tally: Tally) -> Release:
         return Release(0, 0, 0, {}, 0, {})
     smallest = int(seen[tally.counts[seen].argmin()])
     everything = range(channel.inputs)
-    if channel.loss(everything, everything).denominator:  # every answer can give every possible output
+    # If the denominator is above 0, every answer can give every possible output.
+    if channel.loss(everything, everything).denominator:
         fewest, poorest = channel.inputs, smallest
     elif len(seen) * channel.inputs > MOST_STEPS:
         raise ReleaseError("the channel is too large to compute which answers can give each output")

@@ -249,7 +249,7 @@ class Counting:
     def _declared(self, key: Integers) -> list[tuple[int, ...]]:
         """Return the level and the prior that each key declared, as rows of a tally."""
         registry = self.study.registry(self.name)
-        at, _ = registry.find(key)  # every counted report is of a registered key
+        at, _ = registry.find(key)  # the key of every counted report is registered
         written = [] if registry.prior is None else registry.prior[at].tolist()
         found = {one: self._row_of(one) for one in set(written)}
         return [found[one] for one in written]
@@ -280,9 +280,9 @@ class Counting:
 
         found = tables.query(self.table, f"{rows} {_OF_KEYS}")
         registry = self.study.registry(self.name)
-        at, _ = registry.find(found["key"].to_numpy())  # every counted report is of a registered key
+        at, _ = registry.find(found["key"].to_numpy())  # the key of every counted report is registered
         declared = [] if registry.prior is None else registry.prior[at].tolist()
-        # Sorted, because the order of rows is not fixed.
+        # The order of rows is not fixed, so the declared priors are sorted.
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
         which = np.array([places[written] for written in declared], dtype=np.int64)
         size = self.terms.domain.size
@@ -324,7 +324,7 @@ def _by_view(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
     if len(places) == 1:
         yield places[0], rows
         return
-    if "word" in rows.column_names:  # the type that is read does not support take
+    if "word" in rows.column_names:  # the type of this column does not support take
         rows = rows.set_column(rows.column_names.index("word"), "word", rows["word"].cast(pa.binary()))
     for place in places:
         yield place, rows.take(pa.array(np.flatnonzero(view == place)))
@@ -342,8 +342,8 @@ def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) 
     return sum(int(np.isin(batch["key"].to_numpy(), keys).sum()) for batch in rows)
 
 
-# Campaign ids are hex digits and periods integers, so no text from outside gets into a query. "view" is a word of SQL,
-# so the column is quoted.
+# Campaign ids are hex digits and periods are integers, so no outside text gets into a query. "view" is a keyword of
+# SQL, so the column is quoted.
 _OF_PERIOD = "WITH chosen AS (SELECT * FROM rows WHERE campaign = '{campaign}' AND period = {period})"
 _FROM = """
     WITH mine AS (SELECT * FROM rows WHERE campaign = '{campaign}'{span}),

@@ -55,7 +55,7 @@ def _findings() -> Iterator[CheckResult]:
     for name, check in checks:
         try:
             yield CheckResult(name, True, check())
-        except Exception as error:  # a broken installation may raise anything
+        except Exception as error:  # a broken installation may raise any error
             yield CheckResult(name, False, f"{type(error).__name__}: {error}")
 
 

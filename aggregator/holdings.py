@@ -135,7 +135,8 @@ class Holdings:
         if listed.id not in self._opened:
             try:
                 self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
-            except BadData as error:  # it was verified when it was imported
+            # The campaign was verified when it was imported, so this program is older than its format.
+            except BadData as error:
                 what = f"holds the campaign {listed.name!r}, which cannot be opened here ({error})"
                 raise tables.Newer(self.path / CAMPAIGNS, what) from error
         if self._opened[listed.id].closing != listed.closing:

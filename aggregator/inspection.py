@@ -128,7 +128,7 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
         Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
     """
     certificate = terms.certificate
-    channel = terms.views[certificate.view].channel  # the witness is in this view
+    channel = terms.views[certificate.view].channel  # the witness belongs to this view
     named: dict[str, float | None] = {
         "declared": exact.nats(certificate.declared),
         "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),

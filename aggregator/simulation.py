@@ -421,7 +421,8 @@ def _memoized(
     inputs = [terms.input_of(x, person.place, view) for x in inputs]
     memo: dict[int, int] = {}
     for z in inputs:
-        rand = draw(channel.rand_bytes)  # always drawn, before the value is read
+        # As on a device, the bytes are drawn before the value is read, and even if they are not needed.
+        rand = draw(channel.rand_bytes)
         if z not in memo:
             memo[z] = channel.sample(z, rand)
     return [memo[z] for z in inputs]

@@ -94,7 +94,7 @@ class Study(Estimates):
         with tables.storage(path / CAMPAIGNS):
             held = path.is_dir() and (
                 isinstance(path, Remote) or any(path.iterdir())
-            )  # a prefix exists if it has objects
+            )  # a prefix of a bucket exists if it has objects
             if held and not any(tables.exists(path / name) for name in SCHEMAS):
                 raise StudyError(f"{path} has other files: name a new or an empty directory for the study")
             if isinstance(path, Remote):

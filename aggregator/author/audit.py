@@ -86,7 +86,8 @@ class Audit:
             for witness in surveyed["witnesses"].values():
                 if "channel" in witness:
                     witness["view"] = places[witness.pop("channel")]
-            # The certificate's levels stay; only a requested ball replaces the declared one.
+            # The certificate's levels are kept; only the level of the declared ball is replaced if another ball is
+            # requested.
             own = dict(found["levels"])
             if self.asked.radius is not None:
                 own.pop("lip-ball", None)
@@ -232,7 +233,8 @@ def audit(terms: Campaign, asked: SurveyRequest | None = None, prior_name: str |
     reported = Reported.of(terms.domain)
     raw_mse: float | None = None
     weight: float | None = None
-    with suppress(NotInvertible):  # a LIP campaign still has its MMSE estimate
+    # A LIP campaign without an unbiased estimate still has an MMSE estimate.
+    with suppress(NotInvertible):
         raw_mse, weight = campaign_error(terms)
     return Audit(
         terms,

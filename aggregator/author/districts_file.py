@@ -154,7 +154,7 @@ def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDAr
                 low, high = -((first_y - y1) // step), -((first_y - y2) // step)
                 for row in range(max(low, 0), min(high, grid.rows)):
                     y = first_y + row * step
-                    # The number of centres west of the crossing: a quotient of integers, rounded up.
+                    # Count the centres west of the crossing: this is a quotient of integers, rounded up.
                     reach = (x1 - first_x) * (y2 - y1) + (x2 - x1) * (y - y1)
                     west = -(-reach // (step * (y2 - y1)))
                     crossed[row, min(max(west, 0), grid.columns)] += 1

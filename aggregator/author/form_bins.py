@@ -102,7 +102,8 @@ def _most_cells(channel: Callable[[int], Channel], reports: float, most: int) ->
         variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
         return bool(math.sqrt(variance / reports) <= 1 / cells)
 
-    low, high = LEAST_BINS, most  # the error of a cell hardly depends on the number of cells
+    # The error of a cell hardly depends on the number of cells, so a binary search finds the largest number.
+    low, high = LEAST_BINS, most
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)

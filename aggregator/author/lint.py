@@ -47,7 +47,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
     try:
         mse, weight = campaign_error(terms)
     except NotInvertible as reason:
-        # The reason ends with advice.
+        # No advice is added here, because the reason ends with advice.
         yield f"shares will have no unbiased estimate and no error bars: {reason}"
     else:
         if weight > HEAVY:
@@ -57,7 +57,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
             )
         if not is_plain(terms.views):
             yield from _unseen(terms)
-        # The root mean square error of a share, compared with the even share, for people spread evenly.
+        # For people spread evenly, compare the root mean square error of a share with the share itself.
         elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
             yield (

@@ -129,7 +129,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
                 f"[privacy] budgets: {shown(domain.label(x))} has no budget; give it one, or give a default"
             )
         budgets.append(budget)
-    # Dummy items are as well protected as the best protected item (Gu et al. 2020, sec. VI-B).
+    # Dummy items get the protection of the best protected item (Gu et al. 2020, sec. VI-B).
     budgets += [min(budgets)] * (domain.size - items)
     edges = None
     if "pairs" in section:
@@ -256,7 +256,7 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
         shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
     scale = math.lcm(*(share.denominator for share in shares))
     if not counts and scale > MAX_PRIOR_WEIGHT:
-        # The shares have more digits than a prior can have: each is rounded to the nearest weight above 0.
+        # The shares have more digits than a prior can represent, so each is rounded to the nearest weight above 0.
         scale = MAX_PRIOR_WEIGHT // 2
     return tuple(max(1, round(share * scale)) for share in shares)
 

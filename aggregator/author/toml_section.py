@@ -89,7 +89,7 @@ class Section:
         self._known.add(key)
         if key not in self._left:
             if default is None:
-                # A misspelled key is reported as unknown, which says more than that this key is missing.
+                # If a key is misspelled, report it as unknown, which is clearer than a report that this key is missing.
                 near = difflib.get_close_matches(key, map(_folded, self._left), 1, ALIKE)
                 if near:
                     raise DraftError(

@@ -28,7 +28,7 @@ class CampaignName(click.ParamType[str]):
         folder = ctx.obj or ctx.find_root().params.get("study")
         if not isinstance(folder, Path):  # an object store is too slow for a key press
             return []
-        from aggregator.study import Study  # only when names are completed
+        from aggregator.study import Study  # imported here because only the completion of names needs it
 
         try:
             listed = Study.open(folder).listed()

@@ -34,7 +34,7 @@ from aggregator.estimate.names import POOLS
 from aggregator.estimate.span import Span
 from protocol.domain import Domain, Form
 
-if TYPE_CHECKING:  # loaded when an estimate is made
+if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.estimate import query
     from aggregator.estimate.form_course import FormClasses, FormCourse
     from aggregator.estimate.form_result import FormEstimate
@@ -363,7 +363,7 @@ def _print_shares(
     for warning in found.warnings if read is None or form != "table" else read.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:
-        # matplotlib takes a second to load
+        # The imports are here because matplotlib takes a second to load.
         if read is not None and read.bins:
             from aggregator.present.ordered_plot import draw_histogram
 
@@ -458,7 +458,7 @@ def _write_page(
 
     terms = found.terms
     with shell.progress("auditing", None):
-        # Levels under other notions need one channel for all people, which classes do not have.
+        # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
         audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
     with shell.new_file(path) as file:
         text = page(found, audited, tally, period=period, truth=truth, asked=asked, course=course)

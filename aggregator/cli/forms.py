@@ -17,7 +17,7 @@ from aggregator.cli.shell import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 
-if TYPE_CHECKING:  # loaded when an estimate is made
+if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
     from aggregator.estimate.form_change import FormDifference

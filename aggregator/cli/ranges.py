@@ -18,7 +18,7 @@ from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Answer, Domain
 from protocol.errors import NotInDomain
 
-if TYPE_CHECKING:  # loaded when an estimate is made
+if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
     from aggregator.estimate.ordered import Ordered

@@ -86,7 +86,7 @@ class CommandGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = COMMANDS.get(cmd_name)
         if entry is not None:
-            importlib.import_module(f"aggregator.cli.{entry.file}")  # which adds its commands
+            importlib.import_module(f"aggregator.cli.{entry.file}")  # the import adds the commands of the file
         command = super().get_command(ctx, cmd_name)
         if command is not None and entry is not None:
             command.epilog = f"\b\nExample:\n  halftruth {entry.example}"
@@ -252,7 +252,7 @@ def secret_key(path: Path) -> keys.SigningKey:
 
 def campaign_file(path: Path) -> bytes:
     """Return the bytes of a signed campaign's file; only the kind of its envelope is checked."""
-    from aggregator.inspection import require_envelope  # which keygen and status do not need
+    from aggregator.inspection import require_envelope  # imported here because keygen and status do not need it
     from protocol.campaign import require_campaign
 
     data = path.read_bytes()

@@ -88,7 +88,7 @@ class Cluster:
         cut = pieces.cut(self.workers, study, files, self.piece_bytes, warnings)
         totals, verified = IngestTotals(study, now), Verified.of(study.path)
         self._take_keys(totals, verified, [piece for piece in cut if piece.enrolments], study_version)
-        # The keys are another version of their table now; ``verified`` only saves time.
+        # The table of keys has a new version now. ``verified`` needs no update, because it only saves time.
         study_version = replace(StudyVersion.of(study), verified=study_version.verified)
         self._take_reports(totals, verified, cut, study_version, warnings, progress)
         return totals.result(len(files), tuple(pieces.sentences(files, warnings)))

@@ -39,7 +39,7 @@ def connected(name: str, processes: int | None) -> Iterator[Cluster]:
         EngineError: no scheduler with a worker answers, or the connection is lost.
     """
     with ExitStack() as stack:
-        # Dask's log messages about a lost worker repeat the error.
+        # Dask's log messages about a lost worker would repeat the error that is raised.
         stack.enter_context(silence_logging_cmgr(logging.CRITICAL))
         if name == "dask":
             address: LocalCluster | str = stack.enter_context(local_cluster(processes or os.cpu_count() or 1))
@@ -69,7 +69,7 @@ def local_cluster(processes: int, *, heartbeat: int = NO_HEARTBEAT, **options: A
     """
     settings = {
         "distributed.scheduler.worker-ttl": f"{heartbeat}s",
-        # Dask always starts a web server: here on any free port, and with no pages.
+        # Dask always starts a web server; these settings remove its pages.
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from protocol.errors import HalftruthError
 
-if TYPE_CHECKING:  # for type checkers only: checking an engine's name must not load the tables
+if TYPE_CHECKING:  # only type checkers import them: the check of an engine's name must not load the tables
     from aggregator.estimate.tally import Tally
     from aggregator.intake.ingest import IngestResult
     from aggregator.storage.places import Place

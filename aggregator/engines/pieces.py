@@ -64,7 +64,7 @@ def cut(
         EngineError: a worker does not see a file that is here.
     """
     share = max(size_of(files) // (PIECES_PER_THREAD * workers.threads()), BLOCK_BYTES)
-    # A power of two, so that every cut of one size is also a cut of the smaller sizes.
+    # The size is a power of two, so that every cut of one size is also a cut of the smaller sizes.
     size = 1 << min(piece_bytes, share, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
     groups = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
 

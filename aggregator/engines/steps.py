@@ -248,7 +248,8 @@ def settle(
     cache = slot_cache(study_version.path, shard, number)
     with cache.lock:
         free = candidates.free(table, shards.condition(shard, number), cache.slots)
-    first = np.flatnonzero(np.diff(candidates.report, prepend=-1))  # of each report
+    # The first candidate row of each report.
+    first = np.flatnonzero(np.diff(candidates.report, prepend=-1))
     for campaign in np.unique(candidates.campaign).tolist():
         of_campaign = candidates.campaign[first] == campaign
         outcome.accepted[names[campaign]] = int((free & of_campaign).sum())

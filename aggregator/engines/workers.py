@@ -61,7 +61,7 @@ class Workers:
         deadline = time.monotonic() + ANSWER_SECONDS
         while True:
             answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
-            # A worker that was lost meanwhile does not answer; other workers do its work.
+            # A worker that was lost meanwhile has no answer, and other workers do its work.
             found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
             if found:
                 return found
@@ -112,7 +112,7 @@ class Workers:
         while True:
             for arguments in itertools.islice(jobs, most - len(under_way)):
                 worker = next(preferences)
-                # The preferred worker may be lost before it gets the step.
+                # Other workers are allowed because the preferred one may be lost before it gets the step.
                 anywhere = {"workers": worker and [worker], "allow_other_workers": worker is not None}
                 future = self.client.submit(step, *arguments, **anywhere, **options)
                 summary = future if summarize is None else self.client.submit(summarize, future, **options)

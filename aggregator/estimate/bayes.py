@@ -138,13 +138,13 @@ def _phase(se: Floats) -> float:
     """Return the offset of the logarithms of standard errors that puts the fewest values near an octave boundary."""
     part = np.floor(np.log2(se) % 1.0 * PHASES).astype(np.int64) % PHASES
     lie = np.bincount(part, minlength=PHASES)
-    near = lie + np.roll(lie, 1)  # the part that begins there, and the one before
+    near = lie + np.roll(lie, 1)  # counts in the part that begins here and in the part before it
     return float(-np.argmin(near) / PHASES)
 
 
 def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:
     """Return the fitted weights of the grid points, by octave of the standard errors."""
-    # Bins lie within octaves, so the mean of a bin's standard errors lies in the octave of each.
+    # Each bin lies within one octave, so the mean of its standard errors lies in that octave too.
     above = np.maximum(raw / se, LEAST) - LEAST
     near = np.minimum(above, NEAR - LEAST)
     height = np.round((near + (above - near) / COARSER) / BIN).astype(np.int64)

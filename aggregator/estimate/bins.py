@@ -62,7 +62,7 @@ def _multiples(domain: Line, most: int) -> list[int]:
             width = digit * 10**power * step
             start = low if low % step else low // width * width
             starts = [bisect_left(domain.scaled, edge) for edge in range(start + width, domain.scaled[-1] + 1, width)]
-            few = -(-width // step // 4)  # a bin with fewer values at an end belongs to its neighbour
+            few = -(-width // step // 4)  # a bin at an end with fewer values is merged with its neighbour
             starts = [place for place in starts if few <= place <= domain.size - few]
             if len(starts) < most:
                 return starts

@@ -97,7 +97,7 @@ def weigh(
         )
     members = decoder.members
     found = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))
-    # The unweighted estimate for comparison. It too takes the class sizes as fixed, so only the weights differ.
+    # For comparison, the unweighted estimate takes the class sizes as fixed too, so only the weights differ.
     plain = ReweighedDecoder(decoder.decoders, members, decoder.priors, members)
     factors = found.factors[members > 0]
     reported = tuple(reported_by(members, one) for one in margins)

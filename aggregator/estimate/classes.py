@@ -144,7 +144,7 @@ def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:
     levels = stairs.base + np.concatenate(
         [np.cumsum(stairs.heights[::-1], axis=0)[::-1], np.zeros((1, len(stairs.base)))]
     )
-    # A step without height does not count, however many reports it has.
+    # Steps of height 0 are skipped, whatever their number of reports.
     reached = np.maximum.accumulate(np.where(stairs.heights > 0, stairs.counts, 0), axis=0)
     everybody = np.full((1, len(stairs.base)), stairs.reports)
     times: Integers = np.diff(np.concatenate([reached, everybody]), axis=0, prepend=0)

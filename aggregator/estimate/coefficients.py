@@ -81,7 +81,8 @@ def sum_by_class(
             mmse += factor * found.mmse
         raw += factor * found.raw
         variance += (factor * found.se) ** 2
-        if found.se > 0:  # with few devices that have several reports, the quantile is larger than the normal one
+        # If few devices have several reports each, the quantile is larger than that of the normal distribution.
+        if found.se > 0:
             quantile = max(quantile, (found.high - found.raw) / found.se)
     se = math.sqrt(variance)
     return Answer(

@@ -62,7 +62,7 @@ def _project_sets(raw: Floats, reported: Reported) -> Floats:
         of_dummies = np.full(len(dummies), max(level - c, 0.0))
         return np.concatenate([np.clip(items - c, 0, most), of_dummies])
 
-    # The sum decreases in c, and is linear between the points where an input reaches 0 or 1 / l.
+    # The sum decreases in c. It is linear between these points, where an input reaches 0 or 1 / l.
     ends = np.unique(np.concatenate([items, items - most, [level, min(level, items.min()) - 1]]))
     first, past = 0, len(ends) - 1
     while past - first > 1:

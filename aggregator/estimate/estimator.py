@@ -190,7 +190,7 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
     raw = se = np.full(decoder.inputs, np.nan)
     weight, warning = math.nan, f"{advice.WITHOUT_BARS}: {reason}"
     if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MOST_CELLS:
-        # Conservative: every device is taken to have the largest number of reports.
+        # This is conservative: every device is assumed to have sent the largest number of reports of any device.
         n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.most
         share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
         fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)

@@ -76,7 +76,8 @@ class SharesEstimate(ABC):
     def reach(self) -> Floats:
         """(k,) a bound on how far one device can move each of ``raw``."""
         found = np.zeros(len(self.raw))
-        for place in range(len(found)):  # one at a time, to save memory: a question may have many thousand values
+        # A question may have thousands of values, so one unit vector at a time saves memory.
+        for place in range(len(found)):
             unit = np.zeros_like(found)
             unit[place] = 1
             found[place] = self.reach_of(unit)
@@ -139,7 +140,7 @@ class Margin(SharesEstimate):
     def share(self) -> Floats:
         """(a,) the consistent distribution, by the rule of ``default_method``."""
         noise = math.sqrt(float(np.mean(self.variances))) * len(self.raw)
-        crowded = len(self.raw) >= CROWD and noise >= NOISY  # False if the errors are NaN
+        crowded = len(self.raw) >= CROWD and noise >= NOISY  # false if the errors are NaN
         return empirical_bayes(self.raw, self.se) if crowded else project(self.raw)
 
     @cached_property

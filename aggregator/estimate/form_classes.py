@@ -70,7 +70,8 @@ def class_weighting(
     """
     members = _members(views)
     weighted = weighted_views(views, margins)
-    plain = [_reweighed(view, _classes(view).members) for view in views]  # class sizes are fixed here too
+    # For comparison, the unweighted estimate takes the class sizes as fixed too.
+    plain = [_reweighed(view, _classes(view).members) for view in views]
     factors = raked(members, margins)[members > 0] / members[members > 0]
     mine, theirs = estimate(weighted), estimate(plain)
     everybody = sum(view.tally.reports for view in views)

@@ -133,7 +133,8 @@ def interaction_variance(view: FormView) -> float:
     cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
     of_rows, of_columns = (float(view.variances[question].shown.sum()) for question in view.questions)
     whole = view.decoder.variance(np.ones(view.decoder.inputs), view.share)
-    # The trace of the covariance of R: minus the variances of row and column means, plus that of the total mean.
+    # The trace of the covariance of R is that of the cells, minus the variances of the row means and of the column
+    # means, plus the variance of the total mean.
     trace = max(cells - of_rows / b - of_columns / a + whole / (a * b), 0.0)
     return trace / max((a - 1) * (b - 1), 1)
 
@@ -211,7 +212,7 @@ class CrossTable:
             reports = max(round(view.reports), 1)
             counts = rng.multinomial(reports, law / law.sum(), size=TABLES)
             return np.array([view.decoder.invert(each / reports) for each in counts])
-        # The joint distribution of a report's features depends on the mechanism: a normal approximation.
+        # The joint distribution of a report's features depends on the mechanism, so a normal approximation is used.
         units = np.eye(view.decoder.inputs)
         covariance = np.array([covariances(view.decoder, law, unit) for unit in units]) / view.reports
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)

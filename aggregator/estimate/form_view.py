@@ -37,7 +37,7 @@ def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
     if decoder.one_hot:
         phi = decoder.adjoint(v)
         return decoder.invert(share * phi) - float(share @ phi) * decoder.invert(share)
-    # A report has several features: Cov(a, b) = (Var(a + b) - Var(a - b)) / 4.
+    # A report has several features, so the covariances are computed as (Var(a + b) - Var(a - b)) / 4.
     units = np.eye(decoder.inputs)
     both = [(decoder.variance(unit + v, share), decoder.variance(unit - v, share)) for unit in units]
     return np.array([(plus - minus) / 4 for plus, minus in both])
@@ -146,7 +146,8 @@ class FormView:
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
             if self.decoder.one_hot and not isinstance(self.decoder, ReweighedDecoder):
-                phi = self.decoder.adjoint(v)  # computed once for both laws: there may be a million features
+                # There may be a million features, so phi is computed once for both distributions.
+                phi = self.decoder.adjoint(v)
                 rows.append((both @ phi**2 - (both @ phi) ** 2).tolist())
             else:
                 rows.append([self.decoder.variance(v, law) for law in laws])

@@ -109,7 +109,7 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
         if (law[seen] <= 0).any():
             return -math.inf, math.inf, p
         slope = decoder.backward(np.divide(share, law, out=np.zeros_like(share), where=seen))
-        # p is positive wherever pull is, since a step never takes it below pull / whole.
+        # No step takes p below pull / whole, so p is positive wherever pull is.
         value = share[seen] @ np.log(law[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
         slope = slope + np.divide(pull, p, out=np.zeros_like(p), where=pull > 0)
         step = p * slope
@@ -193,8 +193,10 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(singular > math.sqrt(LOST) * singular[0]))
     left, singular, right = left[:, :rank], singular[:rank], right[:rank]
-    inverse = (right.T / singular) @ left.T / np.sqrt(law[seen])[:, np.newaxis]  # (seen, k): D^-1 Q' F^+
-    identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)  # |projection of the unit vector|^2 = 1
+    # This is D^-1 Q' F^+, of the shape (seen, k).
+    inverse = (right.T / singular) @ left.T / np.sqrt(law[seen])[:, np.newaxis]
+    # A value is identified if the projection of its unit vector has the length 1.
+    identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)
     raw = share[seen] @ inverse
     variance = np.maximum(share[seen] @ inverse**2 - raw**2, 0)
     weight = float(np.abs(inverse[:, identified]).max()) if identified.any() else math.nan

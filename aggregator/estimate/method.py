@@ -121,7 +121,7 @@ def consistent(
         warnings: a list to which a search that has not converged adds a warning.
         reported: the shares that are reported, whose constraints the projection takes into account.
     """
-    if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # each person's own prior, not the mean of all
+    if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # uses the prior of each person, not their mean
         return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
     if method == "mmse" and prior is not None:
         return distribution.posterior_mean(decoder, share, prior)
@@ -134,7 +134,7 @@ def consistent(
         return merged.spread(smoothed(merged).share)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
-        # If the maximum is not unique, the result depends on the start.
+        # The start matters only if the maximum is not unique.
         start = empirical_bayes(*linear) if linear else even if prior is None else prior
         return _settled(likelihood.em(decoder, share, reports, start), warnings)
     if linear is None:

@@ -335,7 +335,7 @@ def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -
         merged = _merged_classes(decoder, tally, margins)
     else:
         merged = Merged.of(decoder, tally.counts, BLOCKS)
-    # Conservative: each device is taken to repeat one output in the largest number of reports.
+    # This is conservative: each device is assumed to repeat one output in the largest number of reports of any device.
     return merged, Profile(merged, 1.0 if tally.correlated is None else tally.correlated.most)
 
 
@@ -411,7 +411,7 @@ class _Reading:
     def quantile(self, p: float, z: float) -> Quantile:
         """Return the ``p``-quantile."""
         last, z = self._merged.blocks - 1, z * math.sqrt(SHORTER)
-        # Both conditions are monotone in the block, and hold for the last one.
+        # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
         high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
         ends = self._merged.ends

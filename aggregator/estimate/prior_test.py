@@ -80,12 +80,12 @@ def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, 
     law = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
     expected = law * (reports / most)
     least = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
-    # A cell ends with the output at which the cumulative expected count reaches another multiple of the least.
+    # A cell ends at the output where the cumulative expected count reaches the next multiple of ``least``.
     cell = np.floor((np.cumsum(expected) - expected) / least).astype(np.int64)
     _, cell = np.unique(cell, return_inverse=True)
     awaited = np.bincount(cell, weights=expected)
     found = np.bincount(cell, weights=counts / most)
-    if awaited[-1] < least and len(awaited) > 1:  # the remainder joins the last complete cell
+    if awaited[-1] < least and len(awaited) > 1:  # the incomplete last cell is merged with the one before it
         awaited[-2:-1] += awaited[-1:]
         found[-2:-1] += found[-1:]
         awaited, found = awaited[:-1], found[:-1]

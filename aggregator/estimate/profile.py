@@ -71,7 +71,7 @@ class Profile:
         self._weights = reports.counts / self._reports
         self._effect = effect
         rows = len(self._channel)
-        # Known masses of classes (a single mass of 1 if none is known), and of each row its class.
+        # The masses of the classes, or a single mass of 1 if none is known; then the index of each row's class.
         self._masses = np.ones(1) if reports.weights is None else reports.weights
         self._part = np.arange(rows) * len(self._masses) // rows
         self._class = np.arange(rows) // reports.blocks
@@ -113,7 +113,7 @@ class Profile:
         sizes = np.bincount(self._class, self.share)
         held = np.bincount(self._class, np.where(inside, self.share, 0))
         here = float(held.sum())
-        # The side that shrinks is exactly empty if t is 0 or 1.
+        # The side that loses mass is scaled, so that it is exactly empty if t is 0 or 1.
         if t < here:
             within = held * t / here
             without = sizes - within
@@ -146,7 +146,8 @@ class Profile:
         reached = self.root(chosen, limit)
         if abs(reached) <= math.sqrt(NOBODY) * abs(z):
             return limit
-        near, far = (here, -z), (limit, reached - z)  # regula falsi (Illinois) on root - z
+        # Find the zero of root - z by regula falsi with the Illinois rule.
+        near, far = (here, -z), (limit, reached - z)
         while abs(far[0] - near[0]) > 1e-4 * (1 + abs(here)) / 10:
             t = near[0] - near[1] * (far[0] - near[0]) / (far[1] - near[1])
             value = self.root(chosen, t) - z

@@ -124,7 +124,7 @@ class AskedView:
         n = self.tally.reports
         even = self.decoder.forward(np.bincount(self.districts) / len(self.districts))
         shown = self.tally.counts / n
-        # The variance of identical reports is zero, and rounding may make it negative.
+        # If all reports are identical, their variance is zero, and rounding may make it negative.
         spreads = [(law, np.maximum(self.decoder.variances(law), 0.0) / n) for law in (even, shown)]
         laws = [tree.independent(self.decoder, law, variances) for law, variances in spreads]
         effect = 1.0 if self.linear.effect is None else self.linear.effect

@@ -57,7 +57,7 @@ def screen(
         devices: the number of devices that sent them; None if each sent one.
         most: the largest number of reports of one device.
     """
-    decoder = decoder.plain  # the shares of another decoder sum to one by construction
+    decoder = decoder.plain  # a balanced decoder's shares sum to one by construction, so they cannot show an anomaly
     devices = reports if devices is None else devices
     frequent = _repeated(decoder, counts, reports, devices, most)
     try:
@@ -77,10 +77,10 @@ def screen_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
 
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int) -> str | None:
     most = decoder.ceiling
-    # Binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling; Bonferroni over the features. This is
-    # conservative for two reasons. A device adds 0 or w / W for its w of at most W reports, which spreads no further
-    # than 0 or 1 with the same mean. A sum of such zeros and ones with different probabilities (Poisson binomial)
-    # spreads no further than the binomial with the same mean (Hoeffding 1956).
+    # The binomial upper tail P(C >= count) = I(count, n - count + 1) at the ceiling, with the Bonferroni correction
+    # over the features, is conservative for two reasons. A device that sent w of at most W reports adds 0 or w / W,
+    # which spreads no further than 0 or 1 with the same mean. A sum of such zeros and ones with different probabilities
+    # (Poisson binomial) spreads no further than the binomial with the same mean (Hoeffding 1956).
     frequent = np.flatnonzero((counts > n * most) & (most < 1))
     came, chance = counts[frequent] / largest, most[frequent] * (n / (largest * devices))
     tail = special.betainc(came, devices - came + 1, chance)
@@ -100,7 +100,8 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
     share = counts / n
     for y in np.argsort(-scores(decoder, share), kind="stable")[:CANDIDATES].tolist():
         one = direction(decoder, y)
-        if one.forged <= one.mean:  # rounding: some shares explain the output for any count
+        # Up to rounding, some distribution of inputs explains any count of this output.
+        if one.forged <= one.mean:
             continue
         beyond = float(share @ one.adds)
         limit = _limit(one.adds, one.variance, share, n, most, FALSE_ALARM / decoder.features)
@@ -150,7 +151,7 @@ def _bernstein(furthest: float, variance: float, doubt: float) -> float:
 def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | None:
     ones = np.ones(decoder.inputs)
     adds, excess = decoder.adjoint(ones), decoder.intercept(ones) - 1
-    # The largest distance from 1 of one report's sum; a word may have all bits set, or none.
+    # The largest distance of one report's sum from 1; a word may have all bits set, or none.
     furthest = (
         np.abs(adds + excess).max()
         if decoder.one_hot
@@ -159,11 +160,11 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
     if furthest < EVEN:
         return None
     mean = float(counts @ adds) / n + excess
-    # With the largest variance of any population.
+    # The population is unknown, so its variance is bounded by the largest one.
     variance = _largest_variance(decoder, adds)
     if decoder.one_hot:
         limit = _limit(adds + excess, variance, counts / n, n, most, FALSE_ALARM / 2)
-    else:  # joint counts of bits are not known
+    else:  # the joint counts of bits are unknown
         limit = _bernstein(float(furthest), variance, math.log(2 / FALSE_ALARM) * most / n)
     if abs(mean) <= limit:
         return None
@@ -177,7 +178,7 @@ def _largest_variance(decoder: Decoder, adds: Floats) -> float:
     """Return an upper bound on the variance of one report's sum, for every input."""
     if decoder.one_hot:
         return float(decoder.backward((adds - 1) ** 2).max())
-    # For every input the sum has mean one, and the bits of a report are independent or, in a subset, negatively
-    # correlated. The variance of a bit is largest at its ceiling, or at one half if that is below the ceiling.
+    # For every input, the sum has mean one, and the bits of a report are independent or, in a subset, negatively
+    # correlated. The variance of a bit is largest at its ceiling, or at one half if its ceiling is higher.
     most = np.minimum(decoder.ceiling, 0.5)
     return float(adds**2 @ (most * (1 - most)))

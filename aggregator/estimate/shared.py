@@ -64,7 +64,8 @@ class SharedDecoder(ReweighedDecoder):
         whole = (weights**2 * variances).sum(axis=0)
         apart = np.maximum((1 - 2 * weights) * variances + whole, 0) / reports
         size = np.divide(np.abs(alone - together), np.sqrt(apart), out=np.zeros_like(alone), where=apart > 0)
-        comparisons = size.size // 2 if len(alone) == 2 else size.size  # the differences of two classes are equal
+        # If there are only two classes, their standardised differences from the whole are equal and count once.
+        comparisons = size.size // 2 if len(alone) == 2 else size.size
         tail = float(special.ndtr(-size.max()))
         return float(min(1.0, comparisons * 2 * tail))
 

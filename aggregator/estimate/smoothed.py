@@ -73,7 +73,7 @@ def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
         counts: (R, M) the reports of each set.
     """
     sets, strengths = len(counts), np.array(STRENGTHS)
-    # For each set, every strength is fitted to the first half of its reports and to the second.
+    # For each set of reports, every strength is fitted to the first half and to the second half.
     each = np.stack([_halved(one) for one in counts])
     fitted = _fits(channel, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
     log_law = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)

@@ -117,7 +117,7 @@ class TranscriptDecoder(Pooled):
         self._start /= self._start.sum()
         self.priors = self._start[np.newaxis]
         self.drift = notion.drift / DRIFT_ONE
-        # The floats of protocol.personal.lip_response, and of the posterior that TranscriptPrior.prior_after gives.
+        # These floats approximate the integers of protocol.personal.lip_response and of TranscriptPrior.prior_after.
         self._factor = exact.exp_lower(notion.level) / (1 << exact.EXP_BITS)
         shape = len(chains), self.inputs
         self._adds, self._likelihood, self._posterior = np.zeros(shape), np.ones(shape), np.zeros(shape)
@@ -161,7 +161,7 @@ class TranscriptDecoder(Pooled):
         most = likelihood.max(axis=1)
         self._likelihood[some][rows] = likelihood / most[:, np.newaxis]
         self._scale[some][rows] += np.log(most)
-        self._ceiling[some][rows] += np.log(law.max(axis=1))  # for any values, even if they change
+        self._ceiling[some][rows] += np.log(law.max(axis=1))  # an upper bound for any sequence of values
 
     def _smoothed(self, passed: list[tuple[Integers, Floats, Floats]], parts: Floats) -> Floats:
         """Return the mean of P(value | transcript) over the requested periods, by the forward-backward algorithm."""

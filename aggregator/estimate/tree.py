@@ -344,7 +344,8 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     sums, widths = (_running(numbers[order], first, of) for numbers in (raw, v))
     c = (sums - share[of]) / widths
     kept = height[order] > c
-    kept[first] = True  # always, except for rounding errors or a share of 0
+    # The first number of each parent is kept, even if rounding or a share of 0 says otherwise.
+    kept[first] = True
     last = np.maximum.reduceat(np.where(kept, np.arange(len(raw)), 0), first)
     inside: Floats = np.maximum(raw - c[last][parent] * v, 0)
     return inside

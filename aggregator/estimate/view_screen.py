@@ -30,7 +30,7 @@ def screen_views(weights: Sequence[int], devices: Integers) -> str | None:
     if len(weights) == 1 or not total:
         return None
     part = np.array(weights, dtype=np.float64) / sum(weights)
-    # P(N >= n) = I(part; n, total - n + 1), and P(N <= n) = 1 - P(N >= n + 1).
+    # The tails of the binomial are P(N >= n) = I(part; n, total - n + 1) and P(N <= n) = 1 - P(N >= n + 1).
     many = np.where(devices > 0, special.betainc(np.maximum(devices, 1), total - devices + 1, part), 1.0)
     few = np.where(devices < total, special.betaincc(devices + 1, np.maximum(total - devices, 1), part), 1.0)
     tail = np.minimum(many, few)

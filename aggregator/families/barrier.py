@@ -59,7 +59,7 @@ def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
     while True:
         for _ in range(MOST_STEPS):
             value, gradient, hessian = _derivatives(problem, z, weight)
-            # Scaled to a unit diagonal: the unknowns differ by many orders of magnitude.
+            # The Hessian is scaled to a unit diagonal, because the unknowns differ by many orders of magnitude.
             scale = 1 / np.sqrt(np.diag(hessian))
             step = -scale * np.linalg.solve(hessian * np.outer(scale, scale), scale * gradient)
             decrement = -float(gradient @ step)

@@ -30,7 +30,7 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
         radius: d, 0 .. 1.
     """
     a, d = 1 / b, radius
-    # Candidates: both constraints tight, each constraint alone at its largest u v, and plain LDP.
+    # The candidates are: both constraints tight, each constraint alone at its largest u v, and plain LDP.
     width = (b - a) / (1 + d * (a + b))
     found = [(1 - a * (1 + d * width), b * (1 - d * width) - 1), ((b - 1) / (2 * b), (b - 1) / 2)]
     if d:

@@ -176,7 +176,8 @@ def outputs(
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):
         some = rows[first : first + step]
-        raw = octets(data, packed[some], width + _WORD)  # a signature follows, so these bytes exist
+        # The signature follows the integers of a row, so the additional bytes exist.
+        raw = octets(data, packed[some], width + _WORD)
         values = _numbers(raw, count, bits)
         unpacked[some] = values
         padding = raw[:, width - 1] & np.uint8((1 << (8 * width - count * bits)) - 1)
@@ -191,7 +192,8 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
         raw: contiguous, with ``_WORD`` more bytes after the integers of a row.
     """
     values = np.empty((len(raw), count), dtype=np.int64)
-    for place in range(min(8, count)):  # every eighth integer begins at the same bit of a byte
+    # Every eighth integer begins at the same bit of a byte, so these are read together.
+    for place in range(min(8, count)):
         begin, shift = divmod(place * bits, 8)
         each = len(raw), len(range(place, count, 8))
         number: NDArray[np.uint64] = np.ndarray(each, ">u8", raw, begin, (raw.strides[0], bits)).astype(np.uint64)

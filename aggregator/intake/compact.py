@@ -160,7 +160,8 @@ def _compact(path: Place, before: float, file_bytes: int) -> Compacted:
         table = snapshot(path)
         if not (path / "_delta_log" / f"{table.version():020}.checkpoint.parquet").exists():
             checkpoint(path, table)
-        table.cleanup_metadata()  # commits before the checkpoint that are older than the format's 30 days
+        # This deletes commits that are before the checkpoint and older than the format's 30 days.
+        table.cleanup_metadata()
         removed, kept = _sweep(path, before)
     after = data_files(path, snapshot(path))
     return Compacted(
@@ -178,12 +179,14 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
         table = snapshot(path)
         files = [file for file in data_files(path, table) if file.partition == partition]
         needed = -(-sum(file.size for file in files) // file_bytes)
-        # At least twice as many, so that large files are not rewritten each time that a small file is added.
+        # Files are merged only if this at least halves their number, so that large files are not rewritten each time
+        # that a small file is added.
         if len(files) < 2 * max(needed, 1):
             return True
         with storage(path):
             for file in files:
-                touch(file.path)  # dated anew, so that readers have the whole retention time
+                # A new date gives readers the whole retention time.
+                touch(file.path)
         if rewrite(path, table, partition, file_bytes):
             return True
         pause(attempt)

@@ -104,7 +104,8 @@ def may_hold(path: Place, mark: bytes, size: int) -> bool:
     """Return whether a file contains ``mark``, read ``size`` bytes at a time; True for unreadable and remote files."""
     if isinstance(path, Remote):
         return True
-    rest, over = b"", len(mark) - 1  # the mark may begin in one piece and end in the next
+    # A mark may begin in one piece and end in the next, so the end of each piece is kept.
+    rest, over = b"", len(mark) - 1
     try:
         for piece in pieces(path, size):
             if mark in piece or mark in rest + piece[:over]:

@@ -91,7 +91,7 @@ def frames(
     stop = size if stop is None else stop
     likely = _likely(data)
     begins, ends = likely[0], likely[2]
-    # The last envelope of each run of adjacent ones; the bytes after it are read one envelope at a time.
+    # In each run of adjacent envelopes, find the last one; the bytes after it are read one envelope at a time.
     lasts = np.flatnonzero(np.append(ends[:-1] != begins[1:], True)) if len(begins) else begins
     beyond = int(np.searchsorted(begins, stop))
     first, upcoming = 0, -1

@@ -164,7 +164,7 @@ def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
             troubles[where.path] = error.strerror or str(error)
         if not gathering.size:
             # The blocks of verified signatures are cut by offsets in the chunk. These must equal the offsets in the
-            # file, so that the blocks are the same for every division.
+            # file, so that the blocks do not depend on the division of files.
             gathering.add(bytes(where.begin % signatures.BLOCK_BYTES), _NOTHING)
         gathering.add(data[: found.rest], found)
     return gathering.done(), troubles

@@ -227,7 +227,7 @@ class _Rebuilding:
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("the study kept no batches, and none was given: unreadable rows of the tables are lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
-        everything = REPORTS in anew and not self.read  # counting then produces all rows
+        everything = REPORTS in anew and not self.read  # no rows are copied, so the ingest produces all of them
         if self.batches and anew & {KEYS, REJECTS} and not everything:
             self._count_apart()
         if self.batches and REPORTS in anew:
@@ -242,7 +242,8 @@ class _Rebuilding:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
             if everything:
                 return
-        shutil.rmtree(self.path / REJECTS)  # the ingest took copied rows for replays
+        # The ingest refused copied rows as replays, so its rejects are discarded.
+        shutil.rmtree(self.path / REJECTS)
         empty.rename(self.path / REJECTS)
         if self.refusals:
             tables.add(self.path / REJECTS, pa.concat_tables(self.refusals))

@@ -65,18 +65,19 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     ids: list[Integers] = [np.zeros(0, dtype=np.int64)]
     public: list[Bytes] = [np.zeros((0, PUBLIC_BYTES), dtype=np.uint8)]
     enrols: list[Mask] = [np.zeros(0, dtype=np.bool_)]
-    barred: list[Integers] = [np.zeros(0, dtype=np.int64)]  # of rows that revoke: the key, and the first refused period
+    # Each revocation has a key in ``barred``, and the first refused period in ``since``.
+    barred: list[Integers] = [np.zeros(0, dtype=np.int64)]
     since: list[Integers] = [np.zeros(0, dtype=np.int64)]
     declared: Words | None = None
     declarations: dict[bytes, bytes] = {}
-    # One batch at a time, because a table of all rows takes several times the memory of its numbers.
+    # The table is read in batches, because all its rows at once take several times the memory of the result.
     names = [name for name in SCHEMAS[KEYS].names if name != "campaign"]
     with storage(table):
         for batch in table.scan(columns=names, predicate=f"campaign = '{campaign}'"):
             columns = pa.record_batch(batch)
             fixed = columns["public"].cast(pa.binary(PUBLIC_BYTES))
             raw = np.frombuffer(fixed.buffers()[1], dtype=np.uint8).reshape(-1, PUBLIC_BYTES)
-            # Copied, so that Arrow can free its memory before the next batch.
+            # The copy allows Arrow to free the batch's memory before the next batch.
             ids.append(columns["key"].to_numpy().copy())
             public.append(raw[fixed.offset : fixed.offset + len(fixed)].copy())
             revokes = columns["revoked"].to_numpy(zero_copy_only=False)

@@ -126,8 +126,8 @@ class Verifier:
             publics: (n, 32) keys that ``protocol.keys.require_public`` accepts.
         """
         blocks = []
-        # Cut by offset and not by number, so that a report that was refused before its signature in an earlier ingest,
-        # and is not now, changes only the digest of its own block.
+        # Blocks are cut by offsets and not by numbers of reports. So if an earlier ingest refused a report before it
+        # verified the signature, and this one does not, only the digest of that report's block changes.
         cuts = np.flatnonzero(np.diff(sealed.begin // BLOCK_BYTES)) + 1
         bounds = [0, *cuts.tolist(), len(sealed)]
         for start, stop in pairwise(bounds):

@@ -83,7 +83,7 @@ class Spans:
             return met
         after = np.searchsorted(self.key, key, side="right")
         first = low.copy()
-        # Of the key's spans that begin before ``stop``, the last one ends last.
+        # Of a key's spans that begin before ``stop``, the last one also ends last, so only that one is compared.
         while (open_ := low < after).any():
             middle = (low + after) // 2
             before = open_ & (self.start[np.minimum(middle, len(self) - 1)] < stop)
@@ -180,7 +180,8 @@ class Slots:
         """Return the filled slots of a partition, which consists of these files."""
         paths = {file.path for file in files}
         there = self._partitions.get(at)
-        if there is None or not there.files <= paths:  # a compaction moved the rows to other files
+        # If files are gone, a compaction has moved their rows to other files.
+        if there is None or not there.files <= paths:
             there = self._partitions[at] = _Partition()
         for path in sorted(paths - there.files, key=str):
             with storage(self.path):

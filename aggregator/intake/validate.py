@@ -239,7 +239,8 @@ class _Verdicts:
             last = terms.periods if early is None else terms.periods_until(early)
             self.refuse(rows, period >= last, Reject.LATE)
             count = self.reports.count[rows]
-            slots = period + 1 if terms.transcript else terms.answers_per_period  # protocol.campaign.Campaign.takes
+            # This is the rule of protocol.campaign.Campaign.takes.
+            slots = period + 1 if terms.transcript else terms.answers_per_period
             over = (count > terms.answers_per_period) | (self.reports.slot[rows] + count > slots)
             self.refuse(rows, over, Reject.OVER_QUOTA)
 

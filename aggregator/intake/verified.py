@@ -64,13 +64,13 @@ class Verified:
         self._known.update(new)
         if not new:
             return
-        # The first byte ends a partial line that a crash left.
+        # The first newline ends a partial line, if a crash has left one.
         lines = b"".join(b"\n" + digest.hex().encode() for digest in new) + b"\n"
         with suppress(OSError):
             if isinstance(self.path, Remote):
                 self._put(self.path, lines)
                 return
-            # One write at the end of the file, so that lines of several processes do not mix.
+            # All lines are written in one call at the end of the file, so that lines of several processes do not mix.
             opened = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
                 os.write(opened, lines)

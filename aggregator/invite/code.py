@@ -14,7 +14,7 @@ def modules_of(text: str) -> Modules:
 
     It can be read if up to 15% are damaged (level M), or more where this does not make it larger.
     """
-    import segno  # only this command needs it
+    import segno  # imported here because only this command needs it
 
     code = segno.make_qr(text, error="m", boost_error=True)
     return tuple(tuple(bool(module) for module in row) for row in code.matrix)

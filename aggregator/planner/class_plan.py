@@ -128,7 +128,7 @@ class _ClassPlanner:
     def _errors(self, reports: int) -> GoalErrors:
         mean = self._mean_variance
         of_mean = None if mean is None else math.sqrt(mean / reports)
-        if self._rounded:  # a few rounded numbers have no estimate of the distribution
+        if self._rounded:  # the distribution cannot be estimated from a few rounded numbers
             return GoalErrors(None, None, of_mean, None)
         found, length = simulated_error(self._channels, reports, CROWDS), length_of(self._question)
         if math.isinf(found.distance):

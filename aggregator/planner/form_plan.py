@@ -243,7 +243,8 @@ def _strength(a: int, b: int) -> float:
     """Return the strength of a pattern that is found in a by b free numbers, in standard deviations of one number."""
     noise = np.random.default_rng(0).normal(size=(999, a, b))
     threshold = float(np.quantile(np.linalg.norm(noise, 2, axis=(1, 2)), SURE))
-    low, high = max(a * b, 1) ** 0.25, threshold + POWER + a + b  # below the lower end, noise hides any pattern
+    # Below the lower end, noise hides any pattern.
+    low, high = max(a * b, 1) ** 0.25, threshold + POWER + a + b
     while high - low > 1e-6:
         s = (low + high) / 2
         pushed = math.sqrt((s**2 + a) * (s**2 + b)) / s

@@ -111,7 +111,8 @@ def usual_distance(question: Question) -> float:
 
     Deciles with an error below a quarter of a step are mostly correct.
     """
-    if isinstance(question.domain, Line) and question.domain.rounds_randomly:  # it has a mean and no deciles
+    # A question about rounded numbers has a mean and no deciles.
+    if isinstance(question.domain, Line) and question.domain.rounds_randomly:
         return length_of(question) / 100
     return max(length_of(question) / 100, length_of(question) / (question.domain.size - 1) / 4)
 
@@ -139,7 +140,8 @@ def goal_plans(
     """
     whole = replace(question, goal="", reports=reports)
     distances = distances or (usual_distance(question),)
-    weighed: dict[bool, list[Candidate]] = {}  # True: for the mean, over rounded numbers
+    # The candidates for the mean, over rounded numbers (True), and for all other goals (False).
+    weighed: dict[bool, list[Candidate]] = {}
     for goal in goals_of(question):
         asked = rounded_for_mean(replace(whole, goal=goal))
         if (goal == "mean") not in weighed:
@@ -155,7 +157,8 @@ class _GoalPlanner:
     def __init__(self, whole: Question, asked: Question, choice: Candidate) -> None:
         self._asked, self._choice = asked, choice
         self._length, self._unit = length_of(whole), unit_of(whole.domain)
-        self._all_values = asked.size == whole.size  # a few rounded numbers have no estimate of the distribution
+        # The distribution cannot be estimated from a few rounded numbers.
+        self._all_values = asked.size == whole.size
 
     def _simulated(self, people: int) -> OrderedError:
         return simulated_error(self._choice.channel, people, CROWDS)

@@ -45,7 +45,7 @@ def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
     plain = all(isinstance(question.notion, Ldp) for question in questions)
     if goal != "mean" or not isinstance(domain, NumberRange) or not plain:
         return list(questions)
-    # The variance of the people's own numbers is part of every error; it must not decide.
+    # The variance of the people's own numbers is part of every error, so it is subtracted before errors are compared.
     spread = float(Fraction(domain.high - domain.low, 10**domain.places)) ** 2 / 12
     tried = []
     for edged in _edged(domain):

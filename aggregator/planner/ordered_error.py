@@ -132,7 +132,8 @@ class _Estimator:
         decoder = self._decoder
         if decoder.one_hot:
             raw = decoder.invert(self._drawn(shape, reports, generator) / reports)
-        else:  # bits are counted one by one; their errors are nearly normal, and nearly independent
+        # Bits are counted one by one, so their errors are nearly normal and nearly independent.
+        else:
             variances = decoder.variances(decoder.forward(shape))
             raw = shape + generator.normal(size=decoder.inputs) * np.sqrt(variances / reports)
         return distribution.project(raw, Reported(decoder.inputs), self._variances)

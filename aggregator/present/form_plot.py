@@ -92,7 +92,8 @@ def _map(found: FormEstimate, truth: Floats | None) -> Figure:
         true = truth.reshape(shape)
         above.plot(range(shape[1]), true.sum(axis=0), "D", ms=4, mfc="none", mec=TRUTH)
         beside.plot(true.sum(axis=1), range(shape[0]), "D", ms=4, mfc="none", mec=TRUTH)
-    above.set_ylim(top=1.15 * max(above.dataLim.y1, 1e-9))  # a diamond takes room
+    # The limits leave room for the diamonds.
+    above.set_ylim(top=1.15 * max(above.dataLim.y1, 1e-9))
     beside.set_xlim(right=1.1 * max(beside.dataLim.x1, 1e-9))
     above.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))
     beside.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.4g}%"))

@@ -129,7 +129,7 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
     terms = audit.terms
     if is_plain(terms.views) or isinstance(terms.domain, Form):
         return [("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}")]
-    from aggregator.estimate.error import view_worths  # `status` does not need it
+    from aggregator.estimate.error import view_worths  # imported here because `status` does not need it
 
     return [
         (

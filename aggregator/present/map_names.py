@@ -57,7 +57,7 @@ def write_names(figure: Figure, axes: Axes, found: Estimate, grid: Grid) -> None
     each = named(found)
     if each is None:
         return
-    figure.draw_without_rendering()  # the layout decides how large a cell is
+    figure.draw_without_rendering()  # the layout decides the size of a cell
     districts = each.districts.reshape(grid.rows, grid.columns)
     (left, bottom), (right, top) = axes.transData.transform(
         [(grid.west / MICRODEGREES, grid.south / MICRODEGREES), (grid.east / MICRODEGREES, grid.north / MICRODEGREES)]
@@ -65,7 +65,8 @@ def write_names(figure: Figure, axes: Axes, found: Estimate, grid: Grid) -> None
     cell = (right - left) / grid.columns, (top - bottom) / grid.rows
     for z in np.argsort(-each.share, kind="stable").tolist():
         text = axes.text(0, 0, plain(each.label(z), LETTERS), size=SIZE, ha="center", va="center", zorder=4)
-        text.set_path_effects([withStroke(linewidth=2, foreground="white")])  # over dark cells and borders
+        # A white outline keeps the text readable over dark cells and borders.
+        text.set_path_effects([withStroke(linewidth=2, foreground="white")])
         _place(text, districts == z, cell, grid)
 
 
@@ -86,7 +87,7 @@ def _place(text: Text, inside: NDArray[np.bool_], cell: tuple[float, float], gri
         return
     far = ndimage.distance_transform_edt(np.pad(inside, 1), sampling=cell[::-1])[1:-1, 1:-1]
     row, column = np.unravel_index(int(np.argmax(np.where(room, far, -1.0))), inside.shape)
-    # The middle of an even number of cells is an edge.
+    # If the number of cells is even, the middle is an edge between two of them.
     x = grid.west + (float(column) + (0.5 if wide % 2 else 0.0)) * grid.step
     y = grid.south + (float(row) + (0.5 if high % 2 else 0.0)) * grid.step
     text.set_position((x / MICRODEGREES, y / MICRODEGREES))

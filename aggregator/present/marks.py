@@ -41,7 +41,7 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
     for region in order[:MARKED].tolist():
         outline = _rectangles(np.reshape(cut.of == region, (grid.rows, grid.columns)))
         left -= len(outline)
-        if not outline:  # finer regions cover it
+        if not outline:  # finer regions cover it completely
             continue
         if left < 0:
             break

@@ -65,7 +65,7 @@ class NotebookEstimate(Estimate):
         Args:
             truth: (k,) the true shares to set beside the estimate, in rehearsals.
         """
-        # matplotlib takes a second to load
+        # The imports are here because matplotlib takes a second to load.
         if self._summary is not None and self._summary.bins:
             from aggregator.present.ordered_plot import histogram_figure
 

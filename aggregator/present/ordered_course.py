@@ -49,7 +49,8 @@ def _sides(course: OrderedCourse) -> Table:
 def side_cells(found: Ordered) -> dict[str, str]:
     """Return each number with its interval as text, by the number's name."""
     texts: dict[str, str] = {}
-    for one in sorted(found.statistics(), key=lambda one: one.what in ("cdf", "mean")):  # these two come last
+    # The shares up to a number, and the mean, come last.
+    for one in sorted(found.statistics(), key=lambda one: one.what in ("cdf", "mean")):
         if one.what == "mean" and found.mean is not None:
             estimate, _, low, high = answer_texts(found.mean)
         elif one.what == "quantile":

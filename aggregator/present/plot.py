@@ -132,7 +132,8 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
     if not found.resolutions and half.max() > UNEVEN * half.min():
         panels.append(("± of the simultaneous interval", half, "Greys"))
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
-    tall = (grid.north - grid.south) * stretch / (grid.east - grid.west)  # a degree of longitude is shorter
+    # A degree of longitude is shorter than one of latitude, so the picture is stretched.
+    tall = (grid.north - grid.south) * stretch / (grid.east - grid.west)
     stacked = tall < 0.8
     width = 8.0 if stacked else 1.2 + 4.2 * len(panels)
     height = 0.9 + len(panels) * (0.6 + 6.4 * tall) if stacked else 1.7 + min(3.0 * tall, 9.0)
@@ -142,7 +143,7 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
     doubtful = ~cut.holds[cut.of]
     shades: Normalize = PowerNorm(0.5, 0, top)
     if found.resolutions and cut.holds.any():
-        # A share spread over hundreds of cells is hundreds of times smaller than that of one cell.
+        # Shares per cell may differ by a factor of hundreds between regions, so the scale is logarithmic.
         least = float(cut.density[~doubtful].min())
         shades = LogNorm(max(least, top / LOG_RANGE) / 3, top, clip=True) if 0 < least < top else shades
     for axes, (name, numbers, colours) in zip(figure.subplots(*shape, squeeze=False).flat, panels, strict=True):
@@ -185,7 +186,7 @@ def _panel(
         cmap=colours,
     )
     world = lines()
-    # Above the cells, because they cover the land, and thin, because the lines do not separate shares.
+    # The lines are drawn above the cells, which cover the land, and thin, because they do not separate shares.
     axes.add_collection(LineCollection(list(world.coasts), colors=SHORE, linewidths=0.7, alpha=0.8))
     axes.add_collection(LineCollection(list(world.borders), colors=SHORE, linewidths=0.5, linestyles=":", alpha=0.8))
     kilometres = KILOMETRES * (east - west) / stretch

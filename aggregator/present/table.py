@@ -158,7 +158,8 @@ def total_variation(p: Floats, q: Floats) -> float:
 
 def away(found: Estimate, truth: Floats) -> float:
     """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
-    if isinstance(found.terms.domain, Items):  # not a distribution: people hold several items, or none
+    # These shares are not a distribution, because people hold several items or none.
+    if isinstance(found.terms.domain, Items):
         return float(np.abs(found.share - truth).mean())
     return total_variation(found.share, truth)
 

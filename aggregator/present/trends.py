@@ -234,7 +234,7 @@ _SIDE = ("estimate", "raw", "se")
 _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 
-# Shared by tables, pictures and pages.
+# Tables, pictures and pages share the functions below.
 
 
 def entitled(found: Estimate) -> str:

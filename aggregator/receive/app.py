@@ -119,7 +119,7 @@ async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        stop.set()  # nothing waits for the refresh in progress
+        stop.set()  # the thread is not joined, because nothing needs its last refresh
 
 
 class _Service:

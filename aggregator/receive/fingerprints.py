@@ -91,7 +91,8 @@ class Counted:
         """
         files = [file for file in data_files(path, table) if file.partition["campaign"] == campaign]
         there = frozenset(file.path for file in files)
-        kept = self if self.files <= there else Counted(self.secret)  # a compaction moved the rows to other files
+        # If files are gone, a compaction has moved their rows to other files.
+        kept = self if self.files <= there else Counted(self.secret)
         runs = list(kept.runs)
         with storage(path):
             for file in files:
@@ -116,7 +117,7 @@ class Counted:
 
 def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Divide rows into numbers, and words of one length each; the views of a campaign may differ in that."""
-    word = rows["word"].cast(pa.binary())  # string views cannot be filtered
+    word = rows["word"].cast(pa.binary())  # the original type, string views, cannot be filtered
     rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
     length = pc.binary_length(word).fill_null(0).to_numpy()
     for one in np.unique(length):

@@ -191,7 +191,7 @@ def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -
         if str(file) in named:
             continue
         with suppress(FileNotFoundError):  # another ingest has archived it
-            if file.stat().st_size > PILE_BYTES:  # not an upload of one device
+            if file.stat().st_size > PILE_BYTES:  # not an upload of a single device
                 _archive_whole(study, file)
                 continue
             data = file.read_bytes()
@@ -217,7 +217,8 @@ def copy(old: Path, new: Path) -> None:
     """
     for here, there in zip(_folders(old), _folders(new), strict=True):
         for file in sorted(here.glob(f"[!.]*{ENDING}")):
-            shutil.copy2(file, there / file.name)  # keeps the file's time, which is a constant
+            # ``copy2`` keeps the time of the file, which is a constant.
+            shutil.copy2(file, there / file.name)
 
 
 def _folders(study: Place) -> tuple[Path, ...]:

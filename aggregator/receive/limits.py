@@ -52,7 +52,8 @@ class Limits:
         left, then = self._buckets.pop(client, (float(self.per_minute), now))
         left = min(self.per_minute, left + (now - then) * self.per_minute / MINUTE)
         granted = left >= 1
-        self._buckets[client] = (left - granted, now)  # at the end: the dictionary is in the order of last use
+        # The entry moves to the end, so that the dictionary is in the order of last use.
+        self._buckets[client] = (left - granted, now)
         if len(self._buckets) > CLIENTS:
             del self._buckets[next(iter(self._buckets))]
         return 0.0 if granted else (1 - left) * MINUTE / self.per_minute
@@ -63,7 +64,7 @@ def _network(address: str) -> str:
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
-        return address  # a socket without addresses: one client
+        return address  # the socket has no addresses, so all its clients count as one
     if isinstance(found, ipaddress.IPv4Address):
         return str(found)
     if found.ipv4_mapped is not None:

@@ -149,7 +149,7 @@ class CountedQuery:
     def _in_campaign(self, known: Answers, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
         at, found = known.registry.find(self.keys[rows])
         rows, publics = rows[found], known.registry.public[at[found]]
-        # False for an invalid signature: otherwise anybody could try all outputs of a key.
+        # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.
         kept = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[kept]
         channels, view = ViewChannels.of(known.campaign.terms), views_of(known.campaign, publics[kept])

@@ -114,7 +114,8 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
         lifespan="on",
         interface="asgi3",
         log_config=None,
-        log_level="critical",  # uvicorn logs single requests; the application has its own messages
+        # uvicorn would log single requests; the application logs its own messages.
+        log_level="critical",
         access_log=False,
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy,
@@ -130,7 +131,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
 
 def serve(running: uvicorn.Server, listening: socket.socket) -> None:
     """Answer requests until a signal to stop; running requests are finished first."""
-    # The server calls the previous signal handlers at the end; these must do nothing more.
+    # At its end, the server calls the handlers that were set before it; these must not stop anything a second time.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, running.handle_exit)
     asyncio.run(running.serve(sockets=[listening]))
@@ -216,7 +217,7 @@ class Deadlines(H11Protocol):
 
     def cycle_begun(self) -> bool:
         """Return whether a request has begun."""
-        return getattr(self, "cycle", None) is not None  # uvicorn's types declare it, but it is set later
+        return getattr(self, "cycle", None) is not None  # uvicorn declares the attribute, but sets it later
 
     def _end_without_request(self) -> None:
         if not self.cycle_begun():

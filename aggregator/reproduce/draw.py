@@ -94,7 +94,7 @@ def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
     if panel.log_y:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        if high < 100 * low:  # less than two decades: label some steps between
+        if high < 100 * low:  # within two decades, some steps between get labels too
             axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
@@ -119,6 +119,7 @@ def _curve(axes: Axes, curve: Curve, place: int) -> Line2D:
     if place:
         illegal = curve.role == "illegal"
         style = SPARSE if illegal else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
-    order = {"optimum": 4, "published": 5}.get(curve.role, 3)  # if they coincide, both remain visible
+    # If curves coincide, both remain visible in this order.
+    order = {"optimum": 4, "published": 5}.get(curve.role, 3)
     (line,) = axes.plot(curve.x, curve.y, color=colour, ls=style, lw=width, zorder=order)
     return line

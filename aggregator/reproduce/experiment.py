@@ -164,7 +164,7 @@ class Experiment:
 def parted(name: str, x: Sequence[float], y: Sequence[float], legal: Sequence[bool], notion: str) -> tuple[Curve, ...]:
     """Divide a published curve into the part that keeps the claimed level, and the part that does not, named so."""
     kept = tuple(value if keeps else math.nan for value, keeps in zip(y, legal, strict=True))
-    # Extended to the next legal point on either side, so that the line has no gap.
+    # The illegal part extends to the next legal point on either side, so that the line has no gap.
     near = [any(not keeps for keeps in legal[max(place - 1, 0) : place + 2]) for place in range(len(x))]
     broken = tuple(value if close else math.nan for value, close in zip(y, near, strict=True))
     both = (

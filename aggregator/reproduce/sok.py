@@ -304,7 +304,7 @@ def utility(setting: Setting) -> ExperimentResult:
         for eps in CAPS if name == "mutual information" else LEVELS:
             try:
                 terms = crowd.campaign(DOMAIN, notion(eps), mechanism)
-            except BadData:  # the cap forbids nothing
+            except BadData:  # with this cap, every channel is allowed
                 continue
             structure = levels.structure_of(terms.channel, MOST_STEPS)
             leak = levels.mutual_information(structure, PRIOR).nats or 0.0
@@ -434,7 +434,7 @@ def relations(setting: Setting) -> ExperimentResult:
         for claim, sides in RELATIONS.items():
             low, high = sides.split(" <= ")
             bound = 2 * at["lip"] if high == "2 lip" else at[high]
-            broken[claim] += at[low] > bound + 2e-9  # both are rounded up to nanonats
+            broken[claim] += at[low] > bound + 2e-9  # both levels are rounded up to nanonats
             near[claim] = max(near[claim], at[low] / bound)
         spread = math.log(max(prior) / min(prior))
         odds = max(odds, at["differential-identifiability"] - (at["ldp"] + spread))

@@ -421,7 +421,7 @@ def _client(remote: Remote) -> Iterator[S3Store]:
 
 @lru_cache
 def _store(bucket: str) -> S3Store:
-    from obstore.store import S3Store  # loaded on demand; by one thread, because its modules import each other
+    from obstore.store import S3Store  # on demand, and by one thread: its modules import each other
 
     return S3Store(bucket)
 

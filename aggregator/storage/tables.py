@@ -52,11 +52,11 @@ def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
 
 
 SCHEMAS = {
-    # A campaign's id is 32 hex digits throughout; a key id is its 8 bytes as a signed big-endian integer.
-    # Data is the campaign's envelope; a later row of the same campaign has a notice that closes it early.
+    # A campaign's id always has 32 hex digits, and a key id is its 8 bytes as a signed big-endian integer. ``data`` is
+    # the campaign's envelope; a later row of the same campaign has a notice that closes it early.
     CAMPAIGNS: _schema(campaign=pa.string(), name=pa.string(), author=pa.binary(), data=pa.binary()),
-    # A declared prior is encoded as in its enrolment; null if the campaign asks for none.
-    # A row that revokes a key has the first refused period; null means the first period.
+    # A declared prior is encoded as in its enrolment, and is null if the campaign asks for none. A row that revokes a
+    # key has the first refused period, where null means the first period of the campaign.
     KEYS: _schema(
         campaign=pa.string(),
         key=pa.int64(),
@@ -65,8 +65,8 @@ SCHEMAS = {
         prior=pa.field("prior", pa.binary()),
         since=pa.field("since", pa.int32()),
     ),
-    # A view is the index of the device's view, which follows from the key; 0 in a plain campaign.
-    # An output is a number, or for unary channels a word: its bits from the most significant, zero-padded to bytes.
+    # ``view`` is the index of the device's view, which follows from the key; it is 0 in a plain campaign. An output is
+    # a number or, for unary channels, a word: its bits from the most significant one, zero-padded to bytes.
     REPORTS: _schema(
         campaign=pa.string(),
         period=pa.int32(),
@@ -80,7 +80,7 @@ SCHEMAS = {
 }
 PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
 
-# No retries inside the engine: it would retry an append without computing its rows again.
+# The engine must not retry, because it would append the same rows without computing them again.
 _SWAP = CommitProperties(max_commit_retries=0)
 # Checkpoints are written separately, because a failed checkpoint must not look like a failed commit.
 _NO_HOOK = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -92,7 +92,7 @@ _LAYOUT = WriterProperties(
     compression_level=1,
     default_column_properties=ColumnProperties(dictionary_enabled=False),
 )
-# A reader reads each commit since the last checkpoint; from an object store, this takes two requests a commit.
+# A reader reads every commit since the last checkpoint, and from an object store each commit takes two requests.
 _CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
 _LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
 _BEYOND_END = "416"
@@ -199,7 +199,7 @@ def exists(path: Place) -> bool:
         if not _is_table(path):
             if not any(_was_written_to(path.with_name(name)) for name in SCHEMAS):
                 return False
-            # Checked again, because a new study gets its first row after all tables are created.
+            # The check is repeated, because a new study gets its first row after all tables are created.
             if not _is_table(path):
                 raise Damaged(path, "is missing, or has lost its log")
         require_whole(path)
@@ -356,7 +356,8 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
                 pause(failures)
                 continue
             break
-        version = seen + 1  # by compare-and-swap
+        # The commit is a compare-and-swap, so its version follows the one that was read.
+        version = seen + 1
         _sync_commit(path, version)
     if version % (_CHECKPOINT_REMOTE_EVERY if isinstance(path, Remote) else _CHECKPOINT_EVERY) == 0:
         with suppress(DeltaError, OSError):  # a checkpoint only saves time for readers

@@ -40,12 +40,12 @@ class BalancedDecoder(BitsDecoder):
         """Decode ``channel`` with the least error at the shares ``reference``, which sum to one."""
         super().__init__(channel)
         self._plain = BitsDecoder(channel)
-        self._law: Floats = self._other + self._gap * reference  # (k,) how often each bit is set
+        self._law: Floats = self._other + self._gap * reference  # (k,) the expected share of reports with each bit set
         variances = self._plain.variances(self._law)
-        with_sum = variances - reference * (1 - reference)  # C1
+        with_sum = variances - reference * (1 - reference)  # C1 of the formula above
         whole = float(with_sum.sum())
         uneven = whole > EVEN * float(variances.sum())
-        self._part: Floats = with_sum / whole if uneven else np.zeros_like(with_sum)  # u
+        self._part: Floats = with_sum / whole if uneven else np.zeros_like(with_sum)  # u of the formula above
 
     @property
     def plain(self) -> Decoder:
@@ -72,7 +72,7 @@ class BalancedDecoder(BitsDecoder):
         raw, alone = self._plain.invert(share), self._plain.variances(share)
         with_sum = alone - raw * (raw.sum() - raw)
         found: Floats = alone - 2 * self._part * with_sum + self._part**2 * with_sum.sum()
-        return np.maximum(found, 0)  # with estimated shares the difference may be slightly negative
+        return np.maximum(found, 0)  # with estimated shares, the variance may be slightly negative
 
     def variance(self, v: Floats, share: Floats) -> float:
         return self._plain.variance(self._without_sum(v)[0], share)
@@ -83,7 +83,7 @@ class BalancedDecoder(BitsDecoder):
 
     @cached_property
     def words(self) -> WordIncrements:
-        # A report adds most to raw'[x] if only bit x is set, and least if all bits except x are set.
+        # A report adds most to raw'[x] if only bit x is set, and least if all other bits are set.
         unset, set_ = self._other / self._gap, (1 - self._other) / self._gap
         most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)

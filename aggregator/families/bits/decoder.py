@@ -32,7 +32,7 @@ class BitsDecoder(Decoder):
         class_of = np.asarray(channel.class_of, dtype=np.int64)
         self._own: Floats = np.array([weight / S for weight in channel.own])[class_of]  # a
         self._other: Floats = np.array([weight / S for weight in channel.other])[class_of]  # b
-        # Subtracted as integers: the difference of two close floats would lose digits.
+        # The weights are subtracted as integers, because the difference of two close floats loses digits.
         gaps = [(a - b) / S for a, b in zip(channel.own, channel.other, strict=True)]
         self._gap: Floats = np.array(gaps)[class_of]  # a - b
 
@@ -63,14 +63,14 @@ class BitsDecoder(Decoder):
         return of_bits
 
     def variance(self, v: Floats, share: Floats) -> float:
-        # Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j) for i other than j.
+        # For i other than j, Cov(f_i, f_j) = -p_i p_j (a_i - b_i) (a_j - b_j).
         weighted = v * self.invert(share)
         alone = float(v**2 @ self.variances(share))
-        # With estimated shares the difference may be slightly negative.
+        # With estimated shares, the variance may be slightly negative.
         return max(alone - float(weighted.sum() ** 2 - weighted @ weighted), 0.0)
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        # S_x = the words with x's bit set, p* = a, q* = b.
+        # The outputs S_x of the step are the words in which the bit of x is set, with p* = a and q* = b.
         return BinomialSteps(-self._other / self._gap, 1 / self._gap[np.newaxis], counts[np.newaxis], reports)
 
     @property

@@ -166,11 +166,11 @@ class _Free(_Encoding):
         slack = z[-1] - float(self.sizes @ (f * (1 + h))) - (h - f)
         if (slack <= 0).any():
             return np.inf, z, self.rows
-        # First and second derivatives of f with respect to u and of h with respect to v.
+        # df and dh are the first derivatives of f in u and of h in v; ddf and ddh are the second derivatives.
         df, dh = -f * (1 + f), -h * (1 + h)
         ddf, ddh = f * (1 + f) * (1 + 2 * f), h * (1 + h) * (1 + 2 * h)
         common = np.concatenate([self.sizes * df * (1 + h), self.sizes * f * dh])
-        slopes = np.zeros((t, 2 * t + 1))  # of -slack
+        slopes = np.zeros((t, 2 * t + 1))  # derivatives of -slack
         slopes[:, : 2 * t] = common
         slopes[:, :t] -= np.diag(df)
         slopes[:, t : 2 * t] += np.diag(dh)
@@ -204,7 +204,7 @@ class _Symmetric(_Encoding):
         return float(self.sizes @ (f + f**2))
 
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
-        # e^u / (e^u - 1)^2 = f + f^2 with f = 1 / (e^u - 1), f' = -(f + f^2).
+        # e^u / (e^u - 1)^2 = f + f^2 with f = 1 / (e^u - 1) and f' = -(f + f^2).
         f = _odds(z)
         first = -(f + f**2) * (1 + 2 * f)
         second = (f + f**2) * (1 + 6 * f + 6 * f**2)
@@ -231,7 +231,7 @@ class _Half(_Encoding):
         self.start = np.full(t, (1 / (steep.min() + 1) + 0.5) / 2)
 
     def objective(self, z: Floats) -> float:
-        # b (1 - b) / (1/2 - b)^2 + 1 = 1 / (4 g^2) with g = 1/2 - b; adding a constant moves no minimum.
+        # With g = 1/2 - b, b (1 - b) / (1/2 - b)^2 + 1 = 1 / (4 g^2); the added constant 1 does not move the minimum.
         return float(self.sizes @ (0.25 / (0.5 - z) ** 2))
 
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:

@@ -157,8 +157,8 @@ def _symmetric(level: int) -> int:
 
 
 def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int, other: int) -> Bits:
-    # [a_s / b_s] / (1 - a) <= e^eps: people who hold a non-sensitive value must be likely enough to leave its bit
-    # unset.
+    # The condition is (a_s / b_s) / (1 - a) <= e^eps: people with a non-sensitive value must leave its bit unset often
+    # enough.
     shown = S - ceil(own * S * D, other * exp_lower(level))
     marked = frozenset(sensitive)
     return Bits.over([(own, other) if x in marked else (shown, 0) for x in range(size)])

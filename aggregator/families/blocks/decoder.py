@@ -128,7 +128,8 @@ class BlocksDecoder(Decoder):
         """Return (k,) the contribution of an open input's own output to the estimate of each other input."""
         adds = np.zeros(self.inputs)
         if self._cover:
-            first = self._groups[0]  # no input has an output of its own
+            # The hidden reports of open inputs are uniform over the outputs of block 1, so their mean is subtracted.
+            first = self._groups[0]
             even = np.full(first.inner.features, 1 / first.inner.features)
             adds[first.members[0]] = -self._hidden / self._shown * first.inner.invert(even)
         return adds
@@ -179,7 +180,8 @@ class BlocksDecoder(Decoder):
         moment: Floats = np.empty(self.inputs)
         for group in self._groups:
             rows = share[group.columns]
-            # The inner decoder subtracts the square of its own estimate, which excludes the open inputs.
+            # The inner decoder subtracts the square of its own estimate, which excludes the open inputs, so it is added
+            # back.
             moment[group.members] = group.each(group.inner.variances, rows) + group.each(group.inner.invert, rows) ** 2
         moment[self._open] = share[self._own] / self._shown**2
         moment += share[self._own].sum() * self._aside**2
@@ -197,7 +199,7 @@ class BlocksDecoder(Decoder):
             heights[: len(rows), members] = rows
             reached[: len(rows), members] = times
         for group in self._groups:
-            # The value for one block alone is a lower bound, because the block holds only a part of the people.
+            # The slack of one block alone is a lower bound, because the block has only a part of the people.
             slack[group.members] = group.staircase(counts).slack
         return BinomialSteps(base, heights, reached, reports, slack)
 
@@ -210,7 +212,8 @@ class BlocksDecoder(Decoder):
         stairs = group.staircase(counts)
         outside = self._aside[group.members]
         inside_count = np.broadcast_to(counts[group.columns].sum(axis=1, keepdims=True), outside.shape)
-        # From the top down: the two ends of each step, and the level between them of a report from outside the block.
+        # From the top down, ``upper`` and ``lower`` are the ends of each step. A report from outside the block has the
+        # level ``outside``, which divides a step in two.
         upper = stairs.base + np.cumsum(stairs.heights[::-1], axis=0)[::-1]
         lower = np.concatenate([upper[1:], stairs.base[np.newaxis]])
         heights = np.concatenate([

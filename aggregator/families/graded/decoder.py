@@ -48,7 +48,8 @@ class GradedDecoder(Decoder):
         self._factor: Floats = 1 / d  # a
         self._even = float(self._factor @ self._others / self._factor.sum())  # B
         self._tilt: Floats = (self._others - self._even) * self._factor  # h
-        self._of_sum: Floats = self._factor - self._factor.sum() * self._tilt  # g: raw sums to g't less a constant
+        # g: the sum of the raw shares is g't minus a constant.
+        self._of_sum: Floats = self._factor - self._factor.sum() * self._tilt
         self._part = self._balance() if balanced else np.zeros(self.inputs)  # u
         self._balanced = balanced
 
@@ -61,7 +62,8 @@ class GradedDecoder(Decoder):
         centred = g - g.sum() / K
         covariance: Floats = self._factor * (centred - self._tilt @ centred)
         variance = covariance.sum()
-        if variance <= FIXED * np.abs(covariance).sum():  # if all points are inputs, the sum is 1 without a correction
+        # If all points are inputs, the shares sum to 1 without a correction.
+        if variance <= FIXED * np.abs(covariance).sum():
             return np.zeros(self.inputs)
         found: Floats = covariance / variance
         return found
@@ -108,7 +110,7 @@ class GradedDecoder(Decoder):
         return self._even + over_inputs(self._tilt), beyond
 
     def variances(self, share: Floats) -> Floats:
-        # A report adds a (1[y in S_x] - less[y]) - u beyond[y].
+        # A report with output y adds a (1[y in S_x] - less[y]) - u beyond[y].
         (less, beyond), a, u = self._common, self._factor, self._part
         over_outputs = self._cycle.over_outputs
         moment = a**2 * (over_outputs(share * (1 - 2 * less)) + share @ less**2)
@@ -130,11 +132,11 @@ class GradedDecoder(Decoder):
         number = len(self._channel.members)
         bearing, least, most = np.empty(number), np.empty(number), np.empty(number)
         for place, members in enumerate(self._channel.members):
-            x = members[0]  # a and u are those of the class
+            x = members[0]  # all inputs of a class have the same a and u
             common = self._factor[x] * less + self._part[x] * beyond
             bearing[place] = self._bearing(x, common)
-            # Assume that each output lies inside some set of the class and outside another; this can only widen the
-            # bounds.
+            # The bounds assume that each output lies inside some set of the class and outside another one, which can
+            # only widen them.
             least[place], most[place] = -common.max(), self._factor[x] - common.min()
         classes = np.asarray(self._channel.class_of, dtype=np.int64)
         return WordIncrements(bearing[classes], least[classes], most[classes])

@@ -56,7 +56,7 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
     bounds = np.minimum(levels, exact.nats(exact.MAX_LEVEL)) * (1 - LEVEL_RESERVE)
     for number, members in enumerate(classes):
         if len(members) == 1:
-            bounds[number, number] = np.inf  # no other input is of this class
+            bounds[number, number] = np.inf  # the class has no second input
     shapes = _shapes(size, float(bounds[np.isfinite(bounds)].max()))
     tried: dict[tuple[int, int], float] = {}
     stride, near = max(len(shapes) // FIRST_TRIED, 1), shapes

@@ -31,11 +31,11 @@ class HadamardDecoder(Decoder):
         self._rows = slice(1, channel.inputs + 1)
 
     def forward(self, p: Floats) -> Floats:
-        # A column has (sum of p + (2 pi - 1) sum of +-p) / K.
+        # The probability of a column is (sum of p + (2 pi - 1) sum of +-p) / K.
         return self._spread(p, 1.0, self._contrast) / self.features
 
     def forward_squares(self, p: Floats) -> Floats:
-        # (1 +- c)^2 = (1 + c^2) +- 2 c
+        # The squares are (1 +- c)^2 = (1 + c^2) +- 2 c.
         return self._spread(p, 1 + self._contrast**2, 2 * self._contrast) / self.features**2
 
     def _spread(self, p: Floats, even: float, odd: float) -> Floats:
@@ -57,14 +57,14 @@ class HadamardDecoder(Decoder):
         return moment - self.invert(share) ** 2
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        # S_x = where row x is +1, p* = pi, q* = 1/2.
+        # The outputs S_x of the step are the columns where row x is +1, with p* = pi and q* = 1/2.
         reached = (counts.sum(axis=-1, keepdims=True) + self._over_columns(counts)) // 2
         height = np.full((1, *reached.shape), 2 / self._contrast)
         return BinomialSteps(np.full(reached.shape, -1 / self._contrast), height, reached[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:
-        # An upper bound: a column without +1 in the rows of the inputs has a smaller probability.
+        # This is an upper bound: if a column is +1 in no input's row, its probability is smaller.
         return np.full(self.features, (1 + self._contrast) / self.features)
 
     @property

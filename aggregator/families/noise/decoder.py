@@ -23,7 +23,7 @@ class NoiseDecoder(TableDecoder):
     points."""
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
-        # ``reference`` is not used: there is only one left inverse.
+        # ``reference`` is not used, because the square matrix has only one left inverse.
         self.inputs, self.features = channel.inputs, channel.outputs
         one = 1 << channel.scale
         columns = [[weight / one for weight in channel.column(y)] for y in range(channel.outputs)]

@@ -167,7 +167,7 @@ def _planar(rows: int, columns: int, down: float, across: float, floors: Floats)
     reach = min(REACH, math.ceil(FAR / across))
     law = np.empty((rows, columns))
     for column in range(columns):
-        # The last column and the last row also get the mass of all steps beyond them.
+        # The last row and the last column get the mass of all steps beyond them too.
         alike = np.arange(column, columns + reach if column == columns - 1 else column + 1)
         mass = np.exp(-np.hypot(r, across * alike)).sum(axis=1)
         law[: rows - 1, column], law[rows - 1, column] = mass[: rows - 1], mass[rows - 1 :].sum()

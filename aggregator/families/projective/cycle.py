@@ -36,20 +36,22 @@ class Cycle:
         self._points, self._inputs = geometry.points, inputs
         vectors = _Vectors(geometry)
         step = vectors.singer_step()
-        # e is the first unit vector, as a point and as a functional.
+        # Both orbits begin at the first unit vector: once as a point, and once as a functional.
         self._point_at = vectors.orbit(step.T)
         functional_at = vectors.orbit(step)
         self._place_of = np.empty(self._points, dtype=np.int64)
         self._place_of[functional_at] = np.arange(self._points)
         self._place_of = self._place_of[:inputs].copy()
-        # Points whose first coordinate is 0 have the lowest numbers. Two rounds of the cycle make wrapping unnecessary.
+        # Points whose first coordinate is 0 have the lowest numbers. With two rounds of the cycle, no index wraps
+        # around.
         orthogonal = np.tile(self._point_at < geometry.support, 2)
         self._length = fft.next_fast_len(2 * self._points, real=True)
         self._spectrum = fft.rfft(orthogonal.astype(np.float64), self._length)
-        # The largest Euclidean norm of the counts for which the float sums round to the exact sums. A
-        # transform of length N errs by at most 7 log2 N units of 2^-53, relative to the norm of its input
-        # (Higham 2002, theorem 24.2); three of them, one of a constant, by 21 log2 N. The factor 64 also covers lengths
-        # that are not powers of two. The indicator of the set, over two rounds, has the norm sqrt(2 cs).
+        # This is the largest Euclidean norm of the counts for which the float sums round to the exact sums. A transform
+        # of length N errs by at most 7 log2 N units of 2^-53, relative to the norm of its input (Higham 2002, theorem
+        # 24.2). There are three transforms, one of them of a constant, so the error is at most 21 log2 N units. The
+        # factor 64 also covers lengths that are not powers of two. The indicator of the set has the norm sqrt(2 cs)
+        # over two rounds.
         self._norm = 2**51 / (64 * math.log2(self._length) * math.sqrt(2 * geometry.support))
 
     def over_outputs(self, w: Floats) -> Floats:
@@ -112,9 +114,10 @@ class _Vectors:
         """
         q, t, K = self._order, self._dimension, self._geometry.points
         divisors = list(_prime_divisors(K))
-        for number in count(q + 1):  # below q, M^t is a multiple of the identity; q is not invertible
+        # For a number below q, M^t is a multiple of the identity.
+        for number in count(q + 1):
             if number % q == 0:
-                continue  # not invertible
+                continue  # M is not invertible
             step = np.eye(t, k=-1, dtype=np.int64)
             step[:, -1] = [number // q**place % q for place in range(t)]
             if _is_scalar(self._power(step, K)) and not any(_is_scalar(self._power(step, K // r)) for r in divisors):

@@ -45,7 +45,7 @@ class ResponseDecoder(Decoder):
         return moment - self.invert(share) ** 2
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        # S_x = {x}, p* = c[x] + t, q* = c[x].
+        # The outputs S_x of the step are {x}, with p* = c[x] + t and q* = c[x].
         height = np.full((1, self.inputs), 1 / self._telling)
         return BinomialSteps(-self._cover / self._telling, height, counts[np.newaxis], reports)
 

@@ -78,7 +78,7 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
     Source: Wang, Qin, Qiu 2023, sec. IV, "random sampling mechanism".
     """
     whole, N = sum(prior), exp_lower(level)
-    # 1 - t = 1 / (1 + (e^eps - 1) min P)
+    # The cover probability is 1 - t = 1 / (1 + (e^eps - 1) min P).
     return _sampling(prior, Fraction(D * whole, D * whole + (N - D) * min(prior)))
 
 

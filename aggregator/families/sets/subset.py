@@ -29,8 +29,8 @@ class SubsetDecoder(Decoder):
         self._inside = mine / one
         self._outside = (one * d - mine) / (one * (k - 1))  # expected number of ones without the bit of the true input
         self._gap = (mine * k - one * d) / (one * (k - 1))  # p* - q*, without cancellation
-        # Probabilities that two bits are set: those of the input and another value, and of two other values. Given the
-        # bit of the input, the rest of a set is uniform.
+        # These are the probabilities that two bits are set: that of the input and another one, and those of two other
+        # values. Given the bit of the input, the rest of a set is uniform.
         self._with_own = mine * (d - 1) / (one * (k - 1))
         self._two_others = (mine * (d - 1) * (d - 2) + (one - mine) * d * (d - 1)) / (one * (k - 1) * (k - 2))
 
@@ -67,12 +67,12 @@ class SubsetDecoder(Decoder):
         """
         p = self.invert(share)
         pairs = v.sum() ** 2 - v @ v  # sum over i other than j of v_i v_j
-        owned = 2 * (v.sum() * (v @ p) - v**2 @ p)  # the same, of v_i v_j (p_i + p_j)
+        owned = 2 * (v.sum() * (v @ p) - v**2 @ p)  # sum over i other than j of v_i v_j (p_i + p_j)
         second = v**2 @ share + self._two_others * pairs + (self._with_own - self._two_others) * owned
         return float(max(second - (v @ share) ** 2, 0.0)) / self._gap**2
 
     def furthest(self, v: Floats, share: Floats) -> float:
-        phi = np.sort(self.adjoint(v))  # a report has d of them
+        phi = np.sort(self.adjoint(v))  # a report has d features
         mean = float(share @ self.adjoint(v))
         return float(max(phi[-self._ones :].sum() - mean, mean - phi[: self._ones].sum()))
 

@@ -65,7 +65,8 @@ class Staircases(Coordinates):
     def along(self, gains: Floats, prices: Floats) -> Floats:
         n = len(self.mass)
         rows = gains[:1] if len(gains) == 1 else gains[:: -(-len(gains) // _ORDERS)]
-        ends, starts = np.array([(i, j) for i in range(1, n) for j in range(i, n)]).T  # the middle is i .. j - 1
+        # For each pair (i, j), the middle is i .. j - 1.
+        ends, starts = np.array([(i, j) for i in range(1, n) for j in range(i, n)]).T
         found = []
         for row in rows:
             order = np.argsort(-row / self.mass, kind="stable")

@@ -124,9 +124,9 @@ def best_mixture(given: Coordinates) -> Mixture:
     listed = given.listed()
     if listed is not None and len(listed) <= _ENTERED:
         return _polished(given, np.concatenate([start, listed]))
-    # A fixed seed, so that the search for corners is the same at every call.
+    # The seed is fixed, so that the search for corners is the same at every call.
     draw = np.random.default_rng(n)
-    # The worth of a channel that reveals nothing.
+    # The floor is the worth of a channel that reveals nothing.
     floor = float(given.worth(start[:1])[0]) * given.mean * given.mass.sum() / given.budget
     slope = (given.low + given.high) * (given.square + given.fluid)
     first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass
@@ -160,7 +160,8 @@ def plain_mixture(given: Coordinates) -> Mixture:
     raised = given.alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
-    weights = given.mean / (steps * (1 + (others / steps).sum()))  # then the mean lift of every class is the same
+    # With these weights, the mean lift of every class is the same.
+    weights = given.mean / (steps * (1 + (others / steps).sum()))
     even = given.budget / given.mass.sum()
     return Mixture(
         np.concatenate([np.full((1, len(steps)), even), raised]),

@@ -34,7 +34,7 @@ class TableDecoder(Decoder):
     @cached_property
     def _inverse(self) -> Floats:
         marginal = self._reference @ self._law
-        seen = marginal > 0  # an output that no input gives never occurs
+        seen = marginal > 0  # other outputs never occur
         root = np.sqrt(np.where(seen, marginal, 1.0))
         left, singular, right = np.linalg.svd(self._law / root, full_matrices=False)
         rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
@@ -76,7 +76,7 @@ class TableDecoder(Decoder):
         order = np.argsort(-self._inverse, axis=0, kind="stable")
         stairs = np.take_along_axis(self._inverse, order, axis=0)
         heights = stairs[:-1] - stairs[1:]
-        heights[heights < SINGULAR * self.weight] = 0  # equal up to rounding
+        heights[heights < SINGULAR * self.weight] = 0  # these differ by rounding only
         reached = np.cumsum(counts[order], axis=0)[:-1]
         return BinomialSteps(stairs[-1], heights, reached, reports)
 

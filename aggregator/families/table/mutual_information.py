@@ -58,7 +58,8 @@ def mutual_information_table(
     d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
     if d.shape != (len(law), len(law)) or not np.isfinite(d).all():
         raise ValueError(f"the distortion must be {len(law)} x {len(law)} finite numbers")
-    d = d - d.min(axis=1, keepdims=True)  # a constant added to all costs of an input does not change the optimum
+    # A constant added to all costs of an input does not change the optimum.
+    d = d - d.min(axis=1, keepdims=True)
     allowed = exact.nats(cap) - ROOM
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, law
     if allowed <= 0 or information(law, _answering(_answers(law, d, high, law), d, high)) <= allowed:
@@ -92,7 +93,8 @@ def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
     worth = np.exp(-price * d)
 
     def cost(r: Floats) -> tuple[float, Floats]:
-        # minus the mean of ln sum over y of r[y] e^(-s d), convex in r (Cover, Thomas 2006, eq. 10.124)
+        # The objective is minus the mean of ln sum over y of r[y] e^(-s d), convex in r (Cover, Thomas 2006, eq.
+        # 10.124).
         seen = worth @ np.maximum(r, 0) + 1e-300
         return -float(law @ np.log(seen)), -(law / seen) @ worth
 

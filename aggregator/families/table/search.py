@@ -109,7 +109,7 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         try:
             notions.certify(table, matrix)
         except Uncertified:
-            continue  # an output is so rare that integer rounding changes its ratios too much
+            continue  # some output is so rare that rounding to integers changes its ratios too much
         return table
     raise NotionError("no table of 62-bit probabilities keeps these levels; they are too far apart")
 
@@ -128,7 +128,7 @@ def _shortest(matrix: Matrix) -> Floats:
 def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats]:
     """Return (k, m) the rays of the best design found and (m,) their weights."""
     size = len(law)
-    # LDP at the smallest level is the starting design; it is replaced only by better ones.
+    # The starting design is LDP at the smallest level, and only better designs replace it.
     start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
     every = np.hstack([start, _subset_rays(levels)])
     rays: Floats = np.unique((every / (law @ every)).round(15), axis=1)
@@ -141,7 +141,7 @@ def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats
         inverse = np.asarray(np.linalg.inv((rays[:, chosen] * weights) @ rays[:, chosen].T), dtype=np.float64)
         now = float(np.trace(inverse))
         slope: Floats = -np.square(inverse @ rays).sum(axis=0)
-        # At the optimum the slope of every ray in use equals its cost at the dual prices, one price for each value.
+        # At the optimum, the slope of every ray in use equals its cost at the dual prices; each value has one price.
         price = np.asarray(np.linalg.lstsq(rays[:, chosen].T, slope[chosen], rcond=None)[0], dtype=np.float64)
         gain = slope - price @ rays
         wanted = np.argsort(gain)[: 2 * size]
@@ -178,7 +178,7 @@ def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts:
             step = optimize.linprog(-climb, cone, np.zeros(len(cone)), law[np.newaxis], [1.0])
             if step.x is None:
                 break
-            # The solver's corner is exact to 10^-7 only: raise the entries that violate a level.
+            # The solver's corner is exact to 10^-7 only, so entries that violate a level are raised.
             ray = (np.maximum(step.x, 0)[:, np.newaxis] * np.exp(-levels)).max(axis=0)
             ray = ray / (law @ ray)
         if value > least:
@@ -208,7 +208,7 @@ def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Float
         try:
             root = np.linalg.inv(np.linalg.cholesky((v * np.maximum(w, 0)) @ v.T))
         except np.linalg.LinAlgError:
-            return 1e9, np.zeros_like(w)  # singular
+            return 1e9, np.zeros_like(w)  # the matrix is singular
         inverse = root.T @ root
         return float(np.trace(inverse)) / scale, -((inverse @ v) ** 2).sum(axis=0) / scale
 

@@ -140,8 +140,8 @@ class WindowsDecoder(Decoder):
             each = self._channel.types[number]
             outside, inside = each.outside / ONE / self._orders, each.inside / ONE / self._orders
             covered = masses[order][each.span : each.span + cells] - masses[order][:cells]
-            # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c), and c (1 - c) is 0 except for arcs at an end of the
-            # window.
+            # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c) with s = i - o, and c (1 - c) is 0 except for arcs at an
+            # end of the window.
             law[outputs] += (inside**2 - outside**2) * covered
             law[outputs] -= (inside - outside) ** 2 * self._circles[order].mixed(rare[order], each.span)
         return law
@@ -177,7 +177,7 @@ class WindowsDecoder(Decoder):
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
             block = w[..., outputs] / self._orders
-            # A cell is in the windows that begin in it or in one of the span - 1 preceding cells.
+            # A cell is inside the windows that begin in it or in one of the span - 1 preceding cells.
             running = np.zeros((*w.shape[:-1], 2 * cells + 1))
             np.cumsum(np.concatenate([block, block], axis=-1), axis=-1, out=running[..., 1:])
             total = running[..., cells, np.newaxis]
@@ -243,7 +243,7 @@ class WindowsDecoder(Decoder):
         return variances
 
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        # Outputs with nearly equal contributions share a step. Its height is their mean over the observed counts, so
+        # Outputs with nearly equal contributions share a step, whose height is their mean over the observed counts. So
         # the steps sum to the estimate exactly.
         groups = np.array_split(np.arange(self.features), min(MOST_STEPS + 1, self.features))
         starts = np.array([group[0] for group in groups])
@@ -263,7 +263,7 @@ class WindowsDecoder(Decoder):
 
     @property
     def ceiling(self) -> Floats:
-        # An upper bound: the probability is smaller for a window that covers no whole arc.
+        # This is an upper bound: if a window covers no whole arc, its probability is smaller.
         largest = np.empty(self.features)
         singles = len(self._single)
         largest[:singles] = self._own

@@ -85,8 +85,8 @@ class _Split:
         """The classes of the linear program: one for each heavy input, then one for the tail."""
         heavy, tail = self.law[self.heavies], self.law[self.tail]
         mass = np.append(heavy, tail.sum())
-        # For an arc that is the part p of the circle, the ends of windows that cover phi lose p / (3 phi (1 - phi)) of
-        # the variance.
+        # Let an arc be the part p of the circle. The ends of windows that cover phi lose p / (3 phi (1 - phi)) of its
+        # variance.
         ends = np.clip(1 - tail / tail.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(tail) > 1 else 0 * tail
         fluid = float((tail**2 * ends).sum())
         square = np.append(heavy**2, float((tail**2).sum()) - fluid)
@@ -151,7 +151,8 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             part = _part(split, cells, prior)
             made = _rounded(_planned(split, cells, part), prior, orders=1)
             if radius and found and not _affordable(made, notion):
-                continue  # the audit of a ball visits all windows, so few heavy inputs keep it fast enough
+                # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
+                continue
             found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
     if len(prior) <= MOST_INPUTS:
         dearest = MOST_ERROR * min(found)[0]
@@ -177,7 +178,7 @@ def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Sp
     falling = np.argsort(-law, kind="stable").tolist()
     alone = int((law >= edge).sum())
     rest = float(law[falling[alone:]].sum())
-    # Without enough mass for a window, the smallest single becomes a rare input.
+    # If the remaining mass is too small for a window, the smallest single becomes a rare input.
     while alone and alone < len(falling) and rest < edge:
         alone -= 1
         rest += float(law[falling[alone]])
@@ -268,7 +269,7 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
     singles = []
     for x in split.singles:
         p = float(split.law[x])
-        own = 1 - split.low * (1 - p)  # P(x) u(x), eq. of Theorem 3
+        own = 1 - split.low * (1 - p)  # P(x) u(x) in Theorem 3
         singles.append(Single(x, round(whole * own), round(whole * p * split.low)))
     types = []
     for lifts, weight, (span, high, low) in zip(plan.mixture.lifts, plan.mixture.weights, plan.shapes, strict=True):

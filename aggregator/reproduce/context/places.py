@@ -70,7 +70,7 @@ def table_1(setting: Setting) -> ExperimentResult:
                 np.mean([total_variation(reader.shares(tally, method), truth) for tally in tallies])
             )
         if name == "hadamard":
-            if not setting.quick or grid in (GRIDS[0], GRIDS[-1]):  # a step takes a tenth of a second
+            if not setting.quick or grid in (GRIDS[0], GRIDS[-1]):  # slow: a step takes a tenth of a second
                 far[grid, name, "map"] = total_variation(reader.shares(tallies[0], "map", MAP_STEPS), truth)
             counted = reader.drawn(truth, whole, setting.generator)
             many.append(total_variation(reader.shares(counted, "projection"), truth))

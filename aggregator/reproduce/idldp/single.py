@@ -151,7 +151,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
     def at(label: str, name: str, place: int) -> float:
         return errors[label, name][place]
 
-    # Only the last term of eq. 7 depends on who holds what.
+    # Only the last term of eq. 7 depends on the distribution of values.
     classes = bits(campaign(POWER, 0, 2.0, RECIPES["IDUE"]).channel)
     own, other = np.array(classes.own) / S, np.array(classes.other) / S
     last = (1 - own - other) / (own - other)

@@ -236,14 +236,16 @@ def trusted_sum(p: Floats, eps: float) -> float:
     sums = np.arange(len(law), dtype=np.float64)
     error, factor, merged = 0.0, math.exp(eps), 0
     for one, number in ((law, sums), (law[::-1], sums[::-1])):
-        # The lower tail 0 .. c first; then the upper one, with the sums reversed.
+        # The first pass is over the lower tail 0 .. c, and the second over the upper tail, with the sums reversed.
         below = np.cumsum(one)
-        tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)  # of 0 .. c over 0 .. c - 1, falling
+        # The ratio of the tail 0 .. c to the tail 0 .. c - 1; it falls in c.
+        tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)
         allowed = (one > FAINT * law.max()) & (tail <= factor)
         last = int(np.argmax(allowed))
         merged += last + 1
         if merged > len(law) or not allowed.any():
-            return float((p * (1 - p)).sum())  # the tails would meet: publish nothing
+            # The two tails would meet, so nothing is published.
+            return float((p * (1 - p)).sum())
         mean = float(one[: last + 1] @ number[: last + 1]) / below[last]
         error += float(one[: last + 1] @ (number[: last + 1] - mean) ** 2)
     return error
@@ -273,7 +275,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     here = places.district == REGION
     inside = np.bincount(places.owner[here], places.count[here], minlength=people)
     whole = np.bincount(places.owner, places.count, minlength=people)
-    # One check-in more on either side: a prior of zero is outside the notion.
+    # Each person gets one more check-in inside and one outside, because the notion allows no prior of zero.
     yes = np.clip(np.rint(UNIT * (inside + 1) / (whole + 2)), 1, UNIT - 1)
     p, levels = yes / UNIT, SPARSE
     rarest = np.minimum(p, 1 - p)
@@ -462,7 +464,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         "lip": crowd.campaign(domain, Information(level(eps), prior), "lip"),
         "ldp": crowd.campaign(domain, Ldp(level(eps)), "auto"),
     }
-    # Maximum likelihood takes ten seconds a survey.
+    # Maximum likelihood takes ten seconds for a survey, so the quick form leaves it out.
     methods = [name for name in METHODS if name != "lip em" or not setting.quick]
     far: dict[str, list[float]] = {name: [] for name in methods}
     step = 0.0

@@ -95,7 +95,7 @@ def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
         pool = np.concatenate([pool, better])
     used = solved.x > 1e-12
     lifts = pool[used]
-    # The program's weights have seven correct digits; these have all digits of floats.
+    # The linear program's weights have seven correct digits; these are exact up to float rounding.
     weights = np.linalg.lstsq(lifts.T, np.ones(len(law)), rcond=None)[0]
     if weights.min() < 0:
         weights = solved.x[used]

@@ -131,7 +131,8 @@ def central_of(shares: Sequence[float], level: int) -> float:
     bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(p))))
     law, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)
     low, high = np.maximum(p / odds, 1 - odds * (1 - p)), np.minimum(p * odds, 1 - (1 - p) / odds)
-    # Two rows over the databases for each person bound the posterior of their yes. Sparse: each output has a copy.
+    # Two rows for each person, with a column for each database, bound the posterior of a yes. The matrix is sparse,
+    # because each output gets a copy of these rows.
     of_one = sparse.csr_array(np.concatenate([bits.T - high[:, np.newaxis], low[:, np.newaxis] - bits.T]))
     silent = float((p * (1 - p)).sum())
     gained, slopes = -math.inf, np.linspace(low.sum(), high.sum(), SLOPES)

@@ -235,7 +235,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         plain = [
             one.channel
             for _, one in candidates(Question(crowd.values(size), Ldp(level(eps))))
-            if isinstance(one, Candidate) and not one.channel.unary  # MMSE is of outputs, not of single bits
+            if isinstance(one, Candidate) and not one.channel.unary  # the MMSE is computed from outputs, not from bits
         ]
         found[name, eps] = {
             "best": lip_mse(optimum.channel, prior),
