@@ -38,10 +38,12 @@ def require_address(text: str) -> None:
     authority, rest = _split(text)
     for sign, what in (("?", "query"), ("#", "fragment")):
         if sign in rest:
-            raise CampaignError(f"an address must have no {what}: end it before the {sign!r}")
+            raise CampaignError(f"the address has a {what}: end it before the {sign!r}")
     host = _require_authority(authority, "an address")
     if text.startswith(_HTTP) and not _is_loopback(host):
-        raise CampaignError(f"{_HTTP}{host} can be read on the way: use https; plain http is for this machine only")
+        raise CampaignError(
+            f"data sent to {_HTTP}{host} can be read on the way: use https; plain http is for this machine only"
+        )
     if not _PATH.fullmatch(rest) or {".", ".."} & set(rest.split("/")):
         raise CampaignError(
             "the path of an address must be /NAME/NAME..., of letters, digits and -._~, without / at its end and "
@@ -97,14 +99,14 @@ def _require_written(text: str, what: str, most: int) -> None:
         raise CampaignError(f"{what} must have at most {most} characters, not {len(text)}")
     if not all("!" <= sign <= "~" for sign in text):
         raise CampaignError(
-            f"{what} must be written in ASCII without blanks; write a name beyond ASCII in its xn-- form"
+            f"{what} has a blank or a character beyond ASCII: write a host name beyond ASCII in its xn-- form"
         )
 
 
 def _require_authority(authority: str, what: str) -> str:
     """Return the host of ``authority``; refuse credentials, an invalid port and an invalid host."""
     if "@" in authority:
-        raise CampaignError(f"{what} must have no credentials: leave out the part before the '@'")
+        raise CampaignError(f"{what} has credentials: leave out the part before the '@'")
     host, port = authority, ""
     if ":" in authority and not authority.endswith("]"):
         host, _, port = authority.rpartition(":")

@@ -28,9 +28,11 @@ class Closing:
 
     def __post_init__(self) -> None:
         if len(self.campaign_id) != CAMPAIGN_ID_BYTES:
-            raise CampaignError(f"a campaign id must be {CAMPAIGN_ID_BYTES} bytes")
+            raise CampaignError(f"a campaign id must be {CAMPAIGN_ID_BYTES} bytes, not {len(self.campaign_id)}")
         if not 0 <= self.closes <= MAX_TIME:
-            raise CampaignError("the time of a closing must be in UTC seconds, 0 or later")
+            raise CampaignError(
+                f"the time of a closing must be from 0 to {MAX_TIME}, in UTC seconds, not {self.closes}"
+            )
 
     def encode(self) -> bytes:
         """Return the payload of the notice's envelope."""
@@ -57,7 +59,9 @@ class Closing:
             CampaignError
         """
         if self.closes >= terms.closes:
-            raise CampaignError(f"{terms.title!r} closes before that time: a notice must close a campaign earlier")
+            raise CampaignError(
+                f"{terms.title!r} closes before the notice takes effect: a notice must close a campaign earlier"
+            )
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:
@@ -88,7 +92,7 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
     payload = _sealed(data).open(signed.author)
     closing = Closing.decode(payload)
     if closing.campaign_id != signed.id:
-        raise CampaignError("the notice closes another campaign")
+        raise CampaignError(f"the notice closes another campaign, not {signed.terms.title!r}")
     closing.require_fit(signed.terms)
     return closing
 

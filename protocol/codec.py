@@ -48,13 +48,13 @@ def _require_encodable(value: Value, depth: int) -> None:
     kind = type(value)
     if kind is list:
         if depth == 0:
-            raise ValueError(f"arrays must nest at most {MAX_DEPTH} deep")
+            raise ValueError(f"an array is nested more than {MAX_DEPTH} deep")
         for item in value:  # type: ignore[union-attr]  # kind is exactly list here
             if type(item) is not bytes:
                 _require_encodable(item, depth - 1)
     elif kind is int:
         if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # kind is exactly int here
-            raise ValueError("an integer on the wire must lie in -2^63 .. 2^64 - 1")
+            raise ValueError("an integer on the wire must lie in -2^63 .. 2^64 - 1, and this one does not")
     elif kind is not bytes and kind is not str:
         raise TypeError(f"the wire carries int, str, bytes and list, not {kind.__name__}")
 
@@ -73,10 +73,10 @@ def decode(data: bytes, *, limit: int) -> Value:
         CodecError: anything but one canonical value, trailing bytes included.
     """
     if len(data) > limit:
-        raise CodecError(f"{len(data)} bytes where at most {limit} are allowed")
+        raise CodecError(f"there are {len(data)} bytes, and at most {limit} are allowed")
     value, end = _read(data, 0, MAX_DEPTH)
     if end != len(data):
-        raise CodecError(f"{len(data) - end} bytes after the end of the value")
+        raise CodecError(f"{len(data) - end} bytes follow the end of the value")
     return value
 
 
@@ -93,7 +93,7 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
     _require(data, start, 1)
     form = _BYTES.get(data[start])
     if form is None:
-        raise error(f"{what} must be a byte string")
+        raise error(f"{what} must be a byte string, not type byte 0x{data[start]:02x}")
     length, begin = _number(data, start + 1, form)
     if length > most:
         raise error(f"{what} must have at most {most} bytes, not {length}")
@@ -114,7 +114,7 @@ def array_at(data: bytes, at: int) -> tuple[int, int]:
     elif marker in _ARRAY:
         length, at = _number(data, at + 1, _ARRAY[marker])
     else:
-        raise CodecError("an array is expected")
+        raise CodecError(f"an array is expected, not type byte 0x{marker:02x}")
     _require(data, at, length)
     return length, at
 
@@ -275,8 +275,28 @@ def octets(value: Value, what: str, error: type[Exception], length: int | None =
     return value
 
 
+def array(value: Value, what: str, error: type[Exception]) -> list[Value]:
+    """Return ``value`` as an array."""
+    if not isinstance(value, list):
+        raise error(f"{what} must be an array, not {type(value).__name__}")
+    return value
+
+
+def tag(value: Value, what: str, name: str, error: type[Exception]) -> str:
+    """Return the text at the start of an array, which determines the meaning of the other elements.
+
+    Args:
+        what: the array in the text of an error.
+        name: its first element there.
+    """
+    elements = array(value, what, error)
+    if not elements:
+        raise error(f"{what} must begin with its {name}, and this array is empty")
+    return text(elements[0], f"the {name} of {what}", error)
+
+
 def integers(value: Value, what: str, error: type[Exception], low: int = 0, high: int = _MAX_INT) -> tuple[int, ...]:
     """Return ``value`` as an array of integers in ``low .. high``."""
     if not isinstance(value, list):
-        raise error(f"{what} must be an array of integers, not {type(value).__name__}")
+        raise error(f"an array of integers is expected, each {what}, not {type(value).__name__}")
     return tuple(integer(item, what, error, low, high) for item in value)

@@ -55,7 +55,7 @@ class Envelope:
             KeyRefused, SignatureRefused
         """
         if keys.key_id(public) != self.key_id:
-            raise EnvelopeError("the envelope names another key than the one it is opened with")
+            raise EnvelopeError("the envelope was signed with another key than the one to verify it")
         keys.verify(public, self.signature, signed_message(self.kind, self.key_id, self.unverified))
         return self.unverified
 
@@ -88,7 +88,9 @@ def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
 def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
     """Return the bytes of an envelope of ``payload`` signed with ``key``."""
     if len(payload) > MAX_PAYLOAD[kind]:
-        raise ValueError(f"a payload of kind {kind.name.lower()} must have at most {MAX_PAYLOAD[kind]} bytes")
+        raise ValueError(
+            f"a payload of kind {kind.name.lower()} must have at most {MAX_PAYLOAD[kind]} bytes, not {len(payload)}"
+        )
     return Envelope(kind, key.id, payload, key.sign(signed_message(kind, key.id, payload))).encode()
 
 
@@ -106,7 +108,7 @@ def decode(data: bytes) -> Envelope:
     """
     envelope, end = decode_first(data, 0)
     if end != len(data):
-        raise CodecError(f"{len(data) - end} bytes after the end of the envelope")
+        raise CodecError(f"{len(data) - end} bytes follow the end of the envelope")
     return envelope
 
 
@@ -139,17 +141,21 @@ class _Place:
 
 
 def _locate(data: bytes, start: int) -> _Place:
-    at = _expect(data, start, _PREFIX, "an envelope begins with an array of five fields and version 1")
+    at = _expect(
+        data, start, _PREFIX, ("the bytes do not begin as an envelope does, with an array of five fields and version 1")
+    )
     if at == len(data):
         raise Truncated("the bytes end before the envelope's kind")
     if data[at] not in MAX_PAYLOAD:
-        raise EnvelopeError(f"an envelope's kind is one byte, 1 to {max(Kind)}")
+        raise EnvelopeError(f"an envelope's kind must be one byte, 1 to {max(Kind)}, not {data[at]}")
     kind = Kind(data[at])
-    key_at = _expect(data, at + 1, _KEY_ID, f"a key id is {keys.KEY_ID_BYTES} bytes")
+    key_at = _expect(data, at + 1, _KEY_ID, f"the key id is not a byte string of {keys.KEY_ID_BYTES} bytes")
     payload_at, payload_end = codec.locate_bytes(
         data, key_at + keys.KEY_ID_BYTES, MAX_PAYLOAD[kind], f"a payload of kind {kind.name.lower()}", EnvelopeError
     )
-    signature_at = _expect(data, payload_end, _SIGNATURE, f"a signature is {keys.SIGNATURE_BYTES} bytes")
+    signature_at = _expect(
+        data, payload_end, _SIGNATURE, (f"the signature is not a byte string of {keys.SIGNATURE_BYTES} bytes")
+    )
     after = signature_at + keys.SIGNATURE_BYTES
     if after > len(data):
         raise Truncated("the bytes end inside the envelope's signature")

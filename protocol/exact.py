@@ -40,7 +40,7 @@ def exp_lower(level: int) -> int:
         level: nanonats, not negative.
     """
     if level < 0:
-        raise ValueError("a level must not be negative")
+        raise ValueError("the level is negative, and must be at least 0")
     term = total = 1 << (EXP_BITS + _GUARD_BITS)
     index = 0
     while term:
@@ -57,7 +57,7 @@ def exp_upper(level: int) -> int:
     all losses together stay below the 2^64 of one guarded unit.
     """
     if level > MAX_LEVEL:
-        raise ValueError(f"the error bound holds up to {nats(MAX_LEVEL)} nats")
+        raise ValueError(f"the level is above {nats(MAX_LEVEL)} nats, beyond which the error bound does not hold")
     return exp_lower(level) + 1
 
 
@@ -138,7 +138,7 @@ def written(number: Fraction, point: str = ".", group: str = ",") -> str:
     while (number * 10**places).denominator != 1:
         places += 1
         if places > 64:
-            raise ValueError("a number with finitely many decimals is expected")
+            raise ValueError("the fraction has no finite decimal form of at most 64 places")
     whole, rest = divmod(int(number * 10**places), 10**places)
     text = f"{whole:,}".replace(",", group) if whole >= 10**4 else str(whole)
     return text + (f"{point}{rest:0{places}d}" if places else "")
@@ -207,7 +207,7 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
     # Three digits of exponent are enough for every float; with more, a short text could be a number of gigabytes.
     if len(text) <= MAX_NUMERAL and _DECIMAL.fullmatch(text):
         return Fraction(text)
-    raise ValueError("a finite decimal number is expected")
+    raise ValueError("a finite decimal number is expected, and this is not one")
 
 
 def level_from(value: int | float | str | Decimal | Fraction) -> int:

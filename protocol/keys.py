@@ -86,7 +86,9 @@ def fingerprint_from_text(text: str) -> bytes:
         KeyRefused: not the canonical text of 16 bytes.
     """
     if not _FINGERPRINT.fullmatch(text):
-        raise KeyRefused("a fingerprint must be 22 letters, digits, - and _, as a link or key list shows it")
+        raise KeyRefused(
+            "this is not a fingerprint: a fingerprint has 22 letters, digits, - and _, as a link or key list shows it"
+        )
     return base64.urlsafe_b64decode(text + "==")
 
 
@@ -120,7 +122,7 @@ class SigningKey:
 
     def __post_init__(self) -> None:
         if len(self.secret) != SECRET_BYTES:
-            raise ValueError(f"a secret key must be {SECRET_BYTES} bytes")
+            raise ValueError(f"a secret key must be {SECRET_BYTES} bytes, not {len(self.secret)}")
 
     def __repr__(self) -> str:
         return f"SigningKey(id={self.id.hex()})"
@@ -139,7 +141,7 @@ class SigningKey:
             The key; the same for the same arguments.
         """
         if len(device_secret) != SECRET_BYTES:
-            raise ValueError(f"a device secret must be {SECRET_BYTES} bytes")
+            raise ValueError(f"a device secret must be {SECRET_BYTES} bytes, not {len(device_secret)}")
         message = b"halftruth/1/device-key" + campaign_id
         return cls(hmac.new(device_secret, message, hashlib.sha256).digest())
 
@@ -190,7 +192,9 @@ class SigningKey:
         """
         match = _SECRET_LINE.fullmatch(text.strip())
         if match is None:
-            raise KeyRefused("a secret key file is one line: halftruth-secret-key: and 64 lower-case hex digits")
+            raise KeyRefused(
+                "this is not a secret key file, which is one line: halftruth-secret-key: and 64 lower-case hex digits"
+            )
         return cls(bytes.fromhex(match[1]))
 
 
@@ -211,7 +215,10 @@ class AuthorKey:
     def __post_init__(self) -> None:
         require_public(self.public)
         if self.name != self.name.strip() or len(self.name) > MAX_AUTHOR or not codec.readable(self.name):
-            raise KeyRefused(f"a key's name must be at most {MAX_AUTHOR} readable characters, no blank at either end")
+            raise KeyRefused(
+                f"a key's name must be at most {MAX_AUTHOR} readable characters without blanks at its ends, not "
+                f"{self.name[:40]!r}"
+            )
 
     @property
     def fingerprint(self) -> str:
@@ -240,8 +247,8 @@ class AuthorKey:
         match = _PUBLIC_LINE.fullmatch(text.strip())
         if match is None:
             raise KeyRefused(
-                "a public key file is one line: halftruth-public-key:, 64 lower-case hex digits, and optionally a "
-                "blank and a name"
+                "this is not a public key file, which is one line: halftruth-public-key:, 64 lower-case hex digits, "
+                "and optionally a blank and a name"
             )
         return cls(bytes.fromhex(match[1]), match[2] or "")
 

@@ -51,11 +51,16 @@ class Link:
         except CampaignError as error:
             raise LinkRefused(f"the link leads to no study: {error}") from None
         if len(self.campaign_id) != 16 or len(self.fingerprint) != keys.FINGERPRINT_BYTES:
-            raise LinkRefused("a link names a campaign by 16 bytes and its author's key by 16 bytes")
+            raise LinkRefused(
+                f"a link must name a campaign by 16 bytes and its author's key by {keys.FINGERPRINT_BYTES} bytes, not "
+                f"by {len(self.campaign_id)} and {len(self.fingerprint)}"
+            )
         if self.code and not is_code(self.code):
-            raise LinkRefused(f"the code in a link must be 1 to {MAX_CODE} letters, digits, - and _")
+            raise LinkRefused(
+                f"the code in the link is not 1 to {MAX_CODE} letters, digits, - and _: copy the link whole"
+            )
         if self.for_app and not self.address.startswith(_SECURE):
-            raise LinkRefused(f"the address of a link that begins with {_APP} must be https")
+            raise LinkRefused(f"the address in a link that begins with {_APP} must be https, and this one is not")
 
     @property
     def fingerprint_text(self) -> str:
@@ -85,12 +90,17 @@ class Link:
         page, hash_sign, fragment = text.partition("#")
         address, slash, campaign = page.rpartition("/s/")
         if not slash or not _ID.fullmatch(campaign):
-            raise LinkRefused("a link to a study has the form https://HOST/s/ID#k=KEY: copy it whole")
+            raise LinkRefused(
+                "this is not a link to a study, which has the form https://HOST/s/ID#k=KEY: copy it whole"
+            )
         if not hash_sign:
             raise LinkRefused("the link ends before the #, so it does not name its author's key: copy it whole")
         parts = fragment.split("&")
         if not parts[0].startswith("k=") or len(parts) > 2 or (len(parts) == 2 and not parts[1].startswith("c=")):
-            raise LinkRefused("after the # of a link comes k= and the author's key, then perhaps &c= and a code")
+            raise LinkRefused(
+                "the part after the # of the link is not k= and the author's key, perhaps followed by &c= and a code: "
+                "copy it whole"
+            )
         code = parts[1].removeprefix("c=") if len(parts) == 2 else ""
         if len(parts) == 2 and not code:
             raise LinkRefused("the code in the link is empty: copy the link whole")

@@ -200,7 +200,7 @@ def require_declared(prior: Sequence[int]) -> None:
         raise ReportError(f"a declared prior must have 2 to {MAX_DECLARED_VALUES} weights, not {len(prior)}")
     if min(prior) < 1 or sum(prior) > MAX_DECLARED_WEIGHT:
         raise ReportError(
-            f"the weights of a declared prior must be above zero and sum to at most {MAX_DECLARED_WEIGHT}"
+            f"the weights of a declared prior are not all above zero, or sum to more than {MAX_DECLARED_WEIGHT}"
         )
     if math.gcd(*prior) != 1:
-        raise ReportError("the weights of a declared prior must have no factor in common")
+        raise ReportError("the weights of a declared prior have a common factor: divide them by it")

@@ -44,7 +44,10 @@ class Report:
         if len(self.campaign_id) != CAMPAIGN_ID_BYTES:
             raise ReportError(f"a campaign id must be {CAMPAIGN_ID_BYTES} bytes, not {len(self.campaign_id)}")
         if not (0 <= self.period <= MAX_PERIOD and 0 <= self.slot <= MAX_SLOT):
-            raise ReportError(f"a period must lie in 0 .. {MAX_PERIOD}, a slot in 0 .. {MAX_SLOT}")
+            raise ReportError(
+                f"a period must lie in 0 .. {MAX_PERIOD} and a slot in 0 .. {MAX_SLOT}, not {self.period} and "
+                f"{self.slot}"
+            )
         if not 1 <= self.count <= MAX_ANSWERS_PER_PERIOD:
             raise ReportError(f"a report must carry 1 to {MAX_ANSWERS_PER_PERIOD} outputs, not {self.count}")
 
@@ -187,9 +190,11 @@ class Enrolment:
         """
         asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
         if len(self.prior or ()) != asked:
-            raise ReportError(f"an enrolment in this campaign must declare a prior of {asked} values")
+            raise ReportError(
+                f"an enrolment in this campaign must declare a prior of {asked} values, not of {len(self.prior or ())}"
+            )
         if self.level >= terms.notion.level:
-            raise ReportError("a personal level must be below the campaign's")
+            raise ReportError("the personal level is not below the campaign's")
 
 
 def packed_bytes(count: int, bits: int) -> int:
@@ -206,7 +211,7 @@ def pack(outputs: Sequence[int], bits: int) -> bytes:
     number = 0
     for output in outputs:
         if not 0 <= output < 1 << bits:
-            raise ReportError(f"an output of this campaign must have {bits} bits")
+            raise ReportError(f"an output does not fit in the {bits} bits of an output of this campaign")
         number = number << bits | output
     length = packed_bytes(len(outputs), bits)
     return (number << (8 * length - bits * len(outputs))).to_bytes(length, "big")
@@ -220,7 +225,7 @@ def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
     """
     length = packed_bytes(count, bits)
     if len(packed) != length:
-        raise ReportError(f"{count} outputs of {bits} bits take {length} bytes, not {len(packed)}")
+        raise ReportError(f"{count} outputs of {bits} bits must have {length} bytes, not {len(packed)}")
     number = int.from_bytes(packed, "big")
     padding = 8 * length - bits * count
     if number & ((1 << padding) - 1):

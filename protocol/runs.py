@@ -44,9 +44,11 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
     seen, before = known - 1, None
     for block, length in runs:
         if not 0 <= block <= seen + 1:
-            raise error(f"blocks must be numbered from {known} in order of first appearance")
+            raise error(
+                f"block {block} is out of order: blocks must be numbered from {known} in order of first appearance"
+            )
         if block == before or length < 1:
-            raise error("runs must not be empty, and neighbouring runs must differ in their block")
+            raise error("a run is empty, or belongs to the same block as the run before it")
         seen, before = max(seen, block), block
 
 
@@ -69,5 +71,5 @@ def decode(value: codec.Value, error: type[Exception]) -> Runs:
     """Return the runs of a wire form. Whether they are canonical is not checked."""
     flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
     if len(flat) % 2 or sum(flat[1::2]) > MAX_VALUES:
-        raise error(f"runs must be pairs of a block and a length, at most {MAX_VALUES} inputs in all")
+        raise error(f"the runs are not pairs of a block and a length, or have more than {MAX_VALUES} inputs in all")
     return tuple(zip(flat[::2], flat[1::2], strict=True))

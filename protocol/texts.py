@@ -59,7 +59,9 @@ class Texts:
             if not getattr(self, name).strip():
                 raise CampaignError(f"the campaign has no {name}: the person must see it before consent")
         if self.organisation and not self.organisation.strip():
-            raise CampaignError("an organisation must not be only blanks: a translation may leave it empty")
+            raise CampaignError(
+                "the organisation's name is only blanks: write the name; a translation may leave it empty"
+            )
         for name in ("title", "organisation", "contact"):
             require_text(getattr(self, name), name, MAX_TITLE)
         for name in ("question", "purpose", "retention"):
@@ -69,7 +71,7 @@ class Texts:
         _require_names(self.labels, "label, unit or district")
         _require_names(self.classes, "class name")
         if len(set(self.classes)) != len(self.classes):
-            raise CampaignError("two class names are equal")
+            raise CampaignError("two classes have the same name")
 
     def over(self, own: Texts) -> Texts:
         """Return these texts, with the campaign's ``own`` in place of missing ones."""
@@ -136,11 +138,9 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
         raise CampaignError(f"a campaign must have at most {MAX_TRANSLATIONS} translations, not {len(translations)}")
     tags = [one.language for one in translations]
     if tags and not own.language:
-        raise CampaignError("a campaign with translations must name the language of its own texts")
+        raise CampaignError("the campaign has translations, but does not name the language of its own texts: name it")
     if "" in tags or own.language in tags or tags != sorted(set(tags)):
-        raise CampaignError(
-            "translations must be in order of their language tags, one for each language and none in the campaign's own"
-        )
+        raise CampaignError("the translations are not in the order of their language tags, or a language has two texts")
     for one in translations:
         for name, there, needed in (
             ("labels, units and districts", one.labels, own.labels),
@@ -206,7 +206,9 @@ def _require_names(names: Sequence[str], what: str) -> None:
     """
     for name in names:
         if not 1 <= len(name) <= MAX_NAME or name != name.strip() or not codec.readable(name):
-            raise CampaignError(f"a {what} must be 1 to {MAX_NAME} readable characters, no blank at either end")
+            raise CampaignError(
+                f"a {what} must be 1 to {MAX_NAME} readable characters without blanks at its ends, not {name[:40]!r}"
+            )
 
 
 def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
@@ -215,6 +217,5 @@ def names_of(value: codec.Value, what: str) -> tuple[str, ...]:
     Raises:
         CampaignError
     """
-    if not isinstance(value, list):
-        raise CampaignError(f"the {what} must be an array of names")
-    return tuple(codec.text(name, "a name", CampaignError) for name in value)
+    names = codec.array(value, f"the {what}", CampaignError)
+    return tuple(codec.text(name, f"each of the {what}", CampaignError) for name in names)

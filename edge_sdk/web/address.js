@@ -19,10 +19,10 @@ function isHost(host) {
  */
 function split(written, what, most) {
   if (written.length > most || !/^[!-~]*$/.test(written))
-    throw new CampaignError(`${what} must have at most ${most} ASCII characters, not ${written.length}`);
+    throw new CampaignError(`${what} must have at most ${most} characters, all of them ASCII and no blanks; this one has ${written.length}`);
   const match = /^(https?):\/\/([^/?#]*?)(?::([1-9]\d{0,4}))?([/?#].*)?$/.exec(written);
   if (!match || Number(match[3] ?? 1) > 65535 || !isHost(match[2]))
-    throw new CampaignError(`${what} must be https://HOST or https://HOST:PORT; HOST must be a name in lower case or an IP address in its shortest form`);
+    throw new CampaignError(`${what} must begin with https://HOST or https://HOST:PORT, and this one does not; HOST is a name in lower case or an IP address in its shortest form`);
   return { scheme: match[1], host: match[2], rest: match[4] ?? "" };
 }
 
@@ -34,10 +34,10 @@ function split(written, what, most) {
 export function requireAddress(written) {
   const { scheme, host, rest } = split(written, "an address", 200);
   if (scheme === "http" && !/^(localhost|127\.[\d.]+|\[::1\])$/.test(host))
-    throw new CampaignError(`http://${host} can be read on the way: use https; plain http is for this machine only`);
+    throw new CampaignError(`data sent to http://${host} can be read on the way: use https; plain http is for this machine only`);
   if (!/^(\/[A-Za-z0-9._~-]+)*$/.test(rest) || /\/\.\.?(\/|$)/.test(rest))
     throw new CampaignError(
-      "the path of an address must be /NAME/NAME..., of letters, digits and -._~, without / at its end and without the names . and ..",
+      `the path of an address must be /NAME/NAME..., of letters, digits and -._~, without / at its end and without the names . and ..; not "${rest.slice(0, 40)}"`,
     );
 }
 
@@ -49,5 +49,5 @@ export function requireAddress(written) {
 export function requireLink(written) {
   const { scheme, rest } = split(written, "a link", 500);
   if (scheme !== "https" || !/^([/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?$/.test(rest))
-    throw new CampaignError("a link must begin with https:// and have only characters of web addresses");
+    throw new CampaignError("the link does not begin with https://, or has a character that is not allowed in a web address");
 }

@@ -112,11 +112,11 @@ export class Campaign {
     this.periods = Math.ceil((this.closes - this.opens) / this.periodSeconds);
     if (this.periods > 2 ** 20) throw new CampaignError(`a campaign must have at most 2^20 periods, not ${this.periods}`);
     if (this.transcript && (this.answersPerPeriod !== 1 || this.periods > 64))
-      throw new CampaignError("a campaign with transcripts must have one answer per period, in at most 64 periods");
+      throw new CampaignError(`a campaign with transcripts must have one answer per period, in at most 64 periods; this one has ${this.answersPerPeriod} in each of ${this.periods} periods`);
     this.addresses = array(fields.addresses, "the addresses", CampaignError).map((one) => textFrom(one, "address"));
     this.addresses.forEach(requireAddress);
     if (this.addresses.length > 4 || new Set(this.addresses).size < this.addresses.length)
-      throw new CampaignError("a campaign must have at most 4 addresses, and list none twice");
+      throw new CampaignError("the campaign lists an address twice, or more than 4 addresses");
     this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
@@ -130,7 +130,7 @@ export class Campaign {
       labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
       classes: this.classes,
     });
-    if (!this.ownTexts.organisation) throw new CampaignError("a campaign must have an organisation");
+    if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation: the person must see it before consent");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
     this.translations.forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);

@@ -15,8 +15,8 @@ export async function openClosing(data, campaign) {
   const parts = array(decode(await openEnvelope(sealed, campaign.author)), "a closing notice", CampaignError, 2);
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
-  if (!same(id, campaign.id)) throw new CampaignError("the notice closes another campaign");
-  if (closes >= campaign.closes) throw new CampaignError("the campaign closes before that time: a notice must close a campaign earlier");
+  if (!same(id, campaign.id)) throw new CampaignError(`the notice closes another campaign, not "${campaign.ownTexts.title}"`);
+  if (closes >= campaign.closes) throw new CampaignError(`"${campaign.ownTexts.title}" closes before the notice takes effect: a notice must close a campaign earlier`);
   return closes;
 }
 

@@ -113,7 +113,7 @@ function absurd() {
 function write(value, depth, parts) {
   if (typeof value === "string") {
     const bytes = utf8.encode(value);
-    if (strictUtf8.decode(bytes) !== value) throw new TypeError("text on the wire must have no lone surrogates");
+    if (strictUtf8.decode(bytes) !== value) throw new TypeError("the text has a lone surrogate, which UTF-8 cannot encode");
     if (bytes.length < 32) parts.push(Uint8Array.of(0xa0 + bytes.length));
     else head(TEXT, bytes.length, parts);
     parts.push(bytes);
@@ -121,19 +121,19 @@ function write(value, depth, parts) {
     head(BYTES, value.length, parts);
     parts.push(value);
   } else if (Array.isArray(value)) {
-    if (depth === 0) throw new RangeError(`arrays must nest at most ${MAX_DEPTH} deep`);
+    if (depth === 0) throw new RangeError(`an array is nested more than ${MAX_DEPTH} deep`);
     if (value.length < 16) parts.push(Uint8Array.of(0x90 + value.length));
     else head(ARRAY, value.length, parts);
     for (const item of value) write(item, depth - 1, parts);
   } else if (typeof value === "bigint" || Number.isSafeInteger(value)) {
-    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire must lie in -2^63 .. 2^64 - 1");
+    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire must lie in -2^63 .. 2^64 - 1, and this one does not");
     if (value >= -32 && value < 128) parts.push(Uint8Array.of(Number(value) & 255));
     else if (value > 0) head(UNSIGNED, value, parts);
     else {
       const [marker, [width]] = Object.entries(NEGATIVE).findLast(([, [, least]]) => -value >= least) ?? absurd();
       parts.push(concat([Number(marker)], bigEndian(BigInt.asUintN(8 * width, BigInt(value)), width)));
     }
-  } else throw new TypeError("the wire carries integers, text, bytes and arrays");
+  } else throw new TypeError(`the wire carries integers, text, bytes and arrays, not ${typeof value}`);
 }
 
 /**
@@ -144,10 +144,10 @@ function write(value, depth, parts) {
  * @throws {CodecError} the bytes are not exactly one canonical value
  */
 export function decode(data, limit = 2 ** 20) {
-  if (data.length > limit) throw new CodecError(`${data.length} bytes where at most ${limit} are allowed`);
+  if (data.length > limit) throw new CodecError(`there are ${data.length} bytes, and at most ${limit} are allowed`);
   const reader = new Reader(data);
   const value = reader.value(MAX_DEPTH);
-  if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes after the end of the value`);
+  if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes follow the end of the value`);
   return value;
 }
 
@@ -284,7 +284,7 @@ export const trimmed = (text) => text.replace(BLANKS, "");
  * @returns {any[]}
  */
 export function array(value, what, error, count) {
-  if (!Array.isArray(value)) throw new error(`${what} must be an array`);
+  if (!Array.isArray(value)) throw new error(`${what} must be an array, not ${typeof value}`);
   if (count !== undefined && value.length !== count)
     throw new error(`${what} must be an array of ${count} fields, not ${value.length}`);
   return value;
@@ -304,7 +304,7 @@ export const integer = (value, what, error, low, high) => Number(big(value, what
  * @returns {bigint}
  */
 export function big(value, what, error, low = 0, high = 2n ** 64n - 1n) {
-  if (typeof value !== "number" && typeof value !== "bigint") throw new error(`${what} must be an integer`);
+  if (typeof value !== "number" && typeof value !== "bigint") throw new error(`${what} must be an integer, not ${typeof value}`);
   if (value < low || value > high) throw new error(`${what} must lie in ${low} .. ${high}, not ${value}`);
   return BigInt(value);
 }
@@ -323,7 +323,7 @@ export const integers = (value, what, error, low, high) =>
  * @returns {string}
  */
 export function text(value, what, error) {
-  if (typeof value !== "string") throw new error(`${what} must be text`);
+  if (typeof value !== "string") throw new error(`${what} must be text, not ${typeof value}`);
   return value;
 }
 

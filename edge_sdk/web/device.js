@@ -118,7 +118,7 @@ export class Device {
           kept.joined = { author: campaign.author, address: null };
         }
         if (address === undefined || campaign.addresses.length || address === kept.joined.address) return;
-        if (kept.joined.address) throw new AddressRefused(`its reports are sent to ${kept.joined.address} already`);
+        if (kept.joined.address) throw new AddressRefused(`reports in this campaign are already sent to ${kept.joined.address}`);
         kept.joined.address = address;
       },
       data,
@@ -229,7 +229,7 @@ export class Device {
   async presentCode(id, code) {
     const joined = await this.member(id);
     if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports from every device, without a code`);
-    if (!/^[A-Za-z0-9_-]{1,64}$/.test(code)) throw new CampaignError("a code has 1 to 64 letters, digits, - and _: copy the whole code");
+    if (!/^[A-Za-z0-9_-]{1,64}$/.test(code)) throw new CampaignError("this is not a code, which has 1 to 64 letters, digits, - and _: copy the whole code");
     await this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       if (kept.code === code || kept.admitted) return;
@@ -259,7 +259,7 @@ export class Device {
     const { campaign, view } = joined;
     const most = campaign.answersPerPeriod;
     if (reading !== undefined && !(Number.isInteger(reading) && reading >= 0 && reading < most))
-      throw new RangeError(`a reading is the number of an answer in its period, a whole number from 0 to ${most - 1}`);
+      throw new RangeError(`the reading is not a whole number from 0 to ${most - 1}, the number of an answer in its period`);
     const now = this.now;
     const period = campaign.periodAt(now);
     const rand = this.random(view.randomBytes); // before the value is read, and even if it is not needed

@@ -57,15 +57,15 @@ export function decodeEnvelope(data) {
     if (!same(found, Uint8Array.from(expected.slice(0, found.length)))) throw new EnvelopeError(rule);
     reader.take(expected.length);
   };
-  expect([0x95, 1], "an envelope begins with an array of five fields and version 1");
+  expect([0x95, 1], "the bytes do not begin as an envelope does, with an array of five fields and version 1");
   const [kind] = reader.take(1);
-  if (!MAX_PAYLOAD[kind]) throw new EnvelopeError("an envelope's kind is one byte, 1 to 4");
-  expect([0xc4, 8], "a key id is 8 bytes");
+  if (!MAX_PAYLOAD[kind]) throw new EnvelopeError(`an envelope's kind must be one byte, 1 to 4, not ${kind}`);
+  expect([0xc4, 8], "the key id is not a byte string of 8 bytes");
   const id = reader.take(8);
   const unverified = reader.bytes(MAX_PAYLOAD[kind], `a payload of kind ${KINDS[kind]}`, EnvelopeError);
-  expect([0xc4, 64], "a signature is 64 bytes");
+  expect([0xc4, 64], "the signature is not a byte string of 64 bytes");
   const signature = reader.take(64);
-  if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes after the end of the envelope`);
+  if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes follow the end of the envelope`);
   return { kind, keyId: id, unverified, signature };
 }
 
@@ -89,7 +89,7 @@ export function decodeKind(data, kind, error) {
  */
 export async function openEnvelope(sealed, publicKey) {
   if (!same(await keyId(publicKey), sealed.keyId))
-    throw new EnvelopeError("the envelope names another key than the one it is opened with");
+    throw new EnvelopeError("the envelope was signed with another key than the one to verify it");
   await requireSignature(publicKey, signedMessage(sealed.kind, sealed.keyId, sealed.unverified), sealed.signature);
   return sealed.unverified;
 }

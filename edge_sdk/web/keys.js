@@ -114,7 +114,7 @@ export async function verify(publicKey, message, signature) {
  * @returns {Promise<Signer>}
  */
 export async function signerOf(secret) {
-  if (secret.length !== 32) throw new RangeError("a secret key must be 32 bytes");
+  if (secret.length !== 32) throw new RangeError(`a secret key must be 32 bytes, not ${secret.length}`);
   const load = (/** @type {boolean} */ readable) =>
     supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, readable, ["sign"]));
   const { x } = await subtle().exportKey("jwk", await load(true)); // the only way to get the public key
@@ -132,7 +132,7 @@ export async function signerOf(secret) {
  * @returns {Promise<CryptoKey>}
  */
 export async function importDeviceSecret(secret) {
-  if (secret.length !== 32) throw new RangeError("a device secret must be 32 bytes");
+  if (secret.length !== 32) throw new RangeError(`a device secret must be 32 bytes, not ${secret.length}`);
   return subtle().importKey("raw", concat(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
 }
 

@@ -18,7 +18,7 @@ export function pack(outputs, bits) {
   let number = 0n;
   for (const output of outputs) {
     if (output < 0 || output >= 2n ** BigInt(bits))
-      throw new ReportError(`an output of this campaign must have ${bits} bits`);
+      throw new ReportError(`an output does not fit in the ${bits} bits of an output of this campaign`);
     number = (number << BigInt(bits)) | BigInt(output);
   }
   const length = Math.ceil((outputs.length * bits) / 8);
@@ -34,7 +34,7 @@ export function unpack(packed, count, bits) {
   const padding = 8 * packed.length - bits * count;
   const number = toBig(packed);
   if (padding < 0 || padding > 7 || BigInt.asUintN(padding, number))
-    throw new ReportError(`${count} outputs of ${bits} bits must fill whole bytes, padded with zeros at the end`);
+    throw new ReportError(`the bytes are not ${count} outputs of ${bits} bits in whole bytes, padded with zeros at the end`);
   return Array.from({ length: count }, (_, i) =>
     BigInt.asUintN(bits, number >> BigInt(padding + bits * (count - 1 - i))),
   );
@@ -80,7 +80,7 @@ export async function openReport(campaign, data, publicKey) {
   const slot = integer(parts[2], "a slot", ReportError, 0, 2 ** 16 - 1);
   const count = integer(parts[3], "the number of outputs", ReportError, 1, 4096);
   const packed = octets(parts[4], "the outputs", ReportError);
-  if (!same(id, campaign.id)) throw new ReportError("the report is of another campaign");
+  if (!same(id, campaign.id)) throw new ReportError("the report belongs to another campaign");
   const { index, channel } = await campaign.viewOf(publicKey);
   const outputs = unpack(packed, count, campaign.outputBits).map((y) => (channel.unary ? y : Number(y)));
   requireFit(campaign, { period, slot, outputs }, index);
@@ -96,7 +96,7 @@ export async function openReport(campaign, data, publicKey) {
 function requirePrior(campaign, declared) {
   const asked = campaign.ownPrior?.size ?? 0;
   if ((declared?.prior.length ?? 0) !== asked)
-    throw new ReportError(`an enrolment in this campaign must declare a prior of ${asked} values`);
+    throw new ReportError(`the enrolment does not declare a prior of ${asked} values, as this campaign requires`);
   if (declared) campaign.ownPrior?.requireFit(declared);
 }
 

@@ -19,14 +19,14 @@ export function runsFrom(value, known, error) {
   let [seen, total] = [known - 1, 0];
   for (let i = 0; i < flat.length; i += 2) {
     const [block, length] = [flat[i], flat[i + 1] ?? 0];
-    if (block > seen + 1) throw new error(`blocks must be numbered from ${known} in order of first appearance`);
+    if (block > seen + 1) throw new error(`block ${block} is out of order: blocks must be numbered from ${known} in order of first appearance`);
     if (block === runs.at(-1)?.[0] || length < 1)
-      throw new error("runs must be pairs of a block and a length, not empty, and neighbouring runs must differ in their block");
+      throw new error("a run is empty, has no length, or belongs to the same block as the run before it");
     seen = Math.max(seen, block);
     total += length;
     runs.push([block, length]);
   }
-  if (total > MAX_VALUES) throw new error(`runs must have at most ${MAX_VALUES} inputs`);
+  if (total > MAX_VALUES) throw new error(`runs must have at most ${MAX_VALUES} inputs, not ${total}`);
   return runs;
 }
 

@@ -28,7 +28,7 @@ export const TEXTS = ["language", "title", "question", "purpose", "organisation"
  */
 export function requireText(value, what, most) {
   if ([...value].length > most) throw new CampaignError(`the ${what} must have at most ${most} characters, not ${[...value].length}`);
-  if (!readable(value)) throw new CampaignError(`the ${what} has characters that cannot be seen, or line breaks`);
+  if (!readable(value)) throw new CampaignError(`the ${what} has control codes, invisible characters, characters that change the direction, or line breaks that are not allowed in it: leave them out`);
 }
 
 /** Require labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
@@ -36,7 +36,7 @@ function namesFrom(value, what) {
   const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
   for (const name of names)
     if (!name || [...name].length > 200 || name !== trimmed(name) || !readable(name))
-      throw new CampaignError(`each of ${what} must be 1 to 200 readable characters, no blank at either end`);
+      throw new CampaignError(`each of ${what} must be 1 to 200 readable characters without blanks at its ends, and one is not`);
   return names;
 }
 
@@ -52,8 +52,8 @@ export function checked(texts) {
   if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
     throw new CampaignError("a language must be a tag in lower case, such as de, pt-br or zh-hant");
   if (!trimmed(texts.title) || !trimmed(texts.question))
-    throw new CampaignError("a campaign must have a title and a question");
-  if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("an organisation must not be only blanks");
+    throw new CampaignError("the campaign has no title or no question: the person must see both before consent");
+  if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("the organisation's name is only blanks: write the name; a translation may leave it empty");
   for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
   for (const name of /** @type {const} */ (["question", "purpose", "retention"]))
     requireText(texts[name].replaceAll("\n", " "), name, 2000);
@@ -72,12 +72,12 @@ function translationFrom(wire) {
 /** The translations of a campaign's own texts. @param {any} wire @param {Texts} own @returns {Texts[]} */
 export function translationsFrom(wire, own) {
   const found = array(wire, "the translations", CampaignError).map(translationFrom);
-  if (found.length > 32) throw new CampaignError("a campaign must have at most 32 translations");
+  if (found.length > 32) throw new CampaignError(`a campaign must have at most 32 translations, not ${found.length}`);
   if (found.length && !own.language)
-    throw new CampaignError("a campaign with translations must name the language of its own texts");
+    throw new CampaignError("the campaign has translations, but does not name the language of its own texts: name it");
   found.forEach(({ language, labels, classes }, i) => {
     if (!language || language === own.language || (i && language <= found[i - 1].language))
-      throw new CampaignError("translations must be in order of their language tags, one for each language and none in the campaign's own");
+      throw new CampaignError("the translations are not in the order of their language tags, or a language has two texts");
     if (
       (labels.length && labels.length !== own.labels.length) ||
       (classes.length && classes.length !== own.classes.length)

@@ -36,7 +36,7 @@ import { MAX_VALUES, blocksOf, runsFrom } from "./runs.js";
 /** Refuse a domain whose answers have several parts. @param {Domain} domain @returns {Domain} */
 function single(domain) {
   if (domain instanceof Form || domain instanceof Items)
-    throw new CampaignError(`this map needs one answer of one value, not ${domain.kind}`);
+    throw new CampaignError(`this map needs a domain of values, numbers, dates or a grid, not ${domain.kind}`);
   return domain;
 }
 
@@ -44,7 +44,7 @@ function single(domain) {
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputs = (/** @type {Domain} */ domain) => {
-    if (domain instanceof Form) throw new CampaignError("the map of each view of a form must be one or two of its questions");
+    if (domain instanceof Form) throw new CampaignError("a view of a form has another map: the map must select one or two of its questions");
     return domain.size;
   };
   return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
@@ -91,10 +91,10 @@ function districts(wire) {
   const of = blocksOf(runsFrom(parts[1], 0, ViewError));
   const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
   const count = new Set(of).size;
-  if (count < 2 || count >= of.length) throw new ViewError("a map must have at least two districts, one of them with at least two inputs");
+  if (count < 2 || count >= of.length) throw new ViewError(`a map must have at least 2 districts, and fewer districts than inputs; this one has ${count}`);
   if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
   if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
-    throw new ViewError("a district's name must be 1 to 200 readable characters, no blank at either end");
+    throw new ViewError("a district's name must be 1 to 200 readable characters without blanks at its ends, and one is not");
   if (new Set(names).size < names.length) throw new ViewError("two districts have the same name");
   const inputs = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== of.length)
@@ -117,7 +117,7 @@ function questions(wire) {
   const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 64);
   const [first, second] = places;
   if (places.length < 1 || places.length > 2 || second <= first)
-    throw new ViewError("a map of questions must have the numbers of one or two questions, from 0, in increasing order");
+    throw new ViewError(`a map of questions must have the numbers of one or two questions, from 0, in increasing order, not ${places.join(", ")}`);
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
     if (places.some((place) => place >= domain.questions.length))
@@ -132,7 +132,7 @@ function questions(wire) {
     inputs(domain) {
       const found = sizes(domain).reduce((one, other) => one * other);
       if (found > MAX_VALUES)
-        throw new CampaignError(`a view of two questions must have at most ${MAX_VALUES} pairs of answers`);
+        throw new CampaignError(`the two questions of a view have more than ${MAX_VALUES} pairs of answers`);
       return found;
     },
     input: (domain, x) => sizes(domain).reduce((z, size, i) => z * size + x[places[i]], 0),
@@ -151,7 +151,7 @@ const MAPS = { identity, coarse, districts, questions };
 /** The map of a wire form. @param {any} wire @returns {Map_} @throws {ViewError} */
 function mapFrom(wire) {
   const [name] = array(wire, "a map", ViewError);
-  if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map must be one of ${Object.keys(MAPS)}`);
+  if (!Object.hasOwn(MAPS, String(name))) throw new ViewError(`a map must be one of ${Object.keys(MAPS).join(", ")}`);
   return MAPS[name](wire);
 }
 
@@ -173,19 +173,19 @@ export function viewsFrom(wire) {
   const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
   const first = [...new Set(places)];
   if (first.length !== laws.length || first.some((place, i) => place !== i))
-    throw new ViewError("every listed channel must be used by a view, in order of first appearance in the views");
+    throw new ViewError("a listed channel is used by no view, or the channels are not in order of first appearance in the views");
   const channels = laws.map(channelFrom);
   if (new Set(laws.map(keyOf)).size < laws.length)
-    throw new ViewError("a channel that several views share must be listed once");
+    throw new ViewError("a channel is listed twice: list it once for all its views");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),
     map: mapFrom(row[1]),
     channel: channels[places[j]],
   }));
-  if (isPlain(views)) throw new ViewError("a single view without coarsening must be written as its channel alone");
+  if (isPlain(views)) throw new ViewError("a single view does not coarsen the answer: write its channel alone");
   const weights = views.map(({ weight }) => BigInt(weight));
   if (weights.reduce((one, other) => one + other) > 2n ** 32n || weights.reduce(gcd) !== 1n)
-    throw new ViewError("the weights of views must sum to at most 2^32 and have no factor in common");
+    throw new ViewError("the weights of the views sum to more than 2^32, or have a common factor");
   if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
     throw new ViewError("two views have the same map and channel: write one, with the sum of their weights");
   return views;
@@ -203,7 +203,7 @@ export function requireFit(views, domain, classes) {
       );
   const asked = new Set(views.flatMap(({ map }) => map.questions));
   const missing = domain instanceof Form && domain.questions.find((_, place) => !asked.has(place));
-  if (missing) throw new CampaignError(`no view asks question "${missing.name}"`);
+  if (missing) throw new CampaignError(`no view asks question "${missing.name}": add a view that asks it`);
 }
 
 /**

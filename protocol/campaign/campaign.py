@@ -101,17 +101,26 @@ class Campaign:
         views.require_inputs(self.views, self.domain, len(self.classes))
         views.require_every_question(self.views, self.domain)
         if not 0 <= self.opens < self.closes <= MAX_TIME:
-            raise CampaignError("a campaign must open before it closes")
+            raise CampaignError(
+                f"a campaign must open before it closes, at times from 0 to {MAX_TIME}; this one opens at {self.opens} "
+                f"and closes at {self.closes}"
+            )
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
-            raise CampaignError(f"a campaign must have 1 to {MAX_PERIODS} periods of at least a second")
+            raise CampaignError(
+                f"a campaign must have 1 to {MAX_PERIODS} periods of at least a second, not periods of "
+                f"{self.period_seconds} seconds from {self.opens} to {self.closes}"
+            )
         if not 1 <= self.answers_per_period <= MAX_ANSWERS_PER_PERIOD:
-            raise CampaignError(f"answers per period must be 1 to {MAX_ANSWERS_PER_PERIOD}")
+            raise CampaignError(
+                f"answers per period must be 1 to {MAX_ANSWERS_PER_PERIOD}, not {self.answers_per_period}"
+            )
         if self.transcript and (self.answers_per_period != 1 or self.periods > MAX_TRANSCRIPT):
             raise CampaignError(
-                f"a campaign with transcripts must have one answer per period, in at most {MAX_TRANSCRIPT} periods"
+                f"a campaign with transcripts must have one answer per period, in at most {MAX_TRANSCRIPT} periods; "
+                f"this one has {self.answers_per_period} in each of {self.periods} periods"
             )
         if not 1 <= self.minimum_reports <= 2**40:
-            raise CampaignError("the minimum number of reports must be at least 1")
+            raise CampaignError(f"the minimum number of reports must be 1 to 2^40, not {self.minimum_reports}")
         if self.enrolment not in ENROLMENTS:
             raise CampaignError(f"enrolment must be {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
         if self.goal and self.goal not in GOALS:
@@ -180,7 +189,10 @@ class Campaign:
             CampaignError: the campaign has several views, or a coarse one.
         """
         if not views.is_plain(self.views):
-            raise CampaignError(f"{self.title!r} has views of the answer: it has no one channel for all devices")
+            raise CampaignError(
+                f"{self.title!r} has several views, or one that coarsens the answer, so it has no channel for all "
+                "devices: use the channel of a view"
+            )
         return self.views[0].channel
 
     @cached_property

@@ -44,8 +44,7 @@ def decode_campaign(payload: bytes) -> Campaign:
         parts[8:14], "a campaign's number", CampaignError
     )
     contact, retention, notice, language = (codec.text(part, "a text", CampaignError) for part in parts[16:20])
-    if not isinstance(parts[20], list):
-        raise CampaignError("the translations must be an array")
+    translations = codec.array(parts[20], "the translations", CampaignError)
     return Campaign(
         codec.text(title, "a title", CampaignError),
         codec.text(question, "a question", CampaignError),
@@ -67,6 +66,6 @@ def decode_campaign(payload: bytes) -> Campaign:
         retention,
         notice,
         language,
-        tuple(Texts.from_wire(one) for one in parts[20]),
+        tuple(Texts.from_wire(one) for one in translations),
         codec.text(parts[21], "a goal", CampaignError),
     )

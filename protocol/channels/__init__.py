@@ -97,9 +97,8 @@ def decode(value: codec.Value) -> Channel:
     Raises:
         ChannelError: unknown family, wrong fields, or numbers that are not a channel.
     """
-    if not isinstance(value, list) or not value:
-        raise ChannelError("a channel must be an array that begins with its family")
-    family = FAMILIES.get(codec.text(value[0], "a channel's family", ChannelError))
+    name = codec.tag(value, "a channel", "family", ChannelError)
+    family = FAMILIES.get(name)
     if family is None:
-        raise ChannelError(f"a channel's family must be one of {', '.join(FAMILIES)}")
+        raise ChannelError(f"a channel's family must be one of {', '.join(FAMILIES)}, not {name[:40]!r}")
     return family.channel.from_wire(value)

@@ -177,7 +177,7 @@ class Channel(ABC):
 
     def _require_draw(self, x: int, rand: bytes) -> None:
         if not 0 <= x < self.inputs:
-            raise ValueError(f"an input must lie in 0 .. {self.inputs - 1}")
+            raise ValueError(f"the input is not in 0 .. {self.inputs - 1}")
         if len(rand) != self.rand_bytes:
             raise ValueError(f"a draw must get {self.rand_bytes} random bytes, not {len(rand)}")
 

@@ -74,7 +74,7 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
     """
     inside, remainder = divmod(ONE - lacking * outside, having)
     if not 0 < outside < inside:
-        raise ChannelError("the outside weight must be positive and below the inside weight")
+        raise ChannelError(f"the outside weight must be above 0 and below the inside weight {inside}, not {outside}")
     if remainder > inside - outside:
         raise ChannelError(f"the remainder would make a {output} without the true input more likely than one with it")
     return inside, remainder

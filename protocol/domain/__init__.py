@@ -60,9 +60,7 @@ def decode(value: codec.Value) -> Domain:
     Raises:
         DomainError: unknown kind, wrong fields, or an invalid domain.
     """
-    if not isinstance(value, list) or not value:
-        raise DomainError("a domain must be an array that begins with its kind")
-    kind = codec.text(value[0], "a domain's kind", DomainError)
+    kind = codec.tag(value, "a domain", "kind", DomainError)
     if kind not in _FROM_WIRE:
         raise DomainError(f"a domain's kind must be one of {', '.join(_FROM_WIRE)}, not {kind[:40]!r}")
     return _FROM_WIRE[kind](value)

@@ -21,7 +21,7 @@ def day_of(text: str) -> int:
     """
     found = _DAY.fullmatch(text)
     if found is None:
-        raise ValueError("a day must be written YYYY-MM-DD")
+        raise ValueError("this is not a day: write it as YYYY-MM-DD")
     year, month, date = (int(part) for part in found.groups())
     if not (1 <= month <= 12 and 1 <= date <= 31):
         raise ValueError("no day of the calendar")

@@ -138,9 +138,8 @@ class Values(Domain):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Values:
         _, labels = codec.fields(value, 2, f"a domain of {cls.kind}", DomainError)
-        if not isinstance(labels, list):
-            raise DomainError("the values must be an array of texts")
-        return cls(tuple(codec.text(label, "a value", DomainError) for label in labels))
+        listed = codec.array(labels, "the values", DomainError)
+        return cls(tuple(codec.text(label, "a value", DomainError) for label in listed))
 
 
 class OrderedValues(Values):
@@ -167,13 +166,17 @@ class Grid(Domain):
 
     def __post_init__(self) -> None:
         if not -90 * MICRODEGREES <= self.south < self.north <= 90 * MICRODEGREES:
-            raise DomainError("a grid needs -90 <= south < north <= 90 degrees")
+            raise DomainError(
+                "the latitudes of a grid must satisfy -90 <= south < north <= 90 degrees, and these do not"
+            )
         if not -180 * MICRODEGREES <= self.west < self.east <= 180 * MICRODEGREES:
-            raise DomainError("a grid needs -180 <= west < east <= 180 degrees")
+            raise DomainError(
+                "the longitudes of a grid must satisfy -180 <= west < east <= 180 degrees, and these do not"
+            )
         if self.step <= 0:
-            raise DomainError("a grid's step must be above 0 degrees")
+            raise DomainError("the step of a grid is 0 or negative: it must be above 0 degrees")
         if (self.north - self.south) % self.step or (self.east - self.west) % self.step:
-            raise DomainError("a grid's step must divide its height and its width without remainder")
+            raise DomainError("the grid's step does not divide its height and its width without remainder")
         require_size(self.size)
 
     @property
@@ -192,7 +195,7 @@ class Grid(Domain):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise NotInDomain("the answer must be (latitude, longitude) in degrees")
+            raise NotInDomain("the answer is not a pair (latitude, longitude) in degrees")
         latitude, longitude = answer
         row = self._steps(latitude, self.south, self.north)
         column = self._steps(longitude, self.west, self.east)
@@ -203,7 +206,7 @@ class Grid(Domain):
         numerator, denominator = number_of(degrees).as_integer_ratio()
         numerator *= MICRODEGREES
         if not low * denominator <= numerator <= high * denominator:
-            raise NotInDomain("the position lies outside the campaign's box")
+            raise NotInDomain("the position lies outside the campaign's map")
         return min((numerator - low * denominator) // (self.step * denominator), (high - low) // self.step - 1)
 
     def label(self, x: int) -> str:
@@ -215,7 +218,7 @@ class Grid(Domain):
     def parse(self, text: str) -> Answer:
         parts = text.split(",")
         if len(parts) != 2:
-            raise NotInDomain('the answer must be "latitude,longitude" in degrees')
+            raise NotInDomain('the answer is not two numbers "latitude,longitude" in degrees')
         return number_of(parts[0]), number_of(parts[1])
 
     def encode(self) -> codec.Value:
@@ -246,7 +249,7 @@ def number_of(value: Answer) -> Fraction:
         NotInDomain: not one finite number.
     """
     if isinstance(value, tuple | list | frozenset | Mapping):
-        raise NotInDomain("one number is expected")
+        raise NotInDomain("one number is expected, not several values")
     try:
         return exact.rational(value)
     except ValueError as error:

@@ -68,9 +68,15 @@ class FormQuestion:
             )
         for label in self.domain.labels if isinstance(self.domain, Values) else ():
             if SEPARATOR in label:
-                raise DomainError(f"question {self.name!r}: value {label[:40]!r} holds a {SEPARATOR!r}; leave it out")
+                raise DomainError(
+                    f"question {self.name!r}: value {label[:40]!r} contains {SEPARATOR!r}, which separates answers: "
+                    "leave it out"
+                )
             if self.skippable and label == SKIPPED:
-                raise DomainError(f"question {self.name!r} can be skipped, so none of its values may be {SKIPPED!r}")
+                raise DomainError(
+                    f"question {self.name!r} can be skipped and has the value {SKIPPED!r}, which means a skipped "
+                    "question: rename the value"
+                )
         require_size(self.size)
 
     @property
@@ -86,7 +92,7 @@ class FormQuestion:
         """
         if answer is None:
             if not self.skippable:
-                raise NotInDomain(f"question {self.name!r} is not answered, and cannot be skipped")
+                raise NotInDomain(f"question {self.name!r} has no answer, and it cannot be skipped: answer it")
             return self.domain.size
         try:
             return self.domain.index(answer, dither)
@@ -123,9 +129,7 @@ class FormQuestion:
             DomainError
         """
         name, text, domain, skippable = codec.fields(value, 4, "a question", DomainError)
-        if not isinstance(domain, list) or not domain:
-            raise DomainError("a question's domain must be an array that begins with its kind")
-        kind = codec.text(domain[0], "the kind of a question's domain", DomainError)
+        kind = codec.tag(domain, "a question's domain", "kind", DomainError)
         if kind not in _SINGLE:
             raise DomainError(f"the domain of a question must be one of {', '.join(_SINGLE)}, not {kind[:40]!r}")
         return cls(
@@ -196,9 +200,9 @@ class Form(Domain):
             NotInDomain: the text names the question.
         """
         if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither must be {DITHER_BYTES} bytes")
+            raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
         if not isinstance(answer, Mapping):
-            raise NotInDomain("the answer to a form must be a mapping from the names of the asked questions to answers")
+            raise NotInDomain("the answer to a form is not a mapping from the names of the asked questions to answers")
         names = {self.questions[place].name for place in asked}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
             raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave it out")
@@ -244,7 +248,9 @@ class Form(Domain):
             name, equals, value = part.partition(EQUALS)
             place = self.places.get(name.strip())
             if not equals or place is None:
-                raise NotInDomain(f"a form is answered as name{EQUALS}answer, with the names {', '.join(self.places)}")
+                raise NotInDomain(
+                    f"the answer is not of the form name{EQUALS}answer, with the names {', '.join(self.places)}"
+                )
             question = self.questions[place]
             if question.name in found:
                 raise NotInDomain(f"question {question.name!r} is answered more than once")
@@ -257,9 +263,10 @@ class Form(Domain):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Form:
         _, questions = codec.fields(value, 2, "a form", DomainError)
-        if not isinstance(questions, list) or len(questions) > MAX_QUESTIONS:
-            raise DomainError(f"the questions of a form must be an array of at most {MAX_QUESTIONS}")
-        return cls(tuple(FormQuestion.from_wire(one) for one in questions))
+        listed = codec.array(questions, "the questions of a form", DomainError)
+        if len(listed) > MAX_QUESTIONS:
+            raise DomainError(f"a form must have {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(listed)}")
+        return cls(tuple(map(FormQuestion.from_wire, listed)))
 
 
 def _dither_of(place: int, dither: bytes) -> bytes:

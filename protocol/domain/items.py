@@ -56,7 +56,10 @@ class Items(Domain):
         if not 1 <= self.padding <= MAX_PADDING:
             raise DomainError(f"the padding of sets must lie in 1 .. {MAX_PADDING}, not {self.padding}")
         if self.count < 1 or self.size > MAX_VALUES:
-            raise DomainError(f"items and padding together must be 2 to {MAX_VALUES}, with at least one item")
+            raise DomainError(
+                f"items and padding together must be 2 to {MAX_VALUES}, with at least one item; not {self.count} items "
+                f"with padding {self.padding}"
+            )
         if isinstance(self.labels, int):
             return
         for label in self.labels:
@@ -67,7 +70,8 @@ class Items(Domain):
                 )
             if SEPARATOR in label or label.startswith(_DUMMY):
                 raise DomainError(
-                    f"item {label[:40]!r} holds a {SEPARATOR!r}, which separates items, or begins like a dummy"
+                    f"item {label[:40]!r} contains {SEPARATOR!r}, which separates items, or begins with {_DUMMY!r}, "
+                    "like a dummy"
                 )
         if len(self._index) != self.size:
             raise DomainError("an item is listed more than once")
@@ -115,7 +119,7 @@ class Items(Domain):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither must be {DITHER_BYTES} bytes")
+            raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
         return self._choice(self.members(answer), int.from_bytes(dither, "big"))
 
     def _choice(self, members: tuple[int, ...], dither: int) -> int:

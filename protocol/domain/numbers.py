@@ -93,7 +93,7 @@ class Line(Domain):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither must be {DITHER_BYTES} bytes")
+            raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
         lower, part = self.place(answer)
         if self.rounds_randomly:
             return lower + (int.from_bytes(dither, "big") < part * (1 << 8 * DITHER_BYTES))
@@ -129,9 +129,9 @@ class Buckets(Line):
     def __post_init__(self) -> None:
         require_size(len(self.scaled))
         if any(low >= high for low, high in zip(self.scaled, self.scaled[1:], strict=False)):
-            raise DomainError("bucket edges must increase from one to the next")
+            raise DomainError("the bucket edges do not increase from one to the next")
         if any(abs(edge) >= MAX_SCALED for edge in self.scaled):
-            raise DomainError("bucket edges must stay below 2^62 in units of their last decimal place")
+            raise DomainError("a bucket edge is 2^62 or more in units of its last decimal place")
         _require_places(self.places, self.scaled, "bucket edges")
 
     @classmethod
@@ -183,7 +183,10 @@ class NumberRange(Line):
         object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
         _require_places(self.places, (self.low, self.high, self.step), "a number's low, high and step")
         if len(self.unit) > MAX_UNIT or not codec.readable(self.unit) or self.unit != self.unit.strip():
-            raise DomainError(f"a unit must be at most {MAX_UNIT} readable characters without blanks at its ends")
+            raise DomainError(
+                f"a unit must be at most {MAX_UNIT} readable characters without blanks at its ends, not "
+                f"{self.unit[:40]!r}"
+            )
 
     @classmethod
     def of(
@@ -273,7 +276,7 @@ class Dates(Line):
         _require_steps(self.low, self.high, self.step)
         object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
         if not calendar.FIRST <= self.low < self.high <= calendar.LAST:
-            raise DomainError("days must be in the years 1 to 9999")
+            raise DomainError("the first day must be before the last, both in the years 1 to 9999, and these are not")
 
     @classmethod
     def of(cls, first: str, last: str, step: int = 1, *, clamp: bool = False) -> Dates:
@@ -308,7 +311,7 @@ class Dates(Line):
 
     def index(self, answer: Answer, dither: bytes) -> int:
         if len(dither) != DITHER_BYTES:
-            raise ValueError(f"dither must be {DITHER_BYTES} bytes")
+            raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
         return math.floor((self.number(answer) - self.low) / self.step)
 
     def label(self, x: int) -> str:
@@ -332,22 +335,24 @@ def _day(answer: Answer) -> int:
     try:
         return calendar.day_of(answer.strip() if isinstance(answer, str) else "")
     except ValueError:
-        raise NotInDomain("a day is expected, as YYYY-MM-DD") from None
+        raise NotInDomain("the answer is not a day: write it as YYYY-MM-DD") from None
 
 
 def _require_steps(low: int, high: int, step: int) -> None:
     if low >= high:
-        raise DomainError("the lowest number must be below the highest")
+        raise DomainError("the lowest number of the range is not below the highest")
     if step <= 0 or (high - low) % step:
-        raise DomainError("the step must be above zero and divide the range without remainder")
+        raise DomainError("the step must be above zero and divide the range without remainder, and this one does not")
     if max(abs(low), abs(high)) >= MAX_SCALED:
-        raise DomainError("the ends must stay below 2^62 in units of their last decimal place")
+        raise DomainError("an end of the range is 2^62 or more in units of its last decimal place")
     require_size((high - low) // step + 1)
 
 
 def _require_places(places: int, scaled: Sequence[int], what: str) -> None:
     if not 0 <= places <= MAX_PLACES or (places and all(one % 10 == 0 for one in scaled)):
-        raise DomainError(f"{what} must have the smallest number of decimal places that is exact, at most {MAX_PLACES}")
+        raise DomainError(
+            f"{what} must be written with as few decimal places as are exact, at most {MAX_PLACES}, not with {places}"
+        )
 
 
 def _scaled(numbers: Sequence[Number], what: str) -> tuple[tuple[int, ...], int]:
@@ -355,9 +360,9 @@ def _scaled(numbers: Sequence[Number], what: str) -> tuple[tuple[int, ...], int]
     try:
         exactly = [exact.rational(number) for number in numbers]
     except ValueError:
-        raise DomainError(f"{what} must be finite decimal numbers") from None
+        raise DomainError(f"{what} must be finite decimal numbers, and one is not") from None
     for places in range(MAX_PLACES + 1):
         scaled = [number * 10**places for number in exactly]
         if all(number.denominator == 1 for number in scaled):
             return tuple(number.numerator for number in scaled), places
-    raise DomainError(f"{what} must have at most {MAX_PLACES} decimal places")
+    raise DomainError(f"{what} must have at most {MAX_PLACES} decimal places, and one has more")

@@ -101,5 +101,5 @@ class Metric:
             if best is not None and best[2] == self.least**2:
                 break
         if best is None:
-            raise ValueError("no pair of different inputs: a distance needs two")
+            raise ValueError("no two inputs differ, so there is no smallest distance")
         return best[0], best[1], best[2] * self.unit**2

@@ -52,7 +52,7 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
         TooLarge
     """
     if not 0 <= radius <= 1:
-        raise ValueError("a total variation distance must lie in 0 .. 1")
+        raise ValueError(f"a total variation distance must lie in 0 .. 1, not {radius}")
     total, share = sum(_positive(prior)), radius.denominator
     moved = radius.numerator * total
     worst = Loss(1, 1, 0, None, 0)
@@ -85,7 +85,7 @@ def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fra
         TooLarge
     """
     if factor < 1:
-        raise ValueError("a ratio of priors must be at least 1")
+        raise ValueError(f"a ratio of priors must be at least 1, not {factor}")
     total, up, down = sum(_positive(prior)), factor.numerator, factor.denominator
     worst = Loss(1, 1, 0, None, 0)
     for column in structure.lifts(prior):
@@ -168,7 +168,7 @@ def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int
 
 def _positive(prior: Sequence[int]) -> Sequence[int]:
     if min(prior) < 1:
-        raise ValueError("a prior must be above zero at every value")
+        raise ValueError(f"the prior is not above zero at value {prior.index(min(prior))}")
     return prior
 
 

@@ -47,16 +47,25 @@ class Pufferfish:
     def __post_init__(self) -> None:
         count = len(self.secrets)
         if count < 2 or len(set(self.secrets)) < count:
-            raise NotionError("Pufferfish must have two secrets or more, each named once")
+            raise NotionError(
+                f"Pufferfish must have at least two secrets with different names, not {count} with "
+                f"{len(set(self.secrets))} names"
+            )
         if not self.pairs or not self.scenarios:
-            raise NotionError("Pufferfish must have at least one pair of secrets and one scenario")
+            raise NotionError(
+                f"Pufferfish must have at least one pair of secrets and one scenario, not {len(self.pairs)} and "
+                f"{len(self.scenarios)}"
+            )
         if any(not 0 <= secret < count for pair in self.pairs for secret in pair) or any(
             secret == other for secret, other in self.pairs
         ):
-            raise NotionError("a pair must be two different listed secrets")
+            raise NotionError("a pair has twice the same secret, or one that is not listed")
         for scenario in self.scenarios:
             if len(scenario.joint) != count or len({len(law) for law in scenario.joint}) != 1:
-                raise NotionError(f"scenario {scenario.name[:40]!r} must have a law of all values for each secret")
+                raise NotionError(
+                    f"scenario {scenario.name[:40]!r} lacks a distribution for a secret, or its distributions have "
+                    "different numbers of values"
+                )
             if any(mass < 0 for law in scenario.joint for mass in law):
                 raise NotionError(f"scenario {scenario.name[:40]!r} has a negative weight")
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios

@@ -38,9 +38,7 @@ def decode(value: codec.Value) -> Notion:
     Raises:
         NotionError: unknown name, wrong fields, or a notion without meaning.
     """
-    if not isinstance(value, list) or not value:
-        raise NotionError("a notion must be an array that begins with its name and level")
-    name = codec.text(value[0], "a notion's name", NotionError)
+    name = codec.tag(value, "a notion", "name", NotionError)
     if name == Classes.name:
         return Classes.from_wire(value, decode)
     if name not in _FROM_WIRE:

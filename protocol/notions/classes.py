@@ -40,11 +40,14 @@ class Classes(Notion):
         if not 2 <= len(self.notions) <= MAX_CLASSES:
             raise NotionError(f"there must be 2 to {MAX_CLASSES} classes, not {len(self.notions)}")
         if any(notion.name in ("classes", "own-lip", "transcript-lip") for notion in self.notions):
-            raise NotionError("the notion of a class must not be classes, own-lip or transcript-lip")
+            raise NotionError("a class has a notion that is not allowed in a class: classes, own-lip or transcript-lip")
         if self.level != max(notion.level for notion in self.notions):
-            raise NotionError("the level must be the largest of the classes' levels")
+            raise NotionError(
+                "the level must be the largest of the classes' levels, "
+                f"{exact.in_nats(max(notion.level for notion in self.notions))}, not {exact.in_nats(self.level)}"
+            )
         if len({notion.inputs for notion in self.notions} - {None}) > 1:
-            raise NotionError("the notions of all classes must have the same number of values")
+            raise NotionError("the notions of the classes have different numbers of values")
 
     @classmethod
     def of(cls, notions: tuple[Notion, ...]) -> Classes:
@@ -111,9 +114,8 @@ class Classes(Notion):
     def from_wire(cls, value: codec.Value, decode: Callable[[codec.Value], Notion]) -> Classes:
         """Return the notion of a wire form; ``decode`` reads the notions of the classes."""
         _, level, found = codec.fields(value, 3, cls.name, NotionError)
-        if not isinstance(found, list):
-            raise NotionError("the notions of classes must be an array")
-        return cls(codec.integer(level, "a level", NotionError), tuple(map(decode, found)))
+        notions = codec.array(found, "the notions of classes", NotionError)
+        return cls(codec.integer(level, "a level", NotionError), tuple(map(decode, notions)))
 
 
 def require_class_names(names: Sequence[str], notion: Notion) -> None:
@@ -139,7 +141,7 @@ def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:
     size = channel.inputs // classes
     expected = tuple((block, size) for block in range(1, classes + 1))
     if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
-        raise Uncertified(f"the channel of {classes} classes must have {classes} blocks of equal size, in order")
+        raise Uncertified(f"the channel is not {classes} blocks of equal size in order, as {classes} classes need")
     return channel.channels
 
 

@@ -58,24 +58,24 @@ class Geo(Pairwise):
         super().__post_init__()
         for axis in (self.down, self.across):
             if any(gap < 1 or count < 1 for gap, count in axis):
-                raise NotionError("gaps between points and their counts must be at least 1")
+                raise NotionError("a gap between points, or its count, is below 1")
             if any(gap == after for (gap, _), (after, _) in pairwise(axis)):
-                raise NotionError("neighbouring equal gaps must be written as one entry with its count")
+                raise NotionError("neighbouring entries have the same gap: write them as one entry with their count")
             if sum(gap * count for gap, count in axis) > MAX_EXTENT:
-                raise NotionError("points must be at most 2^62 apart on each axis")
+                raise NotionError("two points of an axis are more than 2^62 apart")
         if not 2 <= self.rows * self.columns <= MAX_POINTS:
             raise NotionError(f"geo must have 2 to {MAX_POINTS} points, not {self.rows * self.columns}")
         if not 1 <= self.unit <= MAX_EXTENT:
-            raise NotionError("the unit of distance must lie in 1 .. 2^62")
+            raise NotionError(f"the unit of distance must lie in 1 .. 2^62, not {self.unit}")
         if math.gcd(self.unit, *(gap for gap, _ in self.down + self.across)) != 1:
-            raise NotionError("the unit of distance and the gaps must be given in lowest terms")
+            raise NotionError("the unit of distance and the gaps have a common factor: divide them by it")
 
     @classmethod
     def between(cls, level: int, unit: int, rows: Sequence[int], columns: Sequence[int]) -> Geo:
         """Return the notion for increasing coordinates of rows and columns, in lowest terms."""
         factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
         if factor < 1:
-            raise NotionError("the unit of distance must lie in 1 .. 2^62")
+            raise NotionError("the unit of distance and all gaps are 0, so no two points are apart")
         return cls(level, unit // factor, _axis(rows, factor), _axis(columns, factor))
 
     @property
@@ -153,7 +153,7 @@ class Geo(Pairwise):
                 continue
             level = loss.level
             if level is None:
-                raise ValueError("an infinite ratio although the worst one is finite")
+                raise ValueError("a ratio is infinite, and the largest one is finite")
             # This is the smallest L with floor(root(L^2 square / unit^2)) >= level.
             audited, witness = math.isqrt(-(-(level**2 * self.unit**2) // square) - 1) + 1, loss
         return audited <= self.level, audited, witness
@@ -219,7 +219,7 @@ def _axis(coordinates: Sequence[int], factor: int) -> Axis:
 def _axis_from_wire(value: codec.Value) -> Axis:
     flat = codec.integers(value, "a gap or its count", NotionError, 1, MAX_EXTENT)
     if len(flat) % 2 or sum(flat[1::2]) > MAX_POINTS:
-        raise NotionError(f"an axis must be pairs of a gap and its count, of at most {MAX_POINTS} points")
+        raise NotionError(f"an axis is not pairs of a gap and its count, or has more than {MAX_POINTS} points")
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

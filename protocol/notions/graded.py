@@ -49,21 +49,27 @@ class Graded(Pairwise):
         require_runs(self.runs, 0, NotionError)
         count = 1 + max((number for number, _ in self.runs), default=-1)
         if not 1 <= count <= MAX_CLASSES or len(self.budgets) != count:
-            raise NotionError(f"a graded notion must have 1 to {MAX_CLASSES} classes of inputs, with one budget each")
+            raise NotionError(
+                f"a graded notion must have 1 to {MAX_CLASSES} classes of inputs with one budget each, not {count} "
+                f"classes with {len(self.budgets)} budgets"
+            )
         for budget in self.budgets:
             require_level(budget)
         if not self.unbounded and len(set(self.budgets)) != count:
             raise NotionError("two classes have equal budgets, and all pairs are bounded: write them as one class")
         sizes = [len(members) for members in self.classes]
         if any(not 0 <= c <= d < count or (c == d and sizes[c] == 1) for c, d in self.unbounded):
-            raise NotionError("a pair without a bound must be two classes c <= d, or one of at least two inputs")
+            raise NotionError("a pair without a bound is not two classes c <= d, or is one class with one input")
         if any(pair >= after for pair, after in zip(self.unbounded, self.unbounded[1:], strict=False)):
-            raise NotionError("pairs without a bound must be listed once each, in increasing order")
+            raise NotionError("a pair without a bound is listed twice or not in increasing order")
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
             raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
         if self.level != largest:
-            raise NotionError(f"the declared level must be the largest bound of a pair, {exact.in_nats(largest)}")
+            raise NotionError(
+                f"the declared level must be {exact.in_nats(largest)}, the largest bound of a pair, not "
+                f"{exact.in_nats(self.level)}"
+            )
 
     @staticmethod
     def over(budgets: Sequence[int], function: str = "minid", edges: Iterable[tuple[int, int]] | None = None) -> Graded:
@@ -157,7 +163,7 @@ class Graded(Pairwise):
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
         if len(flat) % 2:
-            raise NotionError("pairs without a bound must be pairs of classes")
+            raise NotionError(f"the pairs without a bound have {len(flat)} classes, an odd number")
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(budgets, "a budget", NotionError),

@@ -42,13 +42,18 @@ class Information(Notion):
     def __post_init__(self) -> None:
         require_level(self.level)
         if len(self.prior) < 2:
-            raise NotionError("a prior must have at least two values")
+            raise NotionError(f"a prior must have at least two values, not {len(self.prior)}")
         if min(self.prior) < 1:
-            raise NotionError("a prior must be above zero at every value: LIP says nothing about a value of prior zero")
+            raise NotionError(
+                "the prior is not above zero at every value, and LIP says nothing about a value of prior zero"
+            )
         if sum(self.prior) > MAX_PRIOR_WEIGHT:
-            raise NotionError("prior weights must sum to at most 2^53")
+            raise NotionError(f"the prior weights sum to {sum(self.prior)}, above the limit of 2^53")
         if not 0 <= self.radius <= RADIUS_UNITS:
-            raise NotionError("the radius of a ball of priors must lie in 0 .. 1, a total variation")
+            raise NotionError(
+                f"the radius of a ball of priors must lie in 0 .. {RADIUS_UNITS}, not {self.radius}: a total variation "
+                "in parts per billion"
+            )
 
     @property
     def inputs(self) -> int | None:

@@ -36,7 +36,9 @@ class MutualInformation(Notion):
     def __post_init__(self) -> None:
         require_level(self.level)
         if len(self.prior) < 2 or min(self.prior) < 1 or sum(self.prior) > MAX_PRIOR_WEIGHT:
-            raise NotionError("a prior must be two or more whole numbers above zero, at most 2^53 together")
+            raise NotionError(
+                "a prior must be at least two whole numbers above zero with a sum of at most 2^53, and this one is not"
+            )
 
     @property
     def inputs(self) -> int | None:

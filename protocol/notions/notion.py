@@ -177,7 +177,7 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
         NotionError
     """
     if notion.inputs not in (None, channel.inputs):
-        raise NotionError(f"the notion has {notion.inputs} values, and the channel has {channel.inputs} inputs")
+        raise NotionError(f"the notion has {notion.inputs} values, but the channel has {channel.inputs} inputs")
 
 
 def require_level(level: int) -> None:

@@ -102,7 +102,7 @@ class OwnPrior(Notion):
             return Information(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
-                "this channel cannot be offered for people's own priors: it must be the response to the uniform prior, "
+                "this channel cannot be used with people's own priors: it must be the response to the uniform prior, "
                 f"or an LDP channel with {self.size} to {MOST_OUTPUTS * self.size} outputs that are not sets of bits"
             )
         return Ldp(self.level).audit(channel)

@@ -135,9 +135,11 @@ class HighLow(Pairwise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < len(self.sensitive) < self.size:
-            raise NotionError("high-low LDP needs some sensitive values, and some that are not")
+            raise NotionError(
+                f"high-low LDP needs 1 to {self.size - 1} sensitive values of {self.size}, not {len(self.sensitive)}"
+            )
         if any(x >= y for x, y in zip(self.sensitive, self.sensitive[1:], strict=False)):
-            raise NotionError("the sensitive values must be listed once each, in the domain's order")
+            raise NotionError("a sensitive value is listed twice or not in the domain's order")
         if self.sensitive[0] < 0 or self.sensitive[-1] >= self.size:
             raise NotionError("a sensitive value lies outside the domain")
 
@@ -182,7 +184,9 @@ class Block(Pairwise):
         super().__post_init__()
         require_runs(self.runs, 0, NotionError)
         if all(len(members) < 2 for members in self.classes):
-            raise NotionError("block-structured LDP needs a block of at least two values")
+            raise NotionError(
+                "each block has one value only, so nothing would be protected: make a block of at least two values"
+            )
 
     @classmethod
     def over(cls, level: int, blocks: Sequence[int]) -> Block:
@@ -231,11 +235,13 @@ class Matrix(Pairwise):
             if len(row) != size:
                 raise NotionError(f"row {x} of the levels must have {len(row)} entries, not {size}")
             if row[x] != 0:
-                raise NotionError("the diagonal of a matrix of levels must be 0")
+                raise NotionError(f"the diagonal of a matrix of levels must be 0, and row {x} has {row[x]} there")
             if any(level != UNBOUNDED and not 0 <= level <= exact.MAX_LEVEL for level in row):
-                raise NotionError(f"levels must lie in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats, or be unbounded")
+                raise NotionError(
+                    f"row {x} has a level that is neither unbounded nor in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats"
+                )
         if self.level != max(max(row) for row in self.levels):
-            raise NotionError("the declared level must be the largest finite entry of the matrix")
+            raise NotionError("the declared level is not the largest finite entry of the matrix")
 
     @property
     def inputs(self) -> int | None:
@@ -278,9 +284,10 @@ class Matrix(Pairwise):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Matrix:
         _, level, rows = codec.fields(value, 3, cls.name, NotionError)
-        if not isinstance(rows, list):
-            raise NotionError("the levels must be an array of rows")
         return cls(
             codec.integer(level, "a level", NotionError),
-            tuple(codec.integers(row, "a level", NotionError, UNBOUNDED, exact.MAX_LEVEL) for row in rows),
+            tuple(
+                codec.integers(row, "a level", NotionError, UNBOUNDED, exact.MAX_LEVEL)
+                for row in codec.array(rows, "a matrix of levels", NotionError)
+            ),
         )

@@ -56,7 +56,7 @@ class TranscriptPrior(Notion):
                 f"a campaign with transcripts must have 2 to {personal.MAX_DECLARED_VALUES} values, not {size}"
             )
         if not 0 <= self.drift < personal.DRIFT_ONE:
-            raise NotionError(f"a drift must lie in 0 .. {personal.DRIFT_ONE - 1}")
+            raise NotionError(f"a drift must lie in 0 .. {personal.DRIFT_ONE - 1}, not {self.drift}")
 
     @property
     def inputs(self) -> int | None:
@@ -77,7 +77,7 @@ class TranscriptPrior(Notion):
 
     def _aged(self, prior: tuple[int, ...], last: int | None, period: int) -> tuple[int, ...]:
         if last is not None and last >= period:
-            raise ValueError("the reports of a transcript must have increasing periods")
+            raise ValueError("the period of a report is not after that of the report before it")
         # Before the first report the prior is the start prior, and mixing it with itself does not change it.
         for _ in range(period - last if last is not None and self.drift else 0):
             prior = personal.drifted(prior, self.prior, self.drift)
@@ -106,7 +106,9 @@ class TranscriptPrior(Notion):
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):
-            raise Uncertified("a campaign with transcripts must hold the rule's channel for its start prior")
+            raise Uncertified(
+                "the campaign's channel is not the one that the rule of transcripts gives for its start prior"
+            )
         return Information(self.level, self.prior).audit(channel)
 
     def encode(self) -> codec.Value:

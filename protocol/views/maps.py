@@ -86,7 +86,7 @@ class Identity(Map):
 
     def inputs(self, domain: Domain) -> int:
         if isinstance(domain, Form):
-            raise CampaignError("the map of each view of a form must be one or two of its questions")
+            raise CampaignError("a view of a form has another map: the map must select one or two of its questions")
         return domain.size
 
     def input(self, domain: Domain, x: int) -> int:
@@ -180,7 +180,9 @@ class Districts(Map):
     def __post_init__(self) -> None:
         require_runs(self.runs, 0, ViewError)
         if not 2 <= self._count < sum(length for _, length in self.runs):
-            raise ViewError("a map must have at least two districts, one of them with at least two inputs")
+            raise ViewError(
+                f"a map must have at least 2 districts, and fewer districts than inputs; this one has {self._count}"
+            )
         if self.names and len(self.names) != self._count:
             raise ViewError(f"{self._count} districts must have {self._count} names or none, not {len(self.names)}")
         for one in self.names:
@@ -225,10 +227,9 @@ class Districts(Map):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Districts:
         _, found, names = codec.fields(value, 3, "a map of districts", ViewError)
-        if not isinstance(names, list):
-            raise ViewError("the names of districts must be an array of texts")
+        texts = codec.array(names, "the names of districts", ViewError)
         return cls(
-            runs.decode(found, ViewError), tuple(codec.text(one, "a district's name", ViewError) for one in names)
+            runs.decode(found, ViewError), tuple(codec.text(one, "a district's name", ViewError) for one in texts)
         )
 
 
@@ -246,7 +247,8 @@ class Questions(Map):
     def __post_init__(self) -> None:
         if not 1 <= len(self.places) <= 2 or min(self.places) < 0 or list(self.places) != sorted(set(self.places)):
             raise ViewError(
-                "a map of questions must have the numbers of one or two questions, from 0, in increasing order"
+                "a map of questions must have the numbers of one or two questions, from 0, in increasing order, not "
+                f"{list(self.places)}"
             )
 
     def inputs(self, domain: Domain) -> int:
@@ -328,9 +330,7 @@ def decode(value: codec.Value) -> Map:
     Raises:
         ViewError: unknown name, wrong fields, or numbers that are not a map.
     """
-    if not isinstance(value, list) or not value:
-        raise ViewError("a map must be an array that begins with its name")
-    name = codec.text(value[0], "a map's name", ViewError)
+    name = codec.tag(value, "a map", "name", ViewError)
     if name not in MAPS:
         raise ViewError(f"a map must be one of {', '.join(MAPS)}, not {name[:40]!r}")
     return MAPS[name](value)

@@ -62,9 +62,9 @@ def require_views(views: Sequence[View]) -> None:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(views)}")
     weights = [view.weight for view in views]
     if min(weights) < 1 or sum(weights) > MAX_WEIGHT:
-        raise ViewError(f"the weights of views must be above zero and sum to at most {MAX_WEIGHT}")
+        raise ViewError(f"a view has a weight below 1, or the weights of the views sum to more than {MAX_WEIGHT}")
     if math.gcd(*weights) != 1:
-        raise ViewError("the weights of views must have no factor in common: divide them by it")
+        raise ViewError("the weights of the views have a common factor: divide them by it")
     places = channel_places(views)
     if len(set(zip((view.map for view in views), places, strict=True))) < len(views):
         raise ViewError("two views have the same map and channel: write one, with the sum of their weights")
@@ -99,7 +99,7 @@ def require_every_question(views: Sequence[View], domain: Domain) -> None:
     asked = {place for view in views if isinstance(view.map, Questions) for place in view.map.places}
     for place, question in enumerate(domain.questions):
         if place not in asked:
-            raise CampaignError(f"no view asks question {question.name!r}")
+            raise CampaignError(f"no view asks question {question.name!r}: add a view that asks it")
 
 
 def channel_places(views: Sequence[View]) -> list[int]:
@@ -134,23 +134,24 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     if not (isinstance(value, list) and value and value[0] == _NAME):
         return plain_views(channels.decode(value))
     _, listed, laws = codec.fields(value, 3, "an array of views", ViewError)
-    if not isinstance(listed, list) or not isinstance(laws, list):
-        raise ViewError("views and their channels must be arrays")
+    listed, laws = (codec.array(one, what, ViewError) for one, what in ((listed, "the views"), (laws, "the channels")))
     if len(listed) > MAX_VIEWS:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(listed)}")
     rows = [codec.fields(one, 3, "a view", ViewError) for one in listed]
     places = [codec.integer(place, "the number of a view's channel", ViewError) for _, _, place in rows]
     if not set(places) <= set(range(len(laws))):
-        raise ViewError(f"a view's channel must be one of the {len(laws)} that are listed, by number from 0")
+        raise ViewError(f"a view has a channel number above {len(laws) - 1}, the number of the last listed channel")
     if list(dict.fromkeys(places)) != list(range(len(laws))):
-        raise ViewError("every listed channel must be used by a view, in order of first appearance in the views")
+        raise ViewError(
+            "a listed channel is used by no view, or the channels are not in order of first appearance in the views"
+        )
     different = [channels.decode(law) for law in laws]
     if len(set(different)) < len(different):
-        raise ViewError("a channel that several views share must be listed once")
+        raise ViewError("a channel is listed twice: list it once for all its views")
     views = tuple(
         View(codec.integer(weight, "a view's weight", ViewError), maps.decode(made), different[place])
         for (weight, made, _), place in zip(rows, places, strict=True)
     )
     if is_plain(views):
-        raise ViewError("a single view without coarsening must be written as its channel alone")
+        raise ViewError("a single view does not coarsen the answer: write its channel alone")
     return views

@@ -175,14 +175,14 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
     ("entries", "named"),
     [
         ('[study]\naddress = "http://study.example"', "can be read on the way"),
-        ('[study]\naddress = "https://me:pw@study.example"', "no credentials"),
-        ('[study]\naddress = "https://study.example?a"', "no query"),
+        ('[study]\naddress = "https://me:pw@study.example"', "has credentials"),
+        ('[study]\naddress = "https://study.example?a"', "has a query"),
         ("[study]\naddress = 5", "[study] address"),
         ('[study]\nadress = "https://study.example"', "[study] has an unknown entry 'adress'; did you mean 'address'?"),
         ('[study]\naddress = ["https://a", "https://a"]', "listed twice"),
         ('[study]\nnotice = "example"', "a link must begin with https://"),
         ('[study]\ncontact = "a\u200bb"', "the contact has"),
-        ('[text.de]\ntitle = "T"\nquestion = "Q"', "must name the language"),
+        ('[text.de]\ntitle = "T"\nquestion = "Q"', "does not name the language"),
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a", "b", "c"]', "[text.de] values has 'a' twice"),
@@ -298,8 +298,8 @@ def test_numbers_dates_and_orders_are_drafted():
 @pytest.mark.parametrize(
     ("entries", "named"),
     [
-        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number must be below"),
-        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number must be below"),
+        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number of the range is not below"),
+        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number of the range is not below"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divide the range"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 0', "above zero"),
         ('kind = "number"\nlow = 0\nhigh = nan', "finite"),

@@ -134,7 +134,7 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
         ('"keine", ', "", "[text.de.question.work] values has 1 texts, the draft 2: translate each"),
         ('"keine"', '"Arbeit"', "[text.de.question.work] values has 'Arbeit' twice"),
         ('"keine"', "1", "[text.de.question.work] values must be a list of texts"),
-        ('"keine"', '"a;b"', "question 'work': value 'a;b' holds a ';'"),
+        ('"keine"', '"a;b"', "question 'work': value 'a;b' contains ';'"),
         ("unit", "units", "[text.de.question.age] has an unknown entry 'units'; did you mean 'unit'?"),
         ('"Jahre"', "1", "[text.de.question.age] unit must be the unit 'years' in this language, not 1"),
         ('"Jahre"', '"Jahre, die jemand alt ist"', "a unit must be at most 20"),

@@ -40,7 +40,7 @@ def test_exp_of_nothing() -> None:
     assert exact.exp_lower(0) == 1 << EXP_BITS
     with pytest.raises(ValueError, match="negative"):
         exact.exp_lower(-1)
-    with pytest.raises(ValueError, match="up to 20"):
+    with pytest.raises(ValueError, match="above 20"):
         exact.exp_upper(MAX_LEVEL + 1)
 
 

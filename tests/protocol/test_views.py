@@ -218,7 +218,7 @@ def test_a_campaign_with_views_has_no_one_channel() -> None:
     """campaign.channel is a plain campaign's; where devices are asked for views it raises, also of one coarse view."""
     assert terms().channel == terms().views[0].channel
     for made in (at_resolutions(), asked((1, Coarse(2)))):
-        with pytest.raises(CampaignError, match="no one channel"):
+        with pytest.raises(CampaignError, match="no channel for all devices"):
             _ = made.channel
 
 

@@ -21,8 +21,8 @@ export class Bits extends Channel {
     super(wire, k, 2 ** k, 32 * k, 4 * k);
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
-      throw new ChannelError(`a bits channel of ${classes} classes must have ${classes} probabilities of each kind`);
-    if (own.some((a, c) => a <= other[c])) throw new ChannelError("the bit of the true input must be 1 more often than another bit: b < a");
+      throw new ChannelError(`a bits channel of ${classes} classes must have ${classes} probabilities of each kind, not ${own.length} and ${other.length}`);
+    if (own.some((a, c) => a <= other[c])) throw new ChannelError("two probabilities of a bits channel do not satisfy b < a");
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
       throw new ChannelError("two classes have equal probabilities: write them as one class");
     this.own = own.map(BigInt);
@@ -143,7 +143,7 @@ export class Bits extends Channel {
   /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */
   *outputsUnder(prior) {
     // As in priorLoss: only one bit set or only one not set, that of the rarest input of a class; scales differ.
-    if (this.own.length > 64) throw new Uncertified("a ball of priors needs a bits channel of at most 64 classes");
+    if (this.own.length > 64) throw new Uncertified(`a bits channel of ${this.own.length} classes is too large for a ball of priors: sums are computed for at most 64`);
     const masses = this.masses(prior);
     for (const [c, [all, least]] of masses.entries())
       for (const set of [true, false]) {

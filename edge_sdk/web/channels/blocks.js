@@ -65,7 +65,7 @@ export class Blocks extends Channel {
     const made = array(parts[3], "the inner channels", ChannelError).map((inner) => {
       const [family] = array(inner, "an inner channel", ChannelError);
       if (!Object.hasOwn(INNER, String(family)))
-        throw new ChannelError(`an inner channel's family must be one of ${Object.keys(INNER)}`);
+        throw new ChannelError(`an inner channel's family must be one of ${Object.keys(INNER).join(", ")}`);
       return new INNER[family](inner);
     });
     const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
@@ -76,9 +76,9 @@ export class Blocks extends Channel {
     const blockOf = blocksOf(runs);
     const members = membersOf(blockOf);
     const inner = which.map((place) => made[place]);
-    if (members.length < 2) throw new ChannelError("a channel of blocks must have at least one block");
+    if (members.length < 2) throw new ChannelError("a channel of blocks must have at least one block, and all inputs of this one are open");
     if (members.length === 2 && !members[0].length)
-      throw new ChannelError("one block of all inputs must be written as its inner channel");
+      throw new ChannelError("the only block has all inputs: write its inner channel alone");
     if (inner.length !== members.length - 1)
       throw new ChannelError(`${members.length - 1} blocks must have ${members.length - 1} inner channels, not ${inner.length}`);
     const blocks = sum(inner.map(({ outputs }) => outputs));
@@ -92,13 +92,13 @@ export class Blocks extends Channel {
     inner.forEach((one, j) => {
       if (one.inputs !== members[j + 1].length)
         throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, and its channel has ${one.inputs}`);
-      if (one.inputs === 1 && !cover) throw new ChannelError("a value alone in its block has nothing to hide among: it is open");
+      if (one.inputs === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
     });
-    if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs cannot give outputs of a block with a graded channel");
-    if (cover && members.length !== 2) throw new ChannelError("open inputs can give outputs of a block only if the channel has exactly one block");
+    if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs give outputs of a block with a graded channel, which is not allowed");
+    if (cover && members.length !== 2) throw new ChannelError(`open inputs give outputs of a block, and the channel has ${members.length - 1} blocks: it must have exactly one`);
     this.hidden = cover * BigInt(inner[0].outputs);
-    if (this.hidden >= ONE) throw new ChannelError("the probability that an open input gives an output of the block must be below 1");
-    if (this.outputs > 2 ** 24) throw new ChannelError("a channel of blocks must have at most 2^24 outputs");
+    if (this.hidden >= ONE) throw new ChannelError("the probability that an open input gives an output of block 1 is not below 1");
+    if (this.outputs > 2 ** 24) throw new ChannelError(`a channel of blocks must have at most 2^24 outputs, not ${this.outputs}`);
     this.cover = cover;
     this.runs = runs;
     this.members = members;

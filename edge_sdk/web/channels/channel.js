@@ -67,7 +67,7 @@ export class Channel {
    */
   draw(x, rand) {
     if (!(x >= 0 && x < this.inputs && Number.isInteger(x)))
-      throw new RangeError(`an input must lie in 0 .. ${this.inputs - 1}`);
+      throw new RangeError(`the input is not in 0 .. ${this.inputs - 1}`);
     if (rand.length !== this.randomBytes) throw new RangeError(`a draw must get ${this.randomBytes} random bytes, not ${rand.length}`);
     return this.sample(x, rand);
   }
@@ -261,9 +261,9 @@ export function insideOf(outside, having, lacking, even) {
   const inside = rest / having;
   const remainder = rest - having * inside;
   if (!(outside > 0n && outside < inside))
-    throw new ChannelError("the outside weight must be positive and below the inside weight");
+    throw new ChannelError(`the outside weight must be above 0 and below the inside weight ${inside}, not ${outside}`);
   if (even ? remainder : remainder > inside - outside)
-    throw new ChannelError("the outside weights leave a remainder that is too large");
+    throw new ChannelError("the remainder would make an output without the true input more likely than one with it");
   return { inside, remainder };
 }
 

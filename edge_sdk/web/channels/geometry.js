@@ -42,7 +42,7 @@ export class Geometry {
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);
     const q = integer(order, "the order of a field", ChannelError, 2, MAX_VALUES - 1);
     for (let divisor = 2; divisor * divisor <= q && ![4, 8, 9].includes(q); divisor++)
-      if (q % divisor === 0) throw new ChannelError("the order of a projective channel's field must be a prime, or 4, 8 or 9");
+      if (q % divisor === 0) throw new ChannelError(`the order of a projective channel's field must be a prime, or 4, 8 or 9; not ${q}`);
     const t = integer(dimension, "the number of coordinates", ChannelError, 2, 24);
     const [powers, firsts] = [[1], [0]];
     for (let f = 0; f < t; f++) {

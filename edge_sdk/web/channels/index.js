@@ -40,6 +40,6 @@ const FAMILIES = {
 export function channelFrom(wire) {
   const [family] = array(wire, "a channel", ChannelError);
   if (!Object.hasOwn(FAMILIES, String(family)))
-    throw new ChannelError(`a channel's family must be one of ${Object.keys(FAMILIES)}`);
+    throw new ChannelError(`a channel's family must be one of ${Object.keys(FAMILIES).join(", ")}`);
   return new FAMILIES[family](wire);
 }

@@ -36,12 +36,12 @@ export class Noise extends Channel {
     const steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
     this.steps = steps;
     this.ends = cumulative(steps);
-    if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError("the weights of all steps must sum to 2^62");
+    if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError("the weights of all steps do not sum to 2^62");
     const alike = (/** @type {bigint} */ weight, /** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
-    if (!this.mirrored && steps.every(alike)) throw new ChannelError("a distribution of steps that is symmetric in both axes must be given by its distinct weights");
+    if (!this.mirrored && steps.every(alike)) throw new ChannelError("all weights are given for a distribution of steps that is symmetric in both axes: give only its distinct weights");
     /** [kind of row][kind of column]: the sums of `steps` over the steps that end at the same point. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */

@@ -15,13 +15,13 @@ export class Response extends Channel {
     const cover = array(parts[2], "the cover", ChannelError).map((c) => big(c, "a cover weight", ChannelError));
     if (cover.length !== 1 && cover.length !== k) throw new ChannelError(`a cover must have 1 or ${k} weights, not ${cover.length}`);
     if (cover.length > 1 && cover.every((c) => c === cover[0]))
-      throw new ChannelError("a cover of equal weights must be written as one weight");
+      throw new ChannelError("the weights of this cover are equal: write them as one weight");
     this.even = cover.length === 1;
     this.cover = cover;
     this.ends = cumulative(cover);
     this.covered = this.even ? cover[0] * BigInt(k) : this.ends[k - 1];
     this.truth = 2n ** 64n - this.covered;
-    if (this.truth < 0n) throw new ChannelError("cover weights must sum to at most 2^64");
+    if (this.truth < 0n) throw new ChannelError("the cover weights sum to more than 2^64");
     this.priorSteps = 16 * k;
   }
 

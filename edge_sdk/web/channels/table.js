@@ -13,12 +13,12 @@ export class Table extends Channel {
     );
     const outputs = rows[0]?.length ?? 0;
     if (rows.length < 2 || outputs < 2 || rows.length * outputs > 2 ** 20)
-      throw new ChannelError("a table must have at least two inputs and two outputs, and at most 2^20 cells");
+      throw new ChannelError("a table must have at least 2 inputs and 2 outputs, and at most 2^20 cells, and this one does not");
     super(wire, rows.length, outputs, 62, 8);
     this.rows = rows;
     for (const row of rows)
       if (row.length !== outputs || cumulative(row).at(-1) !== 2n ** 62n)
-        throw new ChannelError("the rows of a table must have the same length and sum to 2^62 each");
+        throw new ChannelError("two rows of the table have different lengths, or a row does not sum to 2^62");
     this.priorSteps = this.inputs * outputs;
   }
 

@@ -25,14 +25,14 @@ export class Windows extends Channel {
     const weights = (/** @type {any} */ list) =>
       array(list, "weights", ChannelError).map((weight) => big(weight, "a weight", ChannelError));
     const flat = weights(parts[5]);
-    if (flat.length % 3) throw new ChannelError("singles must be written as an input and two weights each");
+    if (flat.length % 3) throw new ChannelError(`the ${flat.length} numbers of the singles are not triples of an input and two weights`);
     /** @type {Single[]} */
     const singles = [];
     for (let i = 0; i < flat.length; i += 3) singles.push({ x: Number(flat[i]), own: flat[i + 1], other: flat[i + 2] });
     /** @type {Type[]} */
     const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
       const [span, inside, outside, low, ...heavy] = weights(one);
-      if (low === undefined) throw new ChannelError("a type of windows must have a span and at least three weights");
+      if (low === undefined) throw new ChannelError("a type of windows has no span, or fewer than three weights");
       return { span: Number(span), inside, outside, low, heavy };
     });
     const k = arcs.length;
@@ -40,32 +40,32 @@ export class Windows extends Channel {
     const outputs = singles.length + 1 + types.length * orders * cells;
     super(wire, k, outputs, 128 + Math.log2(orders), 17);
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);
-    if (length === Infinity) throw new ChannelError("arcs must sum to at most 2^53");
-    if (orders & (orders - 1)) throw new ChannelError("a windows channel must have a power of two of orders, at most 256");
+    if (length === Infinity) throw new ChannelError("the arcs sum to more than 2^53");
+    if (orders & (orders - 1)) throw new ChannelError(`the number of orders of a windows channel must be a power of two, at most 256, not ${orders}`);
     if (outputs < 2 || outputs > 2 ** 24)
       throw new ChannelError(`a windows channel must have 2 to 2^24 outputs, not ${outputs}`);
     const named = singles.map(({ x }) => x);
     for (const listed of [heavies, named])
       if (listed.some((x, i) => i > 0 && x <= listed[i - 1]))
-        throw new ChannelError("heavy inputs and singles must be listed once each, in the domain's order");
+        throw new ChannelError("a heavy input or a single is listed twice or not in the domain's order");
     const bare = [...heavies, ...named].sort((one, other) => one - other);
     const without = [...arcs.keys()].filter((x) => !arcs[x]);
     if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
-      throw new ChannelError("exactly the heavy inputs and the singles must have an arc of length 0");
+      throw new ChannelError("a heavy input or a single has an arc, or another input has an arc of length 0");
     if (types.length > 0 !== named.length < k)
-      throw new ChannelError("a windows channel must have types exactly if some input is not a single");
+      throw new ChannelError("this windows channel has types although every input is a single, or no types although some input is not");
     if (types.length ? !length : cells !== 1 || orders !== 1)
-      throw new ChannelError("a channel with types must have an arc, and one without types must have one cell and one order");
+      throw new ChannelError("this windows channel has types but no arc, or no types but more than one cell and one order");
     for (const { span, inside, outside, heavy } of types) {
       if (heavy.length !== heavies.length)
         throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
       if (span > cells || inside < outside)
-        throw new ChannelError("a window must span 0 to all cells, and its inside weight must not be below the outside weight");
+        throw new ChannelError("a window spans more than all cells, or its inside weight is below the outside weight");
       if (span % cells === 0 && inside !== outside)
-        throw new ChannelError("a window of no or all cells must have the same weight inside and outside");
+        throw new ChannelError("a window of no or all cells has different weights inside and outside");
     }
     if (singles.some(({ own, other }) => other > own))
-      throw new ChannelError("the weight of a single's output must be at least as large for its own input as for every other");
+      throw new ChannelError("the weight of a single's output is larger for another input than for its own");
     this.arcs = arcs;
     this.cells = cells;
     this.orders = orders;
@@ -87,7 +87,7 @@ export class Windows extends Channel {
     }
     const least = [RARE, ...heavies.keys()].map((kind) => this.restOf(kind));
     if ([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)].some((rest) => rest < 0n))
-      throw new ChannelError("the weights of an input must sum to at most 2^64");
+      throw new ChannelError("the weights of an input sum to more than 2^64");
     const beside = 2 * k + 8 * singles.length;
     const wide =
       length && 2 * Number((BigInt(largest(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;

@@ -42,7 +42,7 @@ export function labelsFrom(value) {
   const labels = array(value, "the values", DomainError).map((label) => text(label, "a value", DomainError));
   for (const label of labels)
     if (!label || [...label].length > 200 || !readable(label) || label !== trimmed(label))
-      throw new DomainError(`a value must be 1 to 200 readable characters, no blank at either end`);
+      throw new DomainError("a value must be 1 to 200 readable characters without blanks at its ends, and one is not");
   if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
   return labels;
 }
@@ -54,7 +54,7 @@ export function labelsFrom(value) {
  */
 export function numberOf(answer) {
   const found = ["string", "number", "bigint"].includes(typeof answer) ? rational(trimmed(String(answer))) : null;
-  if (!found) throw new NotInDomain("a finite decimal number is expected");
+  if (!found) throw new NotInDomain("a finite decimal number is expected, and this is not one");
   return found;
 }
 
@@ -116,11 +116,11 @@ export class Grid {
       2 ** 31,
     );
     if (!(-9e7 <= south && south < north && north <= 9e7))
-      throw new DomainError("a grid needs -90 <= south < north <= 90 degrees");
+      throw new DomainError("the latitudes of a grid must satisfy -90 <= south < north <= 90 degrees, and these do not");
     if (!(-18e7 <= west && west < east && east <= 18e7))
-      throw new DomainError("a grid needs -180 <= west < east <= 180 degrees");
+      throw new DomainError("the longitudes of a grid must satisfy -180 <= west < east <= 180 degrees, and these do not");
     if (step <= 0 || (north - south) % step || (east - west) % step)
-      throw new DomainError("a grid's step must be above zero and divide its height and its width without remainder");
+      throw new DomainError("the grid's step is not above 0, or does not divide its height and its width without remainder");
     this.box = { south, north, west, east, step };
     this.rows = (north - south) / step;
     this.columns = (east - west) / step;
@@ -139,7 +139,7 @@ export class Grid {
   async indexOf(answer) {
     const parts = typeof answer === "string" ? answer.split(",") : answer;
     if (!Array.isArray(parts) || parts.length !== 2)
-      throw new NotInDomain("the answer must be latitude and longitude in degrees: two numbers, or text with a comma");
+      throw new NotInDomain("the answer is not a latitude and a longitude in degrees: give two numbers, or text with a comma");
     const { south, north, west, east } = this.box;
     return this.steps(parts[0], south, north) * this.columns + this.steps(parts[1], west, east);
   }
@@ -149,7 +149,7 @@ export class Grid {
     const { n, d } = numberOf(degrees);
     const above = n * 1_000_000n - BigInt(low) * d;
     if (above < 0n || above > BigInt(high - low) * d)
-      throw new NotInDomain("the position lies outside the campaign's box");
+      throw new NotInDomain("the position lies outside the campaign's map");
     return Math.min(Number(floorDiv(above, BigInt(this.box.step) * d)), (high - low) / this.box.step - 1);
   }
 

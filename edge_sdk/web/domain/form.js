@@ -39,7 +39,7 @@ export class Form {
 
   /** @returns {string} */
   label() {
-    throw new RangeError("the inputs of a form are not enumerated: use labelOf");
+    throw new RangeError("a form has too many inputs to list: use labelOf");
   }
 
   /**
@@ -50,17 +50,17 @@ export class Form {
    */
   async indexOf(answer, dither, asked = [...this.questions.keys()]) {
     if (typeof answer !== "string" && (typeof answer !== "object" || !answer || Array.isArray(answer)))
-      throw new NotInDomain("the answer to a form must be a mapping from the names of the asked questions to answers");
+      throw new NotInDomain("the answer to a form is not a mapping from the names of the asked questions to answers");
     const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
     const names = asked.map((place) => this.questions[place].name);
     for (const name of given.keys())
-      if (!names.includes(name)) throw new NotInDomain("the answer has a question that this device is not asked: leave it out");
+      if (!names.includes(name)) throw new NotInDomain("the answer includes a question that this device is not asked: leave it out");
     const found = this.questions.map(() => 0);
     for (const place of asked) {
       const { name, domain, skippable } = this.questions[place];
       const part = given.get(name) ?? null;
       if (part === null && !skippable)
-        throw new NotInDomain(`question "${name}" is not answered, and cannot be skipped`);
+        throw new NotInDomain(`question "${name}" has no answer, and it cannot be skipped: answer it`);
       const own = (await sha256(concat("halftruth question\0", dither, [place]))).slice(0, 8);
       try {
         found[place] = part === null ? domain.size : await domain.indexOf(part, own);
@@ -78,7 +78,7 @@ export class Form {
       const [head, ...rest] = part.split("=");
       const asked = this.questions.find(({ name }) => name === trimmed(head));
       if (!asked || !rest.length || found.has(asked.name))
-        throw new NotInDomain("a form is answered as name=answer; name=answer, with the names of its questions, each at most once");
+        throw new NotInDomain("the answer is not of the form name=answer; name=answer, with the names of the questions, each at most once");
       const value = trimmed(rest.join("="));
       found.set(asked.name, asked.skippable && value === SKIPPED ? null : value);
     }
@@ -100,13 +100,13 @@ function question(wire, domainFrom) {
   const parts = array(wire, "a question", DomainError, 4);
   const name = text(parts[0], "a question's name", DomainError);
   if (!/^[a-z0-9_]{1,40}$/.test(name))
-    throw new DomainError("a question's name must be 1 to 40 characters of a-z, 0-9 and _");
+    throw new DomainError("a question's name must be 1 to 40 characters of a-z, 0-9 and _, and one is not");
   const asked = text(parts[1], "a question's text", DomainError);
   if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
-    throw new DomainError(`the text of question "${name}" must be 1 to 500 readable characters, not only blanks`);
+    throw new DomainError(`the text of question "${name}" is not 1 to 500 readable characters, or is only blanks`);
   const domain = domainFrom(parts[2]);
   const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
   if (domain.kind !== "number" && domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))
-    throw new DomainError(`a value of question "${name}" holds a ";", or is "${SKIPPED}" although the question can be skipped`);
+    throw new DomainError(`a value of question "${name}" contains ";", which separates answers, or is "${SKIPPED}" although the question can be skipped`);
   return { name, text: asked, domain, skippable, size: requireSize(domain.size + Number(skippable)) };
 }

@@ -17,9 +17,9 @@ export class Items {
     this.count = Array.isArray(items)
       ? items.length
       : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
-    if (!this.count) throw new DomainError("a domain of items must have at least one item");
+    if (!this.count) throw new DomainError("a domain of items must have at least one item, and this one has none");
     if (this.named.some((label) => label.includes(";") || label.startsWith("(none ")))
-      throw new DomainError('an item must not have a ";" or begin with "(none "');
+      throw new DomainError('an item contains ";", which separates items, or begins with "(none ", like a dummy');
     this.size = requireSize(this.count + this.padding);
     this.places = new Map(this.named.map((label, x) => [label, x]));
   }

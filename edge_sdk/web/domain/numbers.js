@@ -71,7 +71,7 @@ class Line {
  */
 function placesFrom(value, numbers) {
   const places = integer(value, "decimal places", DomainError, 0, 18);
-  if (places && numbers.every((one) => one % 10n === 0n)) throw new DomainError("the decimal places must be the fewest that the numbers need");
+  if (places && numbers.every((one) => one % 10n === 0n)) throw new DomainError(`the numbers need fewer than ${places} decimal places: write them with as few as are exact`);
   return places;
 }
 
@@ -87,8 +87,8 @@ const flag = (value, what) => integer(value, what, DomainError, 0, 1) === 1;
  * @returns {number}
  */
 function countOf(low, high, step) {
-  if (low >= high) throw new DomainError("the lowest number must be below the highest");
-  if (step <= 0n || (high - low) % step) throw new DomainError("the step must be above zero and divide the range without remainder");
+  if (low >= high) throw new DomainError("the lowest number of the range is not below the highest");
+  if (step <= 0n || (high - low) % step) throw new DomainError("the step must be above zero and divide the range without remainder, and this one does not");
   return requireSize((high - low) / step + 1n);
 }
 
@@ -97,7 +97,7 @@ export function buckets(wire) {
   const [, places, listed] = array(wire, "a domain of buckets", DomainError, 3);
   const edges = array(listed, "the edges", DomainError).map(scaled);
   requireSize(edges.length);
-  if (edges.some((edge, x) => x > 0 && edge <= edges[x - 1])) throw new DomainError("bucket edges must increase from one to the next");
+  if (edges.some((edge, x) => x > 0 && edge <= edges[x - 1])) throw new DomainError("the bucket edges do not increase from one to the next");
   return new Line("buckets", edges.length, (x) => edges[x], placesFrom(places, edges), true, false, "");
 }
 
@@ -108,7 +108,7 @@ export function numberRange(wire) {
   const size = countOf(low, high, step);
   const unit = text(named, "a unit", DomainError);
   if ([...unit].length > 20 || !readable(unit) || unit !== trimmed(unit))
-    throw new DomainError("a unit must be at most 20 readable characters, no blank at either end");
+    throw new DomainError("a unit must be at most 20 readable characters without blanks at its ends, and this one is not");
   const at = (/** @type {number} */ x) => low + BigInt(x) * step;
   const few = placesFrom(places, [low, high, step]);
   return new Line("number", size, at, few, flag(random, "rounding"), flag(clamp, "clamp"), unit);
@@ -154,7 +154,7 @@ export class Dates {
   /** @param {any} answer @returns {Promise<number>} */
   async indexOf(answer) {
     const day = dayOf(typeof answer === "string" ? trimmed(answer) : "");
-    if (Number.isNaN(day)) throw new NotInDomain("a day is expected, as YYYY-MM-DD");
+    if (Number.isNaN(day)) throw new NotInDomain("the answer is not a day: write it as YYYY-MM-DD");
     const near = Math.min(Math.max(day, this.low), this.high);
     if (near !== day && !this.clamp)
       throw new NotInDomain(`the day lies outside the campaign's range, ${this.label(0)} to ${this.label(this.size - 1)}`);

@@ -18,7 +18,7 @@ export function classesFrom(wire, notionFrom) {
     throw new NotionError(`there must be 2 to 64 classes, not ${notions.length}`);
   if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
     throw new NotionError("a class must have a notion of its own, and one channel for all its members");
-  if (levelOf(notions) !== level) throw new NotionError("the level must be the largest of the classes' levels");
+  if (levelOf(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${levelOf(notions)} nanonats, not ${level}`);
   return new Classes(wire, notions);
 }
 
@@ -30,7 +30,7 @@ export class Classes extends Notion {
   /** @param {any[]} wire @param {Notion[]} notions of the classes, in their order */
   constructor(wire, notions) {
     const sizes = new Set(notions.map(({ inputs }) => inputs).filter((inputs) => inputs !== null));
-    if (sizes.size > 1) throw new NotionError("the notions of all classes must have the same number of values");
+    if (sizes.size > 1) throw new NotionError("the notions of the classes have different numbers of values");
     const [size] = sizes;
     super(wire, levelOf(notions), size === undefined ? null : size * notions.length);
     this.notions = notions;
@@ -47,7 +47,7 @@ export class Classes extends Notion {
       channel.runs.length !== count ||
       channel.runs.some(([block, length], i) => block !== i + 1 || length !== size)
     )
-      throw new Uncertified(`the channel of ${count} classes must have ${count} blocks of equal size, in order`);
+      throw new Uncertified(`the channel is not ${count} blocks of equal size in order, as ${count} classes need`);
     return channel.inner.map((inner, c) => [inner, this.notions[c]]);
   }
 

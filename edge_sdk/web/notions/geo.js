@@ -22,11 +22,11 @@ function axisFrom(value) {
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
     const count = Number(flat[i + 1] ?? MOST_POINTS);
-    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring equal gaps must be written as one entry with its count");
+    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one entry with their count");
     if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis must have at most ${MOST_POINTS} points`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
-  if (found[found.length - 1] > FARTHEST) throw new NotionError("points must be at most 2^62 apart on each axis");
+  if (found[found.length - 1] > FARTHEST) throw new NotionError("two points of an axis are more than 2^62 apart");
   return found;
 }
 
@@ -53,7 +53,7 @@ export class Geo extends Notion {
       (found, axis) => axis.reduce((one, at, i) => (i ? gcd(one, at - axis[i - 1]) : one), found),
       unit,
     );
-    if (shared !== 1n) throw new NotionError("the unit of distance and the gaps must be given in lowest terms");
+    if (shared !== 1n) throw new NotionError("the unit of distance and the gaps have a common factor: divide them by it");
     super(wire, level, points);
     this.unit = unit;
     this.down = down;

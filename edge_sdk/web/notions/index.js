@@ -33,6 +33,6 @@ const NOTIONS = {
  */
 export function notionFrom(wire) {
   const [name] = array(wire, "a notion", NotionError);
-  if (!Object.hasOwn(NOTIONS, String(name))) throw new NotionError(`a notion must be one of ${Object.keys(NOTIONS)}`);
+  if (!Object.hasOwn(NOTIONS, String(name))) throw new NotionError(`a notion must be one of ${Object.keys(NOTIONS).join(", ")}; not ${String(name).slice(0, 40)}`);
   return NOTIONS[name](wire);
 }

@@ -21,7 +21,7 @@ const MOST_OWN = 256;
 function priorFrom(value) {
   const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
   if (prior.length < 2 || sum(prior) === Infinity)
-    throw new NotionError("a prior must be two or more whole numbers above zero, at most 2^53 together");
+    throw new NotionError("a prior must be at least two whole numbers above zero with a sum of at most 2^53, and this one is not");
   return prior;
 }
 
@@ -97,7 +97,7 @@ export class Information extends Notion {
     const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
     const level = levelOf(n, d);
     if (level === null) throw new Uncertified("an output rules an input out, which no level allows");
-    if (level > this.level) throw new Uncertified("the level is not kept for every prior within the radius");
+    if (level > this.level) throw new Uncertified("the channel does not keep the level for every prior within the radius");
     return level;
   }
 }
@@ -111,9 +111,9 @@ export function requireDeclared(prior) {
   if (prior.length < 2 || prior.length > MOST_OWN)
     throw new ReportError(`a declared prior must have 2 to ${MOST_OWN} weights, not ${prior.length}`);
   if (prior.some((weight) => !(weight >= 1)) || !(sum(prior) <= 2 ** 20))
-    throw new ReportError("the weights of a declared prior must be above zero and sum to at most 2^20");
+    throw new ReportError("the weights of a declared prior are not all above zero, or sum to more than 2^20");
   if (prior.map(BigInt).reduce(gcd) !== 1n)
-    throw new ReportError("the weights of a declared prior must have no factor in common");
+    throw new ReportError("the weights of a declared prior have a common factor: divide them by it");
 }
 
 /**
@@ -174,7 +174,7 @@ export class OwnPrior extends Notion {
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);
-    if (level >= this.level) throw new ReportError("a personal level must be below the campaign's");
+    if (level >= this.level) throw new ReportError("the personal level is not below the campaign's");
   }
 
   /**
@@ -209,7 +209,7 @@ export class OwnPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return requireKept(channel.priorLoss(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
-      throw new Uncertified("a campaign for people's own priors must hold the rule's response for the uniform prior, or an LDP channel of k to 4k outputs");
+      throw new Uncertified("this channel cannot be used with people's own priors: it must be the response to the uniform prior, or an LDP channel of k to 4k outputs that are not sets of bits");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }
@@ -290,7 +290,7 @@ export class Transcript extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
-      throw new Uncertified("a campaign with transcripts must hold the rule's channel for its start prior");
+      throw new Uncertified("the campaign's channel is not the one that the rule of transcripts gives for its start prior");
     return requireKept(channel.priorLoss(this.prior), this.level);
   }
 }

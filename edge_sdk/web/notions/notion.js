@@ -150,5 +150,5 @@ export function certify(channel, notion) {
 /** Refuse a notion with another number of inputs than the channel. @param {Notion} notion @param {Channel} channel */
 export function requireInputs(notion, channel) {
   if (notion.inputs !== null && notion.inputs !== channel.inputs)
-    throw new NotionError(`the notion has ${notion.inputs} values, and the channel has ${channel.inputs} inputs`);
+    throw new NotionError(`the notion has ${notion.inputs} values, but the channel has ${channel.inputs} inputs`);
 }

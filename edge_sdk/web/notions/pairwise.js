@@ -63,7 +63,7 @@ export function highLow(wire) {
   const [level, size] = [levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_VALUES)];
   const sensitive = integers(parts[3], "a sensitive value", NotionError, 0, size - 1);
   if (!sensitive.length || sensitive.length === size || sensitive.some((x, i) => i > 0 && x <= sensitive[i - 1]))
-    throw new NotionError("the sensitive values must be some and not all, listed once each, in the domain's order");
+    throw new NotionError("no value or every value is sensitive, or a sensitive value is listed twice or not in the domain's order");
   const marked = new Set(sensitive);
   const others = upTo(size).filter((x) => !marked.has(x));
   return new Pairwise(
@@ -82,7 +82,7 @@ export function block(wire) {
   const parts = array(wire, "block", NotionError, 3);
   const level = levelFrom(parts[1]);
   const classes = membersOf(blocksOf(runsFrom(parts[2], 0, NotionError)));
-  if (classes.every(({ length }) => length < 2)) throw new NotionError("block-structured LDP needs a block of at least two values");
+  if (classes.every(({ length }) => length < 2)) throw new NotionError("each block has one value only, so nothing would be protected: make a block of at least two values");
   return new Pairwise(
     wire,
     level,
@@ -101,8 +101,8 @@ export function pairwise(wire) {
   const size = rows.length;
   if (size < 2 || size > 256) throw new NotionError(`a matrix of levels must have 2 to 256 rows, not ${size}`);
   if (rows.some((row, x) => row.length !== size || row[x] !== 0n))
-    throw new NotionError("a matrix of levels must be square, and 0 on its diagonal");
-  if (largest(rows.flat()) !== level) throw new NotionError("the declared level must be the largest finite entry of the matrix");
+    throw new NotionError("the matrix of levels is not square, or not 0 on its diagonal");
+  if (largest(rows.flat()) !== level) throw new NotionError("the declared level is not the largest finite entry of the matrix");
   return matrix(wire, level, rows);
 }
 
@@ -150,15 +150,15 @@ export function graded(wire) {
   const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
   const flat = integers(parts[4], "a class", NotionError, 0, 63);
   if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
-    throw new NotionError("a graded notion must have 1 to 64 classes of inputs, with one budget each");
-  if (flat.length % 2) throw new NotionError("pairs without a bound must be pairs of classes");
+    throw new NotionError("a graded notion must have 1 to 64 classes of inputs with one budget each, and this one does not");
+  if (flat.length % 2) throw new NotionError(`the pairs without a bound have ${flat.length} classes, an odd number`);
   if (!flat.length && new Set(budgets).size < budgets.length)
     throw new NotionError("two classes have equal budgets: write them as one class");
   const open = new Set();
   for (let [i, before] = [0, -1]; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length || (c === d && classes[c].length < 2) || 64 * c + d <= before)
-      throw new NotionError("pairs without a bound must be listed once each, in increasing order");
+      throw new NotionError("a pair without a bound is listed twice or not in increasing order");
     open.add((before = 64 * c + d)).add(64 * d + c);
   }
   return gradedOf(wire, level, budgets, classes, open);
@@ -181,7 +181,7 @@ function gradedOf(wire, level, budgets, classes, open) {
   );
   if (!bounds.length) throw new NotionError(`${wire[0]} bounds no pair of values: it would protect nothing`);
   const found = largest(bounds.map(([, , bound]) => bound));
-  if (level !== null && level !== found) throw new NotionError("the declared level must be the largest bound of a pair");
+  if (level !== null && level !== found) throw new NotionError(`the declared level must be the largest bound of a pair, ${found} nanonats, not ${level}`);
   const notion = new Pairwise(wire, found, classes, bounds);
   notion.carriesViews = !open.size;
   notion.coarseningSteps = 4 * (notion.inputs ?? 0);

@@ -62,7 +62,9 @@ class BitsStructure(Structure):
             yield from super().columns(prior)
             return
         if k > MOST_WORDS:
-            raise TooLarge(f"a bits channel of {k} inputs is too large: its words' weights have {BIT_SCALE * k} bits")
+            raise TooLarge(
+                f"a bits channel of {k} inputs is too large: the weight of one output has {BIT_SCALE * k} bits"
+            )
         a, b = self._chances(0)
         for ones in range(k + 1):
             parts = []
@@ -82,7 +84,10 @@ class BitsStructure(Structure):
         # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
         # not set, and it is the bit of the rarest input of a class.
         if len(self.channel.own) > MOST_CLASSES:
-            raise TooLarge(f"a bits channel of more than {MOST_CLASSES} classes is too large: the sums grow with each")
+            raise TooLarge(
+                f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "
+                f"{MOST_CLASSES}"
+            )
         having = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         masses = [0] * len(missing)
@@ -111,7 +116,10 @@ class BitsStructure(Structure):
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if len(self.channel.own) > MOST_CLASSES:
-            raise TooLarge("this bits channel has too many classes: the exact sums grow with each")
+            raise TooLarge(
+                f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "
+                f"{MOST_CLASSES}"
+            )
         # The posterior of x is largest if only the bit of x is 1. Then x has the weight P(x) a / b, and every other
         # input x' has the weight P(x') (1 - a') / (1 - b').
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]

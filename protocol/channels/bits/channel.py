@@ -61,12 +61,15 @@ class Bits(Channel):
         require_runs(self.runs, 0, ChannelError)
         inputs = sum(length for _, length in self.runs)
         if not 2 <= inputs <= MAX_BITS:
-            raise ChannelError(f"a bits channel has 2 to {MAX_BITS} inputs, not {inputs}")
+            raise ChannelError(f"a bits channel must have 2 to {MAX_BITS} inputs, not {inputs}")
         classes = 1 + max(number for number, _ in self.runs)
         if len(self.own) != classes or len(self.other) != classes:
-            raise ChannelError(f"a bits channel of {classes} classes must have {classes} probabilities of each kind")
+            raise ChannelError(
+                f"a bits channel of {classes} classes must have {classes} probabilities of each kind, not "
+                f"{len(self.own)} and {len(self.other)}"
+            )
         if any(not 0 <= b < a <= S for a, b in zip(self.own, self.other, strict=True)):
-            raise ChannelError("the probabilities of a bits channel must satisfy 0 <= b < a <= 2^32")
+            raise ChannelError("two probabilities of a bits channel do not satisfy 0 <= b < a <= 2^32")
         if len(set(zip(self.own, self.other, strict=True))) != classes:
             raise ChannelError("two classes have equal probabilities: write them as one class")
         class_of = array("L")

@@ -120,7 +120,7 @@ class Blocks(Channel):
     def __post_init__(self) -> None:
         require_runs(self.runs, OPEN + 1, ChannelError)
         if all(block == OPEN for block, _ in self.runs):
-            raise ChannelError("a channel of blocks must have at least one block")
+            raise ChannelError("a channel of blocks must have at least one block, and all inputs of this one are open")
         inputs = sum(length for _, length in self.runs)
         if not 2 <= inputs <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {inputs}")
@@ -131,7 +131,7 @@ class Blocks(Channel):
             members[block].extend(range(len(block_of), len(block_of) + length))
             block_of.extend(array("L", [block]) * length)
         if len(members) == 2 and not members[OPEN]:
-            raise ChannelError("one block of all inputs must be written as its inner channel")
+            raise ChannelError("the only block has all inputs: write its inner channel alone")
         if len(self.channels) != len(members) - 1:
             raise ChannelError(
                 f"{len(members) - 1} blocks must have {len(members) - 1} inner channels, not {len(self.channels)}"
@@ -144,19 +144,27 @@ class Blocks(Channel):
                     f"block {block} has {len(members[block])} inputs, and its channel has {inner.inputs}"
                 )
             if inner.inputs == 1 and not self.cover:
-                raise ChannelError("a block of one value must be open, because no other value has its outputs")
+                raise ChannelError(
+                    f"block {block} has one value, and no other value has its outputs: leave the value open"
+                )
         if self.cover and isinstance(self.channels[0], GradedProjective):
-            raise ChannelError("open inputs cannot give outputs of a block with a graded channel")
+            raise ChannelError("open inputs give outputs of a block with a graded channel, which is not allowed")
         if self.cover and len(members) != 2:
-            raise ChannelError("open inputs can give outputs of a block only if the channel has exactly one block")
+            raise ChannelError(
+                f"open inputs give outputs of a block, and the channel has {len(members) - 1} blocks: it must have "
+                "exactly one"
+            )
         hidden = self.cover * self.channels[0].outputs
         if not 0 <= hidden < ONE:
             raise ChannelError(
-                "the probability that an open input gives an output of block 1 must be at least 0 and below 1"
+                "the probability that an open input gives an output of block 1 must be at least 0 and below 1, not "
+                f"{hidden} / 2^128"
             )
         ends = tuple(accumulate(inner.outputs for inner in self.channels))
         if ends[-1] + len(members[OPEN]) > MAX_OUTPUTS:
-            raise ChannelError(f"a channel of blocks must have at most {MAX_OUTPUTS} outputs")
+            raise ChannelError(
+                f"a channel of blocks must have at most {MAX_OUTPUTS} outputs, not {ends[-1] + len(members[OPEN])}"
+            )
         derived = {
             "inputs": inputs,
             "outputs": ends[-1] + len(members[OPEN]),
@@ -294,13 +302,13 @@ class Blocks(Channel):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Blocks:
         _, cover, blocks, channels, places = codec.fields(value, 5, "a channel of blocks", ChannelError)
-        if not isinstance(channels, list):
-            raise ChannelError("the inner channels must be an array")
-        different_ones = tuple(_inner(channel) for channel in channels)
+        different_ones = tuple(map(_inner, codec.array(channels, "the inner channels", ChannelError)))
         which = codec.integers(places, "the number of an inner channel", ChannelError, 0, MAX_VALUES)
         in_order = tuple(dict.fromkeys(which)) == tuple(range(len(different_ones)))
         if not in_order or len(set(different_ones)) < len(different_ones):
-            raise ChannelError("inner channels must be listed once each, in order of first appearance in the blocks")
+            raise ChannelError(
+                "an inner channel is listed twice, or out of the order of first appearance in the blocks"
+            )
         return cls(
             int.from_bytes(codec.octets(cover, "the cover weight", ChannelError, COVER_BYTES), "big"),
             runs.decode(blocks, ChannelError),
@@ -337,9 +345,8 @@ def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
 
 
 def _inner(value: codec.Value) -> Channel:
-    if not isinstance(value, list) or not value:
-        raise ChannelError("an inner channel must be an array that begins with its family")
-    family = INNER.get(codec.text(value[0], "an inner channel's family", ChannelError))
+    name = codec.tag(value, "an inner channel", "family", ChannelError)
+    family = INNER.get(name)
     if family is None:
-        raise ChannelError(f"an inner channel's family must be one of {', '.join(INNER)}")
+        raise ChannelError(f"an inner channel's family must be one of {', '.join(INNER)}, not {name[:40]!r}")
     return family.from_wire(value)

@@ -70,10 +70,11 @@ class GradedProjective(Channel):
         classes = 1 + max((number for number, _ in self.runs), default=-1)
         if not 2 <= classes <= MAX_CLASSES or len(self.outside) != classes:
             raise ChannelError(
-                f"a graded channel must have 2 to {MAX_CLASSES} classes of inputs, with one outside weight each"
+                f"a graded channel must have 2 to {MAX_CLASSES} classes of inputs, with one outside weight each; this "
+                f"one has {classes} classes and {len(self.outside)} weights"
             )
         if len(set(self.outside)) != classes:
-            raise ChannelError("two classes have equal weights: write them as one class")
+            raise ChannelError("two classes have equal outside weights: write them as one class")
         inputs = sum(length for _, length in self.runs)
         geometry = geometry_for(inputs, self.order, self.dimension)
         inside = []
@@ -81,8 +82,8 @@ class GradedProjective(Channel):
             weight, rest = divmod(ONE - (geometry.points - geometry.support) * outside, geometry.support)
             if rest or not 0 < outside < weight:
                 raise ChannelError(
-                    "an outside weight of a graded channel must be positive, below the inside weight, and make a row "
-                    "sum to exactly 2^128"
+                    "an outside weight of a graded channel is not positive, not below the inside weight, or leaves a "
+                    "remainder in a row's sum of 2^128"
                 )
             inside.append(weight)
         class_of = array("L")
@@ -189,11 +190,9 @@ class GradedProjective(Channel):
     @classmethod
     def from_wire(cls, value: codec.Value) -> GradedProjective:
         _, order, dimension, weights, blocks = codec.fields(value, 5, "a graded channel", ChannelError)
-        if not isinstance(weights, list):
-            raise ChannelError("the outside weights must be an array")
         return cls(
             codec.integer(order, "the order of a field", ChannelError, 2, MAX_ORDER),
             codec.integer(dimension, "the number of coordinates", ChannelError, 2, MAX_DIMENSION),
-            tuple(map(outside_from_wire, weights)),
+            tuple(map(outside_from_wire, codec.array(weights, "the outside weights", ChannelError))),
             runs.decode(blocks, ChannelError),
         )

@@ -41,7 +41,9 @@ class Hadamard(Channel):
         if not 2 <= self.inputs <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
         if not ONE // 2 < self.truth < ONE:
-            raise ChannelError("the truth probability of a Hadamard channel must be above 1/2 and below 1")
+            raise ChannelError(
+                f"the truth probability of a Hadamard channel must be above 1/2 and below 1, not {self.truth} / 2^64"
+            )
         object.__setattr__(self, "outputs", 1 << self.inputs.bit_length())  # the dataclass is frozen
 
     @property

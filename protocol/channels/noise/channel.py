@@ -83,10 +83,13 @@ class Noise(Channel):
                 f"their distribution is symmetric, and {self._height * self._width} otherwise, not {len(self.law)}"
             )
         if min(self.law) < 0 or sum(map(sum, self._steps)) != 1 << NOISE_SCALE:
-            raise ChannelError(f"the weights of all steps must not be negative and sum to 2^{NOISE_SCALE}")
+            raise ChannelError(
+                f"a step has a negative weight, or the weights of all steps do not sum to 2^{NOISE_SCALE}"
+            )
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
             raise ChannelError(
-                "a distribution of steps that is symmetric in both axes must be given by its distinct weights"
+                "all weights are given for a distribution of steps that is symmetric in both axes: give only its "
+                "distinct weights"
             )
         object.__setattr__(self, "inputs", self.rows * self.columns)  # the dataclass is frozen
         object.__setattr__(self, "outputs", self.rows * self.columns)
@@ -228,7 +231,9 @@ class Noise(Channel):
                 if (numerator << _KEY_BITS) // max(denominator, 1) < best:
                     continue
                 if numerator and not denominator:
-                    raise ValueError("a ratio is infinite")
+                    raise ValueError(
+                        "a step with a positive weight has weight 0 for another input, so their ratio is infinite"
+                    )
                 if numerator * worst.denominator > worst.numerator * denominator:
                     to_row = _end(vertical, step - (self.rows - 1), down, self.rows)
                     to_column = _end(horizontal, c, across, self.columns)

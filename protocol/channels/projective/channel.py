@@ -62,8 +62,8 @@ class ProjectiveGeometry(SupportChannel):
         inside, rest = divmod(ONE - (points - support) * self.outside, support)
         if rest or not 0 < self.outside < inside:
             raise ChannelError(
-                "the outside weight of a projective channel must be positive, below the inside weight, and make a row "
-                "sum to exactly 2^128"
+                "the outside weight of a projective channel is not positive, not below the inside weight, or leaves a "
+                "remainder in a row's sum of 2^128"
             )
         self._derive(outputs=points, support=support, shared=geometry.shared, inside=inside)
         object.__setattr__(self, "geometry", geometry)

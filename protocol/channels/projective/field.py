@@ -96,7 +96,9 @@ def field_of(order: int) -> FiniteField:
     if order in _REDUCED:
         return _Extension(order)
     if not (order < MAX_ORDER and is_prime(order)):
-        raise ChannelError(f"the order of a projective channel's field must be a prime below {MAX_ORDER}, or 4, 8 or 9")
+        raise ChannelError(
+            f"the order of a projective channel's field must be a prime below {MAX_ORDER}, or 4, 8 or 9; not {order}"
+        )
     return FiniteField(order)
 
 

@@ -47,9 +47,9 @@ class RandomizedResponse(Channel):
         if len(self.cover) not in (1, self.inputs):
             raise ChannelError(f"a cover must have 1 or {self.inputs} weights, not {len(self.cover)}")
         if len(self.cover) > 1 and len(set(self.cover)) == 1:
-            raise ChannelError("a cover of equal weights must be written as one weight")
+            raise ChannelError("the weights of this cover are equal: write them as one weight")
         if min(self.cover) < 0 or self.truth < 0:
-            raise ChannelError("cover weights must not be negative and sum to at most 2^64")
+            raise ChannelError("a cover weight is negative, or the cover weights sum to more than 2^64")
         object.__setattr__(self, "outputs", self.inputs)  # the dataclass is frozen
 
     @property

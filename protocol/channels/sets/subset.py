@@ -63,7 +63,10 @@ class SubsetSelection(SupportChannel):
         having, lacking = comb(self.inputs - 1, self.ones - 1), comb(self.inputs - 1, self.ones)
         inside, remainder = shared_out(self.outside, having, lacking, "set")
         if lacking == 1 and remainder:
-            raise ChannelError("if only one set lacks the true input, the weights must leave no remainder")
+            raise ChannelError(
+                f"the weights leave a remainder of {remainder}, and only one set lacks the true input: choose weights "
+                "without a remainder"
+            )
         self._derive(outputs=1 << self.inputs, inside=inside, remainder=remainder, having=having, lacking=lacking)
 
     def weight(self, x: int, y: int) -> int:

@@ -36,9 +36,14 @@ class Table(Channel):
 
     def __post_init__(self) -> None:
         if len(self.rows) < 2 or len(self.rows[0]) < 2:
-            raise ChannelError("a table must have at least two inputs and two outputs")
+            raise ChannelError(
+                f"a table must have at least 2 inputs and 2 outputs, not {len(self.rows)} and "
+                f"{len(self.rows[0]) if self.rows else 0}"
+            )
         if len(self.rows) * len(self.rows[0]) > MAX_CELLS:
-            raise ChannelError(f"a table must have at most {MAX_CELLS} cells")
+            raise ChannelError(
+                f"a table must have at most {MAX_CELLS} cells, not {len(self.rows)} x {len(self.rows[0])}"
+            )
         for x, row in enumerate(self.rows):
             if len(row) != len(self.rows[0]):
                 raise ChannelError(f"row {x} has {len(row)} outputs where row 0 has {len(self.rows[0])}")
@@ -112,6 +117,5 @@ class Table(Channel):
     @classmethod
     def from_wire(cls, value: codec.Value) -> Table:
         _, rows = codec.fields(value, 2, "a table channel", ChannelError)
-        if not isinstance(rows, list):
-            raise ChannelError("a table must be an array of rows")
+        rows = codec.array(rows, "the rows of a table", ChannelError)
         return cls(tuple(codec.integers(row, "a table's row", ChannelError, 0, 1 << TABLE_SCALE) for row in rows))

@@ -48,7 +48,9 @@ class Wave(SupportChannel):
         if not 2 <= self.inputs <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
         if not 1 <= self.half < self.inputs:
-            raise ChannelError(f"the half width of a window must be 1 to {self.inputs - 1} for {self.inputs} inputs")
+            raise ChannelError(
+                f"the half width of a window must be 1 to {self.inputs - 1} for {self.inputs} inputs, not {self.half}"
+            )
         span = 2 * self.half + 1
         inside, remainder = shared_out(self.outside, span, self.inputs - 1, "place")
         if remainder:

@@ -80,34 +80,38 @@ class Windows(Arrangement):
         if not 2 <= self.inputs <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
         if min(self.arcs) < 0 or sum(self.arcs) > MAX_CIRCLE:
-            raise ChannelError("arcs must not be negative and sum to at most 2^53")
+            raise ChannelError("an arc is negative, or the arcs sum to more than 2^53")
         if self.cells < 1 or not 1 <= self.orders <= MAX_ORDERS or self.orders & (self.orders - 1):
             raise ChannelError(
-                f"a windows channel must have at least one cell, and a power of two of orders, at most {MAX_ORDERS}"
+                f"a windows channel must have at least one cell, and a power of two of orders, at most {MAX_ORDERS}; "
+                f"not {self.cells} cells and {self.orders} orders"
             )
         if not 2 <= self.outputs <= MAX_OUTPUTS:
             raise ChannelError(f"a windows channel must have 2 to {MAX_OUTPUTS} outputs, not {self.outputs}")
         named = [single.x for single in self.singles]
         if any(x >= y for members in (self.heavies, named) for x, y in pairwise(members)):
-            raise ChannelError("heavy inputs and singles must be listed once each, in the domain's order")
+            raise ChannelError("a heavy input or a single is listed twice or not in the domain's order")
         if sorted([*self.heavies, *named]) != [x for x, arc in enumerate(self.arcs) if not arc]:
-            raise ChannelError("exactly the heavy inputs and the singles must have an arc of length 0")
+            raise ChannelError("a heavy input or a single has an arc, or another input has an arc of length 0")
         if bool(self.types) != (len(named) < self.inputs):
-            raise ChannelError("a windows channel must have types exactly if some input is not a single")
+            raise ChannelError(
+                "this windows channel has types although every input is a single, or no types although some input is "
+                "not"
+            )
         if (self.types and not self.circle.rare) or (not self.types and (self.cells, self.orders) != (1, 1)):
             raise ChannelError(
-                "a channel with types must have an arc, and one without types must have one cell and one order"
+                "this windows channel has types but no arc, or no types but more than one cell and one order"
             )
         for each in self.types:
             _require_type(each, self.cells, len(self.heavies))
         if any(not 0 <= single.other <= single.own for single in self.singles):
             raise ChannelError(
-                "the weight of a single's output must be at least as large for its own input as for every other"
+                "the weight of a single's output is negative, or larger for another input than for its own"
             )
         if min(self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))) < 0 or any(
             self._rest_of(_LOW) < single.own - single.other for single in self.singles
         ):
-            raise ChannelError("the weights of an input must sum to at most 2^64")
+            raise ChannelError("the weights of an input sum to more than 2^64")
 
     @property
     def scale(self) -> int:
@@ -236,14 +240,14 @@ class Windows(Arrangement):
         _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
         flat = codec.integers(singles, "a single", ChannelError)
         if len(flat) % 3:
-            raise ChannelError("singles must be written as an input and two weights each")
-        if not isinstance(types, list):
-            raise ChannelError("the types of windows must be an array")
+            raise ChannelError(f"the {len(flat)} numbers of the singles are not triples of an input and two weights")
         read = []
-        for each in types:
+        for each in codec.array(types, "the types of windows", ChannelError):
             numbers = codec.integers(each, "a type of windows", ChannelError)
             if len(numbers) < 4:
-                raise ChannelError("a type of windows must have a span and at least three weights")
+                raise ChannelError(
+                    f"a type of windows must have a span and at least three weights, not {len(numbers)} numbers"
+                )
             span, inside, outside, low = numbers[:4]
             read.append(Type(span, inside, outside, low, numbers[4:]))
         return cls(
@@ -263,7 +267,11 @@ def _require_type(each: Type, cells: int, heavies: int) -> None:
         )
     if not 0 <= each.span <= cells or min(each.outside, each.low, *each.heavy, 0) < 0 or each.inside < each.outside:
         raise ChannelError(
-            "a window must span 0 to all cells, and its weights must not be negative, inside not below outside"
+            f"a window must span 0 to {cells} cells with weights of at least 0, inside not below outside; not "
+            f"{each.span} cells, {each.inside} inside and {each.outside} outside"
         )
     if each.span in (0, cells) and each.inside != each.outside:
-        raise ChannelError("a window of no or all cells must have the same weight inside and outside")
+        raise ChannelError(
+            f"a window of no or all cells must have the same weight inside and outside, not {each.inside} and "
+            f"{each.outside}"
+        )

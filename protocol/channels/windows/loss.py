@@ -132,7 +132,7 @@ def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[
 def _some(value: int | None) -> int:
     """Return the weight, which every nonempty set of inputs has."""
     if value is None:
-        raise ValueError("a set of inputs must not be empty")
+        raise ValueError("no weight: the set of inputs is empty")
     return value
 
 
