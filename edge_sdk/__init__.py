@@ -2,8 +2,9 @@
 
     from edge_sdk import BudgetPolicy, Device
 
-The names in ``__all__`` are loaded at first use, so an app starts fast. Errors: ``edge_sdk.errors``. Channels,
-campaigns and reports: ``protocol``. Estimates from reports: ``aggregator``, which is never imported here.
+The names in ``__all__`` are loaded at first use, so an app starts fast. The errors are in ``edge_sdk.errors``. The
+package ``protocol`` defines channels, campaigns and reports. The package ``aggregator`` estimates from reports and is
+never imported here.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The output is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a value.
 
-The commands: cli/joining, cli/commands, cli/upkeep. Formatting of output: cli/output.
+cli/joining, cli/commands and cli/upkeep implement the commands, and cli/output formats their results.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 """
@@ -100,15 +100,14 @@ def _fail(text: str, code: int) -> int:
 
 
 class _Unasked:
-    """Parser of a command that is not run; it ignores arguments, because creating all of them takes longer than an
-    answer.
-    """
+    """The parser of a command that is not run. It ignores arguments, because creating those of all commands takes
+    longer than an answer."""
 
     def add_argument(self, *names: str, **how: object) -> None:
         """Ignore an argument."""
 
     def add_mutually_exclusive_group(self) -> _Unasked:
-        """Return this parser, which ignores the group's arguments too."""
+        """Return this parser as the group, since it ignores the group's arguments too."""
         return self
 
 

@@ -154,7 +154,7 @@ class Device(Membership, Disclosures):
         transcripts every answer is drawn anew, at full cost.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             value: the answer. For a form, a mapping from the names of the questions that this device is asked
                 (``Terms.asked_names``) to answers.
             reading: index of the answer in its period, 0 .. answers_per_period - 1. Indices only increase: a skipped
@@ -183,7 +183,7 @@ class Device(Membership, Disclosures):
         Arguments and errors are those of ``answer``, except:
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             value: the answer.
             reading: as in ``answer``.
         Returns:
@@ -199,7 +199,7 @@ class Device(Membership, Disclosures):
         """Return the number of readings that wait to be bundled.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             0 .. 4,096.
         Raises:
@@ -216,7 +216,7 @@ class Device(Membership, Disclosures):
         studies accept reports for periods that are over.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             The number of reports. Readings that did not fit into the outbox stay collected.
         Raises:
@@ -236,7 +236,7 @@ class Device(Membership, Disclosures):
         it cannot be answered again, since its transcript is deleted too.
 
         Args:
-            campaign_id: of one joined campaign, 16 bytes; None forgets all of them.
+            campaign_id: id of one joined campaign, 16 bytes; None forgets all of them.
         Raises:
             UnknownCampaign: this device has not joined it.
             StoreError: the rows are deleted, but their old bytes could not be erased yet.

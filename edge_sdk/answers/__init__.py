@@ -1,1 +1,1 @@
-"""From a value to a sealed report: slots, the memo, transcripts and results."""
+"""The steps from a value to a sealed report: slots, the memo, transcripts and results."""

@@ -1,18 +1,18 @@
 """Turn a value into a charge, an output and a report.
 
 An answer is one transaction. Charge, draw, memo, signature, queued envelope and prior are on the disk together before
-the report is returned, so a crash may lose one report, and no report leaves uncharged. An answer may also be collected:
-it is drawn and charged, and waits in the store until a bundle signs several outputs at once.
+the report is returned. So a crash may lose one report, but no report leaves the device uncharged. An answer may also be
+collected: it is drawn and charged, and waits in the store until a bundle signs several outputs at once.
 
-The level protects which values a person holds. It does not protect the fact that an answer changed: an unchanged answer
-repeats its output, so an observer of all periods sees changes and returns to an earlier value.
+The level protects the values of a person. It does not protect the fact that an answer changed: an unchanged answer
+repeats its output. So an observer of all periods can detect a change, and a return to an earlier value.
 
-Whether, when and how much a device sends does not depend on the answer: the worst case was reserved at consent, the
-same number of random bytes is always drawn, before the value is used, and all reports with the same number of outputs
-have the same length. Every answer except a retry adds one output, even if the value is unchanged. A retry names the
-reading of the period and gets the same bytes.
+The time and the amount of sent data do not depend on the answer. The worst case was reserved at consent. The same
+number of random bytes is always drawn, before the value is used. All reports with the same number of outputs have the
+same length. Every answer except a retry adds one output, even if the value is unchanged. A retry names the same reading
+of the period, and returns the same bytes.
 
-Drawing and sealing a report: campaigns/joined. Filled slots: slots. Comparison with the caps: budget/caps.
+campaigns/joined draws and seals a report, slots stores which slots are filled, and budget/caps compares with the caps.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
 
 
 def known_past(records: Records, campaign_id: bytes) -> int:
-    """Return the latest time known to be past: the consent's, or the start of the latest reading's period.
+    """Return the latest time that is known to be past: the consent, or the start of the latest reading's period.
 
     Raises:
         UnknownCampaign
@@ -170,7 +170,8 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 def _again(
     records: Records, joined: Joined, campaign: int, period: int, number: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """Return slot and report of an earlier reading with the same input; None if none had it or it was forgotten."""
+    """Return the slot and the report of an earlier reading with the same input; None if there is none or it was
+    forgotten."""
     filled = records.readings.find(campaign, period, number)
     if filled is None:
         # A campaign with one answer per period needs no rows of readings: the memo has the latest report of each input.

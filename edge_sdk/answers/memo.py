@@ -1,9 +1,9 @@
 """The memo: the output drawn for each value of a person, and the slot of its latest report.
 
 Each value's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. There is
-one row per value, also if the value is given often. Rows hold true answers and are the store's secrets.
+one row per value, also if the value is given often. Rows contain true answers and must stay secret.
 
-The counts of values as a prior: disclosure/posterior.
+disclosure/posterior uses the counts of values as a prior.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Memo:
         return None if row is None else Kept(*row)
 
     def keep(self, campaign: int, x: int, kept: Kept) -> None:
-        """Store the output of ``x`` and the slot of its report; add one to the number of reports of ``x``."""
+        """Store the output of ``x`` and the slot of its report, and add one to the number of reports of ``x``."""
         self.store.execute(
             "INSERT INTO memo VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE "
             "SET y = excluded.y, period = excluded.period, slot = excluded.slot, times = times + 1",
@@ -46,7 +46,7 @@ class Memo:
         )
 
     def entries(self, campaign: int) -> list[tuple[int, Kept, int]]:
-        """Return (input, output, number of reports) for each value given."""
+        """Return (input, output and slot, number of reports) for each value that was given."""
         rows = self.store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", campaign)
         return [(int(x), Kept(bytes(packed), period, slot), int(times)) for x, packed, period, slot, times in rows]
 

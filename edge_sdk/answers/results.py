@@ -1,7 +1,7 @@
 """The return values of ``Device.answer`` and ``Device.collect``.
 
-Levels are exact in nanonats; those in nats are floats for display. Giving an answer: answering. Previewing one:
-disclosure/preview.
+Levels in nanonats are exact; levels in nats are floats for display. The module answering makes these results, and
+disclosure/preview predicts them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Receipt:
     Attributes:
         campaign_id: the campaign, 16 bytes.
         period: the period of the output.
-        slot: the place of the output in its period.
+        slot: the slot of the output in its period.
         envelope: the signed report that carries it, as queued.
         cost_nanonats: the amount charged now.
-        repeated: whether this report was queued before; then nothing was charged or queued now.
+        repeated: whether this report was queued before, so that nothing was charged or queued now.
     """
 
     campaign_id: bytes
@@ -44,9 +44,9 @@ class Collected:
     Attributes:
         campaign_id: the campaign, 16 bytes.
         period: the period of its output.
-        slot: the place of its output in the period.
+        slot: the slot of its output in the period.
         cost_nanonats: the amount charged now.
-        repeated: whether this reading was given before; then nothing was charged now.
+        repeated: whether this reading was given before, so that nothing was charged now.
     """
 
     campaign_id: bytes

@@ -2,9 +2,10 @@
 
 A reading fills one slot. A slot is filled once and never released, so the number of a device's reports reveals the
 number of readings, and nothing about the values. The inputs of the latest period's slots are stored, so that a retry
-gets the same bytes. Earlier ones are deleted once they are sealed, so a year of hourly readings stays small.
+returns the same bytes. Inputs of earlier periods are deleted once they are sealed, so the store stays small after a
+year of hourly readings.
 
-Drawn outputs: memo. Conditions and cost of filling a slot: answering.
+The module memo stores the drawn outputs, and answering decides when a slot is filled and charges for it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WAITS = 0
 
 @dataclass(frozen=True)
 class Filled:
-    """The content of a slot. Its repr shows the input, which is a secret of the store.
+    """The content of a slot. Its repr shows the input, which must stay secret.
 
     Attributes:
         x: the input.
@@ -38,8 +39,8 @@ class Run:
     """Outputs that wait in consecutive slots of one period.
 
     Attributes:
-        period, slot: of the first.
-        packed: the outputs, in order.
+        period, slot: the period and the slot of the first output.
+        packed: the outputs, in order, each packed by itself.
     """
 
     period: int
@@ -60,13 +61,13 @@ class Readings:
         return 0 if row is None else int(row[0])
 
     def used(self, campaign: int, after: int = -1) -> int:
-        """Return the number of used slots in the periods after a given one; it is public."""
+        """Return the number of used slots in the periods after ``after``; this number is public."""
         query = "SELECT coalesce(sum(slots), 0) FROM used WHERE campaign = ? AND period > ?"
         row = self.store.row(query, campaign, after)
         return 0 if row is None else int(row[0])
 
     def latest(self, campaign: int, most: int) -> tuple[int, int]:
-        """Return (period, slot) of the latest used slot up to period ``most``; (0, -1) before the first."""
+        """Return (period, slot) of the latest used slot up to period ``most``; (0, -1) if no slot is used."""
         query = "SELECT period, slots FROM used WHERE campaign = ? AND period <= ? ORDER BY period DESC LIMIT 1"
         row = self.store.row(query, campaign, most)
         return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
@@ -78,7 +79,7 @@ class Readings:
         return None if row is None else Filled(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)
 
     def pass_to(self, campaign: int, period: int, slot: int) -> None:
-        """Mark a slot and all lower ones as used."""
+        """Mark a slot and all lower slots of its period as used."""
         self.store.execute(
             "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = excluded.slots",
             campaign,
@@ -109,13 +110,13 @@ class Readings:
     # Outputs that wait to be sealed
 
     def waiting(self, campaign: int | None = None) -> int:
-        """Return the number of outputs that wait to be sealed, of one campaign or of all."""
+        """Return the number of outputs that wait to be sealed, of one campaign or of all campaigns."""
         query = "SELECT count(*) FROM reading WHERE sealed = ? AND campaign = coalesce(?, campaign)"
         [[count]] = self.store.rows(query, _WAITS, campaign)
         return int(count)
 
     def require_room(self) -> None:
-        """Refuse another output if the limit is reached; waiting outputs are never dropped.
+        """Refuse another waiting output if the limit is reached; waiting outputs are never dropped.
 
         Raises:
             OutboxFull

@@ -1,9 +1,10 @@
 """The transcripts of one store: the earlier reports of campaigns whose next channel depends on them.
 
-A transcript is public, because its reports are. The device keeps it because the channel of the next report depends on
-it. Periods must increase: a report for the latest report's period or an earlier one could not be decoded.
+A transcript is public, because its reports are public. The device stores it because the channel of the next report
+depends on it. Periods must increase: a study could not decode a second report for a period, or one for an earlier
+period.
 
-The channel after earlier reports: campaigns/joined, protocol.notions.transcript.
+campaigns/joined and protocol.notions.transcript derive the channel from the earlier reports.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
 
 
 class Transcripts:
-    """The transcripts of one store. ``campaign`` is the store's number of one; writes join the caller's transaction."""
+    """The transcripts of one store. ``campaign`` is the store's number of a campaign; writes join the caller's
+    transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -41,7 +43,7 @@ def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> 
     """Return the campaign with the channel for a report in ``period``.
 
     Raises:
-        OutsideSchedule: the latest report is of this period or of a later one.
+        OutsideSchedule: the latest report is for this period or a later one.
     """
     if earlier and earlier[-1][0] >= period:
         raise OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again")
@@ -49,5 +51,5 @@ def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> 
 
 
 def as_drawn(joined: Joined, earlier: list[tuple[int, bytes]]) -> list[Joined]:
-    """Return, for each report, the campaign with the channel that it was drawn from."""
+    """Return, for each report, the campaign with the channel from which the report was drawn."""
     return [joined.following(earlier[:place], period) for place, (period, _) in enumerate(earlier)]

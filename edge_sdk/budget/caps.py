@@ -1,9 +1,9 @@
 """The owner's caps in one store, and the check that a campaign fits under them.
 
-A cap can only be tightened. It is compared with the amounts in the ledger and the consents, which do not depend on the
+A cap can only be tightened. It is compared with amounts in the ledger and the consents that do not depend on the
 answers.
 
-The comparison: policy. The record of spending: ledger.
+The module policy compares, and ledger records the spending.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from edge_sdk.store.sqlite import Store
 
 
 class Caps:
-    """The caps of one store. ``campaign`` is the store's number of one; writes join the caller's transaction."""
+    """The caps of one store. ``campaign`` is the store's number of a campaign; writes join the caller's transaction."""
 
     def __init__(self, store: Store, ledger: Ledger, consents: Consents) -> None:
         self.store = store
@@ -36,10 +36,10 @@ class Caps:
         self._consents = consents
 
     def tighten(self, policy: BudgetPolicy) -> None:
-        """Add caps; of two caps of the same kind, the lower one holds.
+        """Add caps; if there are two caps of the same kind, the lower one applies.
 
         Raises:
-            ValueError: more caps than a device keeps.
+            ValueError: there would be more caps than a device can store.
         """
         for cap in policy.caps():
             self.store.execute(
@@ -51,7 +51,7 @@ class Caps:
             )
 
     def in_force(self) -> tuple[Cap, ...]:
-        """Return the named caps and the lifetime cap."""
+        """Return the caps that the owner set, and the lifetime cap."""
         caps = tuple(Cap(*row) for row in self.store.rows("SELECT kind, seconds, nanonats FROM cap"))
         named = any(cap.kind == LIFETIME for cap in caps)
         return caps if named else (Cap(LIFETIME, 0, DEFAULT_LIFETIME), *caps)
@@ -62,10 +62,10 @@ class Caps:
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
     def require_room(self, campaign: int, asked: Iterable[Commitment], now: int, choice: int = 0) -> None:
-        """Refuse a campaign if one of its worst cases does not fit under the caps beside all existing commitments.
+        """Refuse a campaign if one of its worst cases, added to all existing commitments, exceeds a cap.
 
         Args:
-            campaign: of which the worst cases are asked.
+            campaign: the campaign with these worst cases.
             asked: the worst cases, one for each view; all of them must fit.
             now: UTC seconds.
             choice: nanonats charged for the random choice of a class or prior; 0 without a choice.
@@ -80,12 +80,13 @@ class Caps:
             require_room(self.in_force(), standing, self._ledger.carried(), one, now)
 
     def require_windows(self, now: int, ahead: int) -> None:
-        """Refuse if a window cap may be exceeded from ``now`` on by the worst case of all consents, the spending of
-        forgotten campaigns, and ``ahead``.
+        """Refuse if a window cap may be exceeded from ``now`` on.
+
+        The sum of the worst cases of all consents, the spending of forgotten campaigns and ``ahead`` is compared.
 
         Args:
             now: UTC seconds.
-            ahead: nanonats that answers with later dates may have cost.
+            ahead: nanonats that answers with dates after ``now`` may have cost.
         Raises:
             BudgetRefused
         """

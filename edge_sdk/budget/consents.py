@@ -1,6 +1,6 @@
 """The consents of one store: the campaign, the person's role, and the worst case of each.
 
-Recording a consent: campaigns/consent. Comparing costs with the caps: budget/caps.
+campaigns/consent records a consent, and budget/caps compares its cost with the caps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Consent:
     Attributes:
         time: UTC seconds.
         dither: secret random bytes for rounding numbers, the same for all answers in the campaign.
-        role: the class or declared prior that they answer under.
+        role: the class or the declared prior under which the person answers.
         commitment: the maximum cost.
-        choice: nanonats charged for the random choice of their class or prior.
+        choice: nanonats charged for the random choice of the class or the prior.
         latest: the time of the latest answer; before the first answer, the time of the consent.
-        floor: a lower bound of the current time: that of the consent, or the start of the latest answer's period. It is
-            wrong only if the clock ran ahead.
+        floor: a lower bound of the current time: the time of the consent, or the start of the latest answer's period.
+            It is wrong only if the clock was ahead.
     """
 
     time: int
@@ -39,8 +39,10 @@ class Consent:
 
 
 class Consents:
-    """The consents of one store, and the priors declared in it, which hold for good. ``campaign`` is the store's number
-    of one; writes join the caller's transaction."""
+    """The consents of one store, and the permanently declared priors.
+
+    ``campaign`` is the store's number of a campaign. Writes join the caller's transaction.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -59,7 +61,7 @@ class Consents:
         return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
 
     def commitments(self) -> list[Commitment]:
-        """Return the commitment of each consent; the choice of a class counts as one draw."""
+        """Return the commitment of each consent; the random choice of a class counts as a commitment of one draw."""
         rows = self.store.rows("SELECT cost, draws, answers, period_seconds, periods, choice FROM consent")
         chosen = [Commitment.once(choice) for *_, choice in rows if choice]
         return [Commitment(*terms) for *terms, _ in rows] + chosen
@@ -96,9 +98,8 @@ class Consents:
         )
 
     def worst_case(self, campaign: int, answers: int) -> tuple[int, int]:
-        """Return (time of the latest answer, nanonats that this many answers cost if all differ); (0, 0) without a
-        consent.
-        """
+        """Return (time of the latest answer, nanonats that ``answers`` answers cost if all differ); (0, 0) without a
+        consent."""
         row = self.store.row("SELECT latest, choice, cost, draws FROM consent WHERE campaign = ?", campaign)
         if row is None:
             return 0, 0
@@ -115,12 +116,11 @@ class Consents:
         return None if row is None else Role(None, *_declaration(row[0]))
 
     def holding(self, campaign: int, asked: Role) -> Role:
-        """Return the role ``asked``, with the prior and the level that were declared first, if any were.
-
-        The study keeps the first declared prior, so reports under another one could not be decoded.
+        """Return the role ``asked``, with the prior and the level that were declared first, if there are any.
+        The study stores the first declared prior, so it could not decode reports under another prior.
 
         Raises:
-            CampaignError: another one was declared before.
+            CampaignError: another prior or level was declared before.
         """
         known = self.declared(campaign)
         if known is None:
@@ -130,10 +130,10 @@ class Consents:
         return replace(known, class_index=asked.class_index)
 
     def declare(self, campaign: int, asked: Role) -> Role:
-        """Store the prior of a role unless one is declared already; return the role that holds.
+        """Store the prior of a role unless a prior is declared already; return the role with the declared prior.
 
         Raises:
-            CampaignError: another one was declared before.
+            CampaignError: another prior or level was declared before.
         """
         from protocol import codec, personal
 

@@ -1,14 +1,14 @@
 """The ledger: append-only rows of amounts reserved, charged, released and carried.
 
-Rows are only added, and all facts about the budget are sums of rows.
+Rows are only added, and the amounts of the budget are sums of rows.
 
     committed = sum of reserve - sum of release
     spent     = sum of charge + sum of carry
 
 Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
-replaced by one ``carry`` row, with the cost that they have if all answers differ.
+replaced by one ``carry`` row, with the cost that its answers have if all of them differ.
 
-Decisions about spending: policy. Detection of an old copy of the ledger: rollback/checkpointing.
+The module policy decides about spending, and rollback/checkpointing detects an old copy of the ledger.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One row. The level is in nanonats."""
+    """One row of the ledger. Its level is in nanonats."""
 
     time: int
     campaign_id: bytes
@@ -45,7 +45,7 @@ class LedgerEntry:
 
 
 class Ledger:
-    """The rows of one store. ``campaign`` is the store's number of a campaign, or None for all."""
+    """The ledger of one store. ``campaign`` is the store's number of a campaign, or None for all campaigns."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -71,7 +71,10 @@ class Ledger:
         return self._sum(signed, campaign)
 
     def committed_here(self, campaign: int) -> tuple[int, int]:
-        """Return the nanonats spent or reserved by all campaigns, and by one. The store has an index for this sum."""
+        """Return the nanonats spent or reserved by all campaigns, and by ``campaign``.
+
+        The store has an index for this sum.
+        """
         query = (
             "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level FROM ledger "
             "WHERE kind IN (1, 3)) SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
@@ -87,7 +90,7 @@ class Ledger:
         ]
 
     def forgotten(self) -> dict[int, int]:
-        """Return the most nanonats that each forgotten campaign can have spent, by its number."""
+        """Return an upper bound of the nanonats that each forgotten campaign has spent, by its number."""
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
         return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, EntryKind.CARRY)}
 
@@ -95,8 +98,8 @@ class Ledger:
         """Replace a campaign's charges by one carry row and release its reserve; part of the caller's transaction.
 
         Args:
-            time: of the latest answer, or later.
-            worst_case: nanonats that its answers would have cost if all values had been different. At least this much
+            time: the time of the latest answer, or a later time.
+            worst_case: nanonats that the answers would have cost if all values had been different. At least this much
                 is carried, so that the remaining budget does not reveal the number of different values.
         """
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)

@@ -1,11 +1,11 @@
 """Decide whether a campaign fits under the owner's caps.
 
-The decision depends on a campaign's worst case, never on its actual cost. The whole worst case is committed
-when the person consents, so whether a device answers later cannot depend on its earlier answers.
+The decision depends on a campaign's worst case, never on its actual cost. The whole worst case is committed when the
+person consents, so whether a device answers later cannot depend on its earlier answers.
 
     committed = reserved at consents - released by forgetting = spent + still reserved
 
-The functions are pure and take integers in nanonats. Storage of the amounts: caps, consents, ledger.
+The functions are pure and take integers in nanonats. The modules caps, consents and ledger store the amounts.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class BudgetPolicy:
     """The caps of the device's owner, in nats; None sets no cap.
 
     Attributes:
-        lifetime: for all answers of this device; 8 nats until the owner sets another.
-        per_campaign: for one campaign, also if it is forgotten and joined again.
-        window: (seconds, nats) for any interval of this length.
+        lifetime: the cap for all answers of this device; 8 nats until the owner sets another.
+        per_campaign: the cap for one campaign, also if it is forgotten and joined again.
+        window: (seconds, nats), the cap for any interval of this length.
     """
 
     lifetime: float | None = None
@@ -66,7 +66,7 @@ def factor(nanonats: int, point: str = ".", group: str = ",") -> str:
 
     Args:
         nanonats: the level.
-        point, group: how the person's language writes numbers.
+        point, group: the decimal point and the mark between thousands in the person's language.
     """
     return exact.written(exact.factor_above(nanonats), point, group)
 
@@ -84,7 +84,7 @@ class Cap:
 
     Attributes:
         kind: lifetime, campaign or window.
-        seconds: of a window; 0 for the others.
+        seconds: the length of a window; 0 for other kinds.
         nanonats: the bound.
     """
 
@@ -102,8 +102,9 @@ class Commitment:
     """The cost of a campaign, computed from its terms; levels in nanonats.
 
     Attributes:
-        cost: of one fresh draw.
-        draws: maximum number of fresh draws; k if each value is drawn once and there are fewer values than reports.
+        cost: the cost of one fresh draw.
+        draws: maximum number of fresh draws; the number of values if each value is drawn once and there are fewer
+            values than reports.
         answers_per_period, period_seconds, periods: the schedule.
     """
 
@@ -115,7 +116,7 @@ class Commitment:
 
     @classmethod
     def once(cls, cost: int) -> Commitment:
-        """The commitment of a single draw."""
+        """The commitment with only a single draw."""
         return cls(cost, 1, 1, 1, 1)
 
     @property
@@ -137,9 +138,9 @@ class Commitments:
     """The sums of ledger and consents at one moment; levels in nanonats.
 
     Attributes:
-        committed: spent or reserved, by all campaigns.
-        here: the part of it that belongs to the campaign in question.
-        consented: the campaigns agreed to.
+        committed: the amount spent or reserved by all campaigns.
+        here: the part of this amount that belongs to the campaign in question.
+        consented: the commitments of the campaigns with consent.
     """
 
     committed: int
@@ -150,11 +151,11 @@ class Commitments:
 def require_room(
     caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
 ) -> None:
-    """Refuse a campaign whose commitment ``asked`` does not fit under every cap beside the existing commitments.
+    """Refuse a campaign if its commitment ``asked``, added to the existing commitments, exceeds a cap.
 
     The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
-    towards privacy. A draw is never made before its consent (see ``Device.answer``), so spending a whole window before
-    the consent shares no window with the draw.
+    towards privacy. A draw is never made before its consent (see ``Device.answer``). So spending that is older than a
+    whole window at the consent shares no window with a draw.
 
     Args:
         carried: (time, nanonats spent) of forgotten campaigns.
@@ -199,7 +200,8 @@ def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
 
 @dataclass(frozen=True)
 class Budget:
-    """The amounts spent, reserved and remaining: secrets of the person. ``nanonats`` are exact, nats for display."""
+    """The amounts spent, reserved and remaining, which must stay secret. Amounts in nanonats are exact; those in nats
+    are for display."""
 
     caps: tuple[Cap, ...]
     spent_nanonats: int

@@ -1,6 +1,6 @@
 """The person's decisions about a campaign: consent, class, prior, enrolment and code.
 
-Implementation: consent. The cost of declaring a prior, before it is declared: disclosure/declaration.
+The module consent implements them. disclosure/declaration computes the cost of a prior before it is declared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Agreements(Session):
         """Return whether the person agreed to a joined campaign.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             True from consent until the campaign is forgotten.
         Raises:
@@ -38,23 +38,23 @@ class Agreements(Session):
         prior: Mapping[str, int] | None = None,
         level: float | None = None,
     ) -> None:
-        """Record the person's consent: reserve the campaign's worst case; in an open campaign, queue the enrolment.
+        """Record the person's consent: reserve the campaign's worst case and, in an open campaign, queue the enrolment.
 
         Agreeing again changes nothing.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             as_class: the person's class, in a campaign with classes. It is public and must not depend on an answer;
                 ``choose_class`` chooses one at random by the person's history.
             prior: the weight of each value for the person, as whole numbers above zero, in a campaign for people's own
                 priors. Consent declares it publicly and permanently.
-            level: the person's own level in nats, with a prior; at most the campaign's level. It is declared with the
+            level: the person's own level in nats, at most the campaign's; only with a prior. It is declared with the
                 prior, so it must not depend on an answer.
         Raises:
             UnknownCampaign: this device has not joined it.
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
             CampaignError: the class is unknown, or the person agreed to another class or declared another prior before.
-            ReportError, NotInDomain: the prior cannot be declared, or is over other values.
+            ReportError, NotInDomain: the prior cannot be declared, or has other values than the campaign.
             BudgetRefused: the worst case does not fit under the caps.
             OutboxFull: the queue has no room for the enrolment.
             OutsideSchedule: the campaign is over.
@@ -63,20 +63,19 @@ class Agreements(Session):
         agree(self.records, joined, now, self._urandom, as_class, prior, level)
 
     def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
-        """Record the consent under a class chosen at random, most likely the one whose prior is nearest to the person's
-        history.
+        """Record the consent under a class chosen at random; most likely is the class whose prior is nearest to the
+        person's history.
 
-            the nearest class with probability e^level / (e^level + C - 1), each other with 1 / (e^level + C - 1)
 
-        The class is drawn once, and ``level`` is charged at once. The caps must leave room for it and for the most
-        expensive class. A person who agreed before keeps their class. After forgetting, the class is drawn and charged
-        anew.
+        The class is drawn once, and ``level`` is charged at once. The caps must leave room for this charge and for the
+        most expensive class. A person who agreed before keeps their class. After forgetting, the class is drawn and
+        charged anew.
 
         Args:
-            campaign_id: of a joined campaign with classes, 16 bytes.
+            campaign_id: id of a joined campaign with classes, 16 bytes.
             level: nats that the choice may reveal.
-            history: counts of the person's values; None takes this device's answers to campaigns with the same
-                question. It never leaves the device.
+            history: counts of the person's values, which never leave the device; None for this device's answers to
+                campaigns with the same question.
         Returns:
             The class.
         Raises:
@@ -97,15 +96,15 @@ class Agreements(Session):
         """Return the promise and the costs of declaring a personal prior; nothing is stored, drawn or charged.
 
         Args:
-            campaign_id: of a joined campaign for people's own priors, 16 bytes.
+            campaign_id: id of a joined campaign for people's own priors, 16 bytes.
             prior: as for ``consent``; None for the prior declared before, or the uniform prior if none was.
             level: as for ``consent``.
         Returns:
-            For each value, the range of posteriors of an observer who believes the declaration; and the costs.
+            The costs, and for each value the range of posteriors of an observer with the declared prior.
         Raises:
             UnknownCampaign: this device has not joined it.
-            CampaignError: the campaign asks for no prior, or another one was declared before and holds.
-            ReportError, NotInDomain: the prior cannot be declared, or is over other values.
+            CampaignError: the campaign asks for no prior, or another prior was declared before and cannot be replaced.
+            ReportError, NotInDomain: the prior cannot be declared, or has other values than the campaign.
         """
         from edge_sdk.disclosure.declaration import declaration
 
@@ -114,18 +113,18 @@ class Agreements(Session):
     def choose_prior(
         self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None
     ) -> dict[str, int]:
-        """Record the consent under a declared prior chosen at random from a public list, most likely the one that is
-        nearest to the person's own history.
+        """Record the consent under a declared prior chosen at random from a public list; most likely is the prior
+        nearest to the person's history.
 
             the nearest of k + 1 with probability e^level / (e^level + k), each other with 1 / (e^level + k)
 
-        The list has the uniform prior and, for each value, the prior that gives this value three quarters. The prior is
-        drawn once, and ``level`` is charged at once. The caps must leave room for it and for the most expensive prior
-        of the list. The chosen prior is public and permanent: a prior that was declared before holds, even after
-        forgetting, and then nothing is drawn or charged.
+        The list contains the uniform prior and, for each value, a prior that gives this value the probability 3/4. The
+        prior is drawn once, and ``level`` is charged at once. The caps must leave room for this charge and for the most
+        expensive prior of the list. The chosen prior is public and permanent. If a prior was declared before, even
+        before forgetting, it stays, and nothing is drawn or charged.
 
         Args:
-            campaign_id: of a joined campaign for people's own priors, 16 bytes.
+            campaign_id: id of a joined campaign for people's own priors, 16 bytes.
             level: nats that the choice may reveal.
             history: as in ``choose_class``.
         Returns:
@@ -147,7 +146,7 @@ class Agreements(Session):
         """Return the sealed enrolment for a campaign with consent, to be handed to the organisation.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             One signed envelope.
         Raises:
@@ -160,13 +159,13 @@ class Agreements(Session):
         return joined.enrolment()
 
     def present_code(self, campaign_id: bytes, code: str) -> None:
-        """Store the code that admits this device to a campaign for enrolled devices; ``send`` redeems it.
+        """Store the code that admits this device to a campaign for enrolled devices; ``outbox.send`` redeems it.
 
-        The first upload after consent redeems it, together with the device's enrolment. The code is deleted once the
-        study has admitted the device. Another code replaces one that the study refused.
+        The first upload after consent redeems the code, together with the device's enrolment. The code is deleted once
+        the study has admitted the device. Another code replaces a code that the study refused.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             code: as written in the invitation.
         Raises:
             CampaignError: the text is not a code, or the campaign accepts reports from every device.

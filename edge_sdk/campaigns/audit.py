@@ -1,9 +1,9 @@
-"""The device's own audit: the levels of a campaign under every notion, by the functions that the desk uses too.
+"""The device's own audit: the levels of a campaign under every notion, computed by the same functions as at the desk.
 
 The device does not rely on the author's audit. It computes every level again from the campaign's integers. With the
 person's history as prior, the audit also states levels that the author cannot know. The result never leaves the device.
 
-Computing a level: protocol.levels. Posteriors after a report: disclosure/posterior.
+protocol.levels computes a level, and disclosure/posterior the posterior after a report.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OwnAudit:
     Attributes:
         campaign: the audited campaign.
         view: index of the audited view.
-        survey: the levels, of the inputs of that view.
+        survey: the levels for the inputs of that view.
         own: whether the prior is the person's history; else it is uniform.
     """
 
@@ -40,11 +40,11 @@ class OwnAudit:
 
 
 def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: int | None = None) -> OwnAudit:
-    """Audit a campaign.
+    """Return the levels of a campaign under every notion.
 
     Args:
         history: number of reports by label of the value; empty or None if the device never answered.
-        view: index of the device's view; None takes the view that is nearest to its bound.
+        view: index of the device's view; None for the view that is nearest to its bound.
     """
     domain, level = campaign.domain, campaign.notion.level
     view = campaign.certificate.view if view is None else view

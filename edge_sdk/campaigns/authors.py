@@ -3,7 +3,7 @@
 The owner receives a key from somebody they trust. A link alone is not enough: the author of its campaign is trusted for
 that campaign only, and the key is stored with the campaign.
 
-Decisions depend on the key only. The name is for people.
+Decisions depend on the key only; the name is shown to people.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Authors:
         self.store = store
 
     def all(self) -> list[AuthorKey]:
-        """Return the keys, ordered by name."""
+        """Return the trusted keys, ordered by name."""
         rows = self.store.rows("SELECT public, name FROM trusted ORDER BY name, public")
         if not rows:
             # Return early, so that the first start of an app does not load the module of keys.
@@ -55,7 +55,7 @@ def key_file(path: Path) -> AuthorKey:
     """Return the author's key in a file, with its name.
 
     Raises:
-        KeyRefused: the file does not hold the line of a key.
+        KeyRefused: the file does not contain the line of a key.
         OSError: the file cannot be read.
     """
     from protocol.keys import AuthorKey

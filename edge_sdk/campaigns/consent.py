@@ -1,10 +1,10 @@
 """Consent to a campaign: reserve its worst case, fix the role, queue the enrolment.
 
-All costs are fixed at consent, and so is the role. Answers, earlier values and draws never decide whether consent is
-granted. A class or a declared prior may be chosen from the person's history, once, at random, and that is charged.
+Consent fixes all costs and the role. Answers, earlier values and draws never decide whether consent is granted. A class
+or a declared prior may be chosen once at random from the person's history; this choice is charged.
 
-Roles: campaigns/role. The rows of a consent: budget/consents. Comparison with the caps: budget/caps. Answers under a
-consent: answers/answering.
+campaigns/role defines roles, budget/consents stores a consent, budget/caps compares with the caps, and
+answers/answering answers under a consent.
 """
 
 from __future__ import annotations
@@ -149,7 +149,8 @@ def no_consent(joined: Joined) -> ConsentMissing:
 
 
 def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
-    """Reserve, charge the choice of class or prior, and store the consent; part of the caller's transaction."""
+    """Reserve the worst case, charge the choice of class or prior, and store the consent, in the caller's
+    transaction."""
     if joined.campaign.transcript and records.readings.used(campaign):
         raise CampaignError(
             f"{joined.campaign.title!r} was forgotten after an answer, and its transcript with it; a later answer "

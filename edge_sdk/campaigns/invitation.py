@@ -3,7 +3,7 @@
 The study is not trusted. The link names the campaign and its author's key, so a study that sends another campaign or
 key is refused here, before anything is stored.
 
-Links: ``protocol.link``. Fetching: transport/download. Joining: ``Device.accept``.
+``protocol.link`` parses links, transport/download fetches an invitation, and ``Device.accept`` joins its campaign.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from protocol.link import Link
 
 @dataclass(frozen=True)
 class Invitation:
-    """A link, the signed campaign and the author's key that it names; the campaign's signature is not verified yet.
+    """A link, and the signed campaign and the author's key that the link names; the signature is not verified yet.
 
     Attributes:
-        link: as the person received it.
+        link: the link that the person received.
         data: the campaign's signed bytes.
-        author: the public key with the link's fingerprint, 32 bytes.
+        author: the author's public key, 32 bytes, which has the link's fingerprint.
     """
 
     link: Link
@@ -39,11 +39,11 @@ class Invitation:
 
 
 def require_author(link: Link, author: bytes) -> None:
-    """Refuse a key that is not the one a link names.
+    """Refuse a key other than the key that a link names.
 
     Raises:
         InvitationRefused
-        KeyRefused: a key that must not be used.
+        KeyRefused: the key must not be used.
     """
     require_public(author)
     if fingerprint(author) != link.fingerprint:

@@ -1,9 +1,9 @@
 """A campaign that a device joined: its verified terms, and the device's own key for it.
 
 A joined campaign turns an input and random bytes into a sealed report. It does not use stores, clocks or budgets. It is
-made from signed bytes alone, so each process audits the channel again, on the integers that are then sampled.
+made from signed bytes only, so each process audits the channel again, with the same integers as the sampling.
 
-Conditions for a report: answers/answering.
+answers/answering decides when a report is made.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Joined:
         return self if role == self.role else replace(self, role=role)
 
     def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
-        """Return the campaign with the channel for a report in ``period``, which depends on the earlier reports.
+        """Return the campaign with the channel for a report in ``period``; the channel depends on the earlier reports.
 
         Args:
             earlier: (period, packed output) of the earlier reports.
@@ -88,7 +88,7 @@ class Joined:
         return self.campaign.views[self.view].map
 
     def input(self, value: Answer, dither: bytes) -> int:
-        """Return the input of this device's view for an answer. It is stored, and outputs are drawn for it.
+        """Return the input of this device's view for an answer. The device stores this input and draws outputs for it.
 
         Raises:
             NotInDomain
@@ -97,12 +97,12 @@ class Joined:
         return self.map.input(domain, self.map.index(domain, value, dither))
 
     def label(self, x: int) -> str:
-        """Return the name of the view's input ``x``; if the view does not coarsen, this is the answer's name."""
+        """Return the name of the view's input ``x``; the answer's label if the view does not coarsen."""
         return self.map.label(self.campaign.domain, x)
 
     @property
     def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
-        """The rule and the prior from which this person's channel is derived; None if it is the campaign's channel."""
+        """The rule and the prior that determine this person's channel; None if it is the campaign's channel."""
         notion = self.campaign.notion
         if isinstance(notion, OwnPrior) and self.role.prior is not None:
             return notion, self.role.prior
@@ -118,7 +118,7 @@ class Joined:
 
     @property
     def _class_index(self) -> int:
-        """The index of the person's class; 0 without classes; before consent, that of the most expensive class."""
+        """The index of the person's class; 0 without classes; before consent, the index of the most expensive class."""
         if self.role.class_index is not None:
             return self.role.class_index
         return max(range(max(1, len(self.campaign.classes))), key=self.campaign.worst_case_of)
@@ -141,7 +141,7 @@ class Joined:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """The certificate of that channel."""
+        """The certificate of ``channel``."""
         campaign = self.campaign
         if self._derived:
             notion, prior = self._derived
@@ -156,22 +156,22 @@ class Joined:
         return self.terms_in(None)
 
     def terms_in(self, language: str | None) -> Terms:
-        """Return the terms in the person's language if the campaign has it."""
+        """Return the terms in the person's language if the campaign has it, else in its original language."""
         from edge_sdk.campaigns.terms import Terms
 
         return Terms.of(self.signed, self.certificate, self.role.class_index, self.view, language)
 
     @property
     def commitment(self) -> Commitment:
-        """The commitment of this device, in its role and for its view."""
+        """The commitment of this device for its role and view."""
         return self._commitment(self.certificate.cost, self.view)
 
     @property
     def commitments(self) -> list[Commitment]:
-        """The commitments of the views in this person's class, the most expensive first; a plain campaign has one.
+        """The commitment for each view in this person's class, the most expensive first; a plain campaign has one.
 
-        All of them must fit under the caps, for every view of a device: whether a device takes part must not reveal
-        its view.
+        All of them must fit under the caps, whatever the device's view is, so that taking part does not reveal the
+        view.
         """
         if is_plain(self.campaign.views):
             return [self.commitment]
@@ -210,7 +210,7 @@ class Joined:
         return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)
 
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
-        """Return the sealed report of outputs in consecutive slots; the same arguments give the same bytes.
+        """Return the sealed report of outputs in consecutive slots; equal arguments give equal bytes.
 
         Args:
             packed: the outputs, each packed by itself.
@@ -232,7 +232,7 @@ class Joined:
 
     @cached_property
     def longest_report(self) -> int:
-        """Return the length in bytes of the longest report of one output, without making one."""
+        """Return the length in bytes of the longest report with one output; no report is made."""
         campaign = self.campaign
         last = campaign.periods - 1
         empty = bytes(packed_bytes(1, campaign.output_bits))
@@ -240,9 +240,8 @@ class Joined:
 
     @property
     def longest_enrolment(self) -> int:
-        """Return the length of the enrolment in bytes, without signing it; before a prior is declared, the maximum
-        length.
-        """
+        """Return the length of the enrolment in bytes, before a prior is declared the maximum length; nothing is
+        signed."""
         length = sealed_bytes(len(self._enrolment().encode()))
         size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
         if self.role.prior is not None or not size:

@@ -1,9 +1,9 @@
-"""The campaigns of one store: the joined ones, and the numbers of all that were ever joined.
+"""The campaigns of one store: the joined campaigns, and the number of every campaign that was ever joined.
 
 A campaign keeps its number in the store permanently, because its spending and its used slots are kept after it is
 forgotten. A joined campaign is verified and audited once per process, from its signed bytes, before anything is drawn.
 
-Operations on a joined campaign: joined. The person's consent: budget/consents.
+The module joined defines the operations on a joined campaign, and budget/consents stores the person's consent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign: an app t
 
 
 class Campaigns:
-    """The campaigns of one store. ``campaign`` is the store's number of one; writes join the caller's transaction."""
+    """The campaigns of one store. ``campaign`` is the store's number of a campaign; writes join the caller's
+    transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -46,7 +47,7 @@ class Campaigns:
         return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", campaign) is not None
 
     def require_joined(self, campaign_id: bytes) -> int:
-        """Return the number of a campaign that is joined now; refuse one that another process has forgotten.
+        """Return the number of a campaign that is joined now; refuse a campaign that another process has forgotten.
 
         Raises:
             UnknownCampaign
@@ -57,7 +58,7 @@ class Campaigns:
         return campaign
 
     def require_answerable(self, joined: Joined, now: int) -> int:
-        """Return the number of a campaign that is joined now; refuse one that its author has closed.
+        """Return the number of a campaign that is joined now; refuse a campaign that its author has closed.
 
         Raises:
             UnknownCampaign, ClosedEarly
@@ -98,7 +99,7 @@ class Campaigns:
         return joined
 
     def numbered(self, campaign_id: bytes) -> int:
-        """Return the number of a campaign; assign one if it has none."""
+        """Return the number of a campaign; if it has none, assign the next one."""
         self.store.execute("INSERT OR IGNORE INTO known (id) VALUES (?)", campaign_id)
         return self.number(campaign_id)
 
@@ -106,7 +107,8 @@ class Campaigns:
         """Store a campaign that is not joined yet.
 
         Args:
-            given: the address of its study, from the person who joins; used if the signed campaign names none.
+            given: the address of the study, from the person who joins; used only if the signed campaign names no
+                address.
         """
         signed = joined.campaign.addresses
         self.store.execute(
@@ -119,7 +121,8 @@ class Campaigns:
         )
 
     def addresses(self, campaign: int) -> tuple[str, ...]:
-        """Return the addresses for a joined campaign's reports, in the order in which they are tried; may be empty."""
+        """Return the addresses for a joined campaign's reports, in the order in which they are tried; () if there are
+        none."""
         row = self.store.row("SELECT addresses FROM joined WHERE campaign = ?", campaign)
         return () if row is None else tuple(row[0].split())
 
@@ -129,11 +132,11 @@ class Campaigns:
         return row is not None and bool(row[0])
 
     def set_address(self, campaign: int, given: str) -> None:
-        """Store another address for a campaign that names none."""
+        """Store another address for a campaign that names no address."""
         self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, campaign)
 
     def closed_early(self, campaign_id: bytes) -> int | None:
-        """Return the time of a campaign's early closing, UTC seconds; None if the device knows of none."""
+        """Return the time of a campaign's early closing, in UTC seconds; None if the device has no notice of it."""
         row = self.store.row("SELECT closes FROM closing JOIN known ON campaign = number WHERE id = ?", campaign_id)
         return None if row is None else int(row[0])
 

@@ -1,6 +1,6 @@
 """The campaigns of a device: join one, show its terms, change its address, close it early.
 
-The rows: known. Verification and audit of a campaign: joined. Decisions of the person: agreements.
+The module known stores campaigns, joined verifies and audits them, and agreements records the person's decisions.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign: an app t
 
 
 class Membership(Trust, Agreements):
-    """The part of ``Device`` that joins campaigns and knows them."""
+    """The part of ``Device`` that joins campaigns and returns facts about them."""
 
     def join(self, data: bytes, address: str | None = None) -> Terms:
-        """Verify and audit a signed campaign, check it against the owner's caps, and keep it.
+        """Verify and audit a signed campaign, check it against the owner's caps, and store it.
 
-        Joining again changes nothing, except that a missing address is stored. A campaign may be joined
-        before it opens.
+        Joining again changes nothing, except that a missing address is stored. A campaign may be joined before it
+        opens.
 
         Args:
             data: the signed campaign, as read from its file.
-            address: the study's address for reports, https, or http to this machine. It is used only if the signed
+            address: the study's address for reports: https, or http to this machine. It is used only if the signed
                 campaign names no address. Without any address, reports stay on the device or are exported to a file.
         Returns:
-            The terms that the person is shown before consent.
+            The terms to show to the person before consent.
         Raises:
-            AddressRefused: ``address`` is malformed, or another one was given before (``set_address`` changes it).
+            AddressRefused: ``address`` is malformed, or another address was given before (``set_address`` changes it).
             BadData: a check failed; for example, no author whom this device trusts signed the campaign.
             OutsideSchedule: the campaign is over (``ClosedEarly`` if its author closed it early).
             BudgetRefused: its worst case over all views does not fit under the caps.
@@ -48,17 +48,17 @@ class Membership(Trust, Agreements):
         return self._join(data, None if address is None else address_of(address).text)
 
     def accept(self, invitation: Invitation) -> Terms:
-        """Join the campaign of a link, as ``join`` does. Its author is trusted for this campaign and for no other.
+        """Join the campaign of a link, as ``join`` does. The campaign's author is trusted for this campaign only.
 
         If the campaign accepts enrolled devices only, the code in the link is stored as by ``present_code``.
 
         Args:
             invitation: the study's response to the link (``fetch_invited``).
         Returns:
-            The terms that the person is shown before consent.
+            The terms to show to the person before consent.
         Raises:
-            InvitationRefused: the campaign's author signed addresses, and the link leads to another one.
-            BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is kept.
+            InvitationRefused: the link's address is not one of those that the campaign's author signed.
+            BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is stored.
         """
         link = invitation.link
         terms = self._join(invitation.data, link.address, invitation.author)
@@ -72,10 +72,10 @@ class Membership(Trust, Agreements):
         return self.records.campaigns.ids()
 
     def campaign(self, campaign_id: bytes) -> Campaign:
-        """Return a joined campaign as it was signed, verified and audited.
+        """Return a joined campaign, verified and audited.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             The campaign, with its texts in their original language.
         Raises:
@@ -87,9 +87,9 @@ class Membership(Trust, Agreements):
         """Return the terms of a joined campaign.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             language: the person's language as their system names it, such as "de" or "de_AT". If the campaign has no
-                texts in it, and for None, the texts are in the campaign's original language.
+                texts in this language, or ``language`` is None, the texts are in the campaign's original language.
         Returns:
             The terms in that language, with the current addresses and any closing notice.
         Raises:
@@ -101,7 +101,7 @@ class Membership(Trust, Agreements):
         """Parse ``text`` as an answer to a joined campaign.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             text: an answer as typed by a person, or a label of the campaign.
         Returns:
             The answer, as an argument of ``answer`` and ``preview``.
@@ -112,10 +112,10 @@ class Membership(Trust, Agreements):
         return self.campaign(campaign_id).domain.parse(text)
 
     def addresses(self, campaign_id: bytes) -> tuple[str, ...]:
-        """Return the addresses for a joined campaign's reports, in the order in which they are tried; may be empty.
+        """Return the addresses for a joined campaign's reports, in the order in which they are tried.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             Addresses as text; empty if neither the campaign nor the owner named one.
         Raises:
@@ -125,13 +125,13 @@ class Membership(Trust, Agreements):
         return campaigns.addresses(campaigns.require_joined(campaign_id))
 
     def set_address(self, campaign_id: bytes, address: str) -> None:
-        """Set the address for the reports of a joined campaign that names no address itself.
+        """Set the address for the reports of a joined campaign whose signed bytes name no address.
 
-        All waiting envelopes go to the new address. Envelopes that the old address received but did not acknowledge
-        may reach both.
+        All waiting envelopes go to the new address. An envelope that the old address received but did not acknowledge
+        may reach both addresses.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             address: https, or http to this machine.
         Raises:
             AddressRefused: the text is not an address, or the campaign names its own addresses.
@@ -148,10 +148,10 @@ class Membership(Trust, Agreements):
                 self.outbox.begin_anew(campaign)
 
     def close_early(self, data: bytes) -> Terms:
-        """Close a joined campaign early, by its author's signed notice; return its terms.
+        """Close a joined campaign early, with its author's signed notice; return its terms.
 
         From the time in the notice on, consent and answers are refused (``ClosedEarly``); readings collected before are
-        still bundled and sent. The notice holds permanently, even after forgetting. The same notice again changes
+        still bundled and sent. The notice stays valid even after forgetting. Passing the same notice again changes
         nothing.
 
         Args:
@@ -159,8 +159,8 @@ class Membership(Trust, Agreements):
         Returns:
             The campaign's terms with the earlier end.
         Raises:
-            BadData: the campaign's author did not sign the notice; or its time is not earlier than the campaign's end
-                or than that of a known notice.
+            BadData: the campaign's author did not sign the notice, or its time is not before the campaign's end and the
+                time of every earlier notice.
             UnknownCampaign: the notice is for a campaign that is not joined.
         """
         from protocol.closing import open_closing, unverified_closing
@@ -181,9 +181,9 @@ class Membership(Trust, Agreements):
         """Join a campaign.
 
         Args:
-            given: the address of its study, as text.
-            invited_by: the author's key named by the person's link, whose address must then be one that the campaign
-                names, if it names any; None requires a trusted author.
+            given: the address of the study, as text.
+            invited_by: the author's key that the person's link names. If the campaign names addresses, the link's
+                address must be one of them. None requires a trusted author.
         """
         from protocol.campaign import campaign_id
 
@@ -236,7 +236,7 @@ class Membership(Trust, Agreements):
             self.records.campaigns.set_address(campaign, given)
 
     def _terms_now(self, joined: Joined, language: str | None = None) -> Terms:
-        """Return the terms with the facts that the store knows beside the signed campaign."""
+        """Return the terms, completed with the store's facts that are not part of the signed campaign."""
         terms = joined.terms if language is None else joined.terms_in(language)
         if terms.questions and not self.consented(joined.signed.id):
             terms = replace(terms, map=None)

@@ -3,7 +3,7 @@
 A role is public and must not depend on the answer. It is a class of the campaign, or a prior that the device declares
 permanently. The role and the signed campaign determine the person's channel.
 
-The random choice of a class or prior from the person's history, and its cost: consent.
+The module consent chooses a class or a prior at random from the person's history, and charges for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Role:
     Attributes:
         class_index: index of the class, in a campaign with classes.
         prior: the declared prior, in a campaign for people's own priors.
-        level: a personal level declared with the prior, nanonats; 0 for the campaign's level.
+        level: a personal level declared with the prior, in nanonats; 0 for the campaign's level.
     """
 
     class_index: int | None = None
@@ -40,7 +40,7 @@ NOBODY = Role()
 
 
 def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
-    """Return counts by input from counts by label.
+    """Return the count of each input of the campaign, from counts by label.
 
     Raises:
         NotInDomain
@@ -58,7 +58,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
 
 
 def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the prior that a person's weights declare.
+    """Return the prior in canonical form that a person declares by weights.
 
     Raises:
         CampaignError: the campaign asks for no prior.

@@ -1,10 +1,10 @@
-"""Continue with the study's next campaign, if the unit's owner permitted that.
+"""Continue with the study's next campaign, if the unit's owner permitted it beforehand.
 
-The owner agreed to one campaign. The permission to follow covers a later one by the same author that differs only in
-title, dates, languages and schedule, makes the same promise, and costs no more, for one answer and in the worst case.
-Any other campaign needs the owner's consent. The caps do not change.
+The owner agreed to one campaign. The permission to follow covers a later campaign of the same author if it differs only
+in title, dates, languages and schedule, makes the same promise, and costs no more, both for one answer and in the worst
+case. Any other campaign needs the owner's consent. The caps do not change.
 
-When a unit looks for the next campaign: unit/agent. Fetching a campaign: transport/download.
+unit/agent decides when to ask for the next campaign, and transport/download fetches it.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
 
     Args:
         device: a device that trusts the campaign's author.
-        campaign_id: of the campaign that the unit answers now, 16 bytes.
+        campaign_id: id of the campaign that the unit answers now, 16 bytes.
         now: UTC seconds.
-        opener: makes the connection; by default ``upload.connect``.
+        opener: makes the connection; None for ``exchange.connect``, which verifies the certificate.
     Returns:
-        The id of the next campaign; None if the study has none that the permission covers.
+        The id of the next campaign; None if the study has no campaign that the permission covers.
     Raises:
         NoResponse: none of the study's addresses answered.
         BudgetRefused, ConsentMissing, OutboxFull: the device cannot agree to the next campaign.

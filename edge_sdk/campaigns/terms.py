@@ -31,11 +31,11 @@ class ClassTerms:
     """The terms of one class of people.
 
     Attributes:
-        name: of the class, as an argument of ``Device.consent``.
-        shown: the same in the language of the terms.
-        level: declared for the class, nats.
-        cost: of one fresh answer, nats.
-        worst_case: of all answers together, nats.
+        name: the class's name, as an argument of ``Device.consent``.
+        shown: the class's name in the language of the terms.
+        level: the level declared for the class, in nats.
+        cost: the cost of one fresh answer, in nats.
+        worst_case: the cost of all answers together, in nats.
     """
 
     name: str
@@ -53,10 +53,9 @@ class QuestionTerms:
         name: the key of its answer.
         text: the question.
         answers: the possible answers, described in words.
-        values: the possible answers in order, as the device takes them, if there are at most ``MOST_LISTED``; else
-            empty.
-        shown: the same in the language of the terms.
-        skippable: whether it may be left out.
+        values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
+        shown: these labels in the language of the terms.
+        skippable: whether the question may be left out.
     """
 
     name: str
@@ -69,50 +68,51 @@ class QuestionTerms:
 
 @dataclass(frozen=True)
 class Terms:
-    """A campaign as the person sees it.
+    """The terms of a campaign as shown to the person.
 
     Attributes:
         campaign_id: 16 bytes.
         author: the public key of the author, 32 bytes.
-        language: of the texts, as a tag; "" if the author did not state it.
+        language: the language of the texts, as a tag; "" if the author did not state it.
         languages: all languages of the campaign, the original first.
         title: the campaign's title.
-        question: the question; of a form the questions, one a line.
+        question: the question; for a form, one question a line.
         purpose: why it is asked; "" if not given.
-        organisation: who asks.
+        organisation: the name of the organisation that asks.
         closed_early: time of the early closing, UTC seconds; None if it was not closed early.
-        addresses: addresses for reports, tried in order; empty if neither the campaign nor the owner named one.
+        addresses: the addresses for reports, tried in this order; empty if neither the campaign nor the owner named
+            one.
         contact: contact of the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
         notice: a link to the legal notice; "" if not given.
-        opens: UTC seconds.
-        closes: UTC seconds; the first moment that is too late.
+        opens: UTC seconds at which the campaign opens.
+        closes: UTC seconds at which the campaign closes; an answer at that second is too late.
         period_seconds: length of a period.
-        answers_per_period: the most answers of one device in a period.
+        answers_per_period: maximum number of answers of one device in a period.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
         coded: whether a code admits this device; the issuer of the code could learn which reports are this device's.
-        level: the declared level, nats: the campaign's, that of the person's class once it is chosen, or a personal
-            level once it is declared.
-        cost: of one fresh answer, for the most expensive view, nats.
-        cost_nanonats: the same, exactly.
-        worst_case: of all answers together, for the most expensive view, nats; consent reserves the cost of this
-            device's view.
-        worst_case_nanonats: the same, exactly.
+        level: the declared level in nats: the campaign's, the level of the person's class once it is chosen, or a
+            personal level once it is declared.
+        cost: the cost in nats of one fresh answer, for the most expensive view.
+        cost_nanonats: this cost in nanonats, exactly.
+        worst_case: the cost in nats of all answers together, for the most expensive view; consent reserves the cost for
+            this device's view.
+        worst_case_nanonats: this cost in nanonats, exactly.
         promise: the promise in numbers; ``promise.text`` returns it in words.
         answers: the possible answers, described in words.
         views: number of views; 1 if all devices are asked for the same answer.
         map: the coarsening of this device's view; None if all devices are asked for the uncoarsened answer. ``asked``
-            describes it in English. For a form it is None until consent: a refusal that depends on the assigned
-            questions would reveal something.
+            describes it in English. For a form it is None until consent, so that a person cannot refuse because of the
+            assigned questions and thereby reveal something.
         domain: the domain of the answers.
         values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
-        shown: the same in the language of the terms.
+        shown: these labels in the language of the terms.
         questions: all questions of a form; empty if the campaign is not a form.
-        classes: the classes of people, of which the person chooses one at consent; may be empty. Before that, the costs
-            are those of the most expensive class.
+        classes: the classes of people; the person chooses one at consent. Empty if the campaign has none. Before the
+            choice, the costs are those of the most expensive class.
         member_of: the person's class, once it is chosen.
         declares_prior: whether consent requires a personal prior, which is then public.
-        author_name: name of a trusted author; "" if the key is not trusted or has no name. For display only.
+        author_name: the name of a trusted author, for display only; "" if the key is not trusted or has no name.
     """
 
     campaign_id: bytes
@@ -162,7 +162,8 @@ class Terms:
 
     @property
     def asked(self) -> str:
-        """The coarsened answer that this device gives, in plain English; empty if no view coarsens the answer."""
+        """A sentence that describes the coarsened answer of this device, in English; empty if no view coarsens the
+        answer."""
         return self.asked_in("en")
 
     def asked_in(self, language: str) -> str:
@@ -177,7 +178,7 @@ class Terms:
 
     @property
     def asked_names(self) -> tuple[str, ...]:
-        """The names of the questions of a form that this device is asked; empty until the person agreed."""
+        """The names of the questions of a form that this device is asked; empty until consent."""
         return tuple(one.name for one in self.map.asked(self.domain)) if isinstance(self.map, Questions) else ()
 
     @property
@@ -250,10 +251,10 @@ class Terms:
         """Return the terms of a verified campaign.
 
         Args:
-            certificate: of the channel that the person's answers are drawn from.
+            certificate: the certificate of the channel for the person's answers.
             class_index: index of the person's class, once it is chosen.
             view: index of the device's view.
-            language: of the reader, such as "de" or "de_AT"; None for the campaign's original language.
+            language: the reader's language, such as "de" or "de_AT"; None for the campaign's original language.
         Returns:
             The terms in that language, if the campaign has it.
         """
@@ -315,7 +316,7 @@ def _classes(campaign: Campaign, said: Texts) -> tuple[ClassTerms, ...]:
 
 
 def _questions(own: Domain, said: Domain) -> tuple[QuestionTerms, ...]:
-    """Return the questions of a form, in the language of ``said``; empty for another domain."""
+    """Return the questions of a form, in the language of ``said``; () for another domain."""
     if not isinstance(own, Form) or not isinstance(said, Form):
         return ()
     return tuple(
@@ -325,7 +326,8 @@ def _questions(own: Domain, said: Domain) -> tuple[QuestionTerms, ...]:
 
 
 def _listed(asked: Domain | FormQuestion) -> tuple[str, ...]:
-    """Return the labels if they are few enough to list; those of a form are listed by question."""
+    """Return the labels of a domain; () if they are too many to list, and for a form, whose labels are listed by
+    question."""
     listed = not isinstance(asked, Form) and asked.size <= MOST_LISTED
     return tuple(map(asked.label, range(asked.size))) if listed else ()
 

@@ -1,6 +1,6 @@
 """The authors whose campaigns a device accepts: those passed when it was opened, and those that its store keeps.
 
-The rows: authors. The check when a campaign is joined: membership.
+The module authors stores them, and membership checks the author when a campaign is joined.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Trust(Session):
         """Trust an author permanently; a later name replaces an earlier one.
 
         Args:
-            author: the key that the owner received, and the name to show.
+            author: the author's key, and the name to show.
         """
         with self._store.transaction():
             self.records.authors.add(author)

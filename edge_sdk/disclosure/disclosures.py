@@ -22,7 +22,7 @@ class Disclosures(Session):
         """Return the size, the cost and the possible disclosure of an answer; nothing is drawn, charged or stored.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
             value: the answer that the person considers; None for the answer that would reveal most. For a form before
                 consent only None is allowed, and the preview is for the questions whose report reveals most.
         Returns:
@@ -42,7 +42,7 @@ class Disclosures(Session):
         The result is for the person only: it depends on the number of different values they gave.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             The exposure by campaign; levels are rounded up.
         Raises:
@@ -56,7 +56,7 @@ class Disclosures(Session):
         """Return the disclosure by this device's reports in a campaign with transcripts; it is public.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             The periods of the reports, and two bounds on the disclosure, in nanonats.
         Raises:
@@ -73,7 +73,7 @@ class Disclosures(Session):
         If this device's view is of districts, the history is of districts; finer values were never stored.
 
         Args:
-            campaign_id: of a joined campaign, 16 bytes.
+            campaign_id: id of a joined campaign, 16 bytes.
         Returns:
             The number of reports by label; labels without a report are left out.
         Raises:

@@ -60,7 +60,7 @@ class Outgoing:
     """An envelope that waits to leave.
 
     Attributes:
-        campaign_id: of its campaign.
+        campaign_id: id of its campaign.
         kind: "report" or "enrolment".
         data: the bytes.
         parts: the same bytes in order, split by meaning.
@@ -79,7 +79,7 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
 
     Args:
         device: the owner of the outbox.
-        campaign_id: of one joined campaign; None takes all.
+        campaign_id: id of one joined campaign; None takes all.
     Returns:
         Envelopes with their parts; within a campaign in the order they were queued.
     Raises:

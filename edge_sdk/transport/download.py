@@ -141,7 +141,7 @@ def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
     Args:
         url: the study's address.
         wanted: the campaign's id, 16 bytes.
-        opener: makes the connection; by default ``upload.connect``, which verifies the certificate.
+        opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Raises:
         AddressRefused: ``url`` is not an address.
         NoResponse: the study has no such notice, or gave no valid answer.
