@@ -1,7 +1,7 @@
 """Check the addresses of a study and links to web pages, which an author signs (SPEC 7.1).
 
 A signed address is one exact string: no second spelling leads to the same host. So the device connects to exactly the
-address that the person saw. This module opens no connection.
+address shown to the person. This module opens no connection.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def require_link(text: str) -> None:
 
 
 def host_of(text: str) -> str:
-    """Return the host of an address or link, with its port if it has one: the part that a person sees."""
+    """Return the host of an address or link, with its port if it has one. People are shown this part only."""
     return _split(text)[0]
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Return the host with its port, and the rest after it."""
+    """Return the host with its port, and the rest of the address after it."""
     after = text.partition("://")[2]
     end = next((place for place, sign in enumerate(after) if sign in "/?#"), len(after))
     return after[:end], after[end:]

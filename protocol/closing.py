@@ -1,7 +1,7 @@
 """The closing notice: an author's signed message that closes a campaign early (SPEC 7.2).
 
-A notice can only shorten a campaign: its time is before the campaign's own closing, and of several notices the earliest
-holds. So an old notice, or a later one, never reopens a campaign.
+A notice can only shorten a campaign: its time is before the campaign's own closing, and if there are several notices,
+the earliest one counts. So an old notice, or a later one, never reopens a campaign.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> b
     Returns:
         One signed envelope.
     Raises:
-        CampaignError: the key is not the author's, or the campaign closes no later than that anyway.
+        CampaignError: the key is not the author's, or ``closes`` is not before the campaign's own closing.
     """
     closing = Closing(signed.id, closes)
     closing.require_fit(signed.terms)
@@ -98,7 +98,7 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
 
 
 def is_closing(data: bytes) -> bool:
-    """Return whether bytes begin like the envelope of a closing notice; ``open_closing`` checks the rest."""
+    """Return whether ``data`` begins like the envelope of a closing notice; ``open_closing`` checks the rest."""
     return data[:3] == bytes([0x95, envelope.VERSION, Kind.CLOSING])
 
 

@@ -5,7 +5,7 @@ It has integers, UTF-8 text, byte strings and arrays, and nothing else. Every va
 duplicate map keys, NaN, extension types and 600-deep nesting. This one reads only the shortest form, counts the depth,
 and compares every claimed length with the available bytes before it allocates.
 
-The meaning of an array: envelope, campaign and report.
+The modules envelope, campaign and report define the meaning of their arrays.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def decode(data: bytes, *, limit: int) -> Value:
 
 
 def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exception]) -> tuple[int, int]:
-    """Return the offsets of the first byte of a byte string's content and of the byte after it; nothing is copied.
+    """Return the offset where the content of a byte string begins, and the offset after its end; nothing is copied.
 
     Args:
         start: offset of the byte string.
@@ -102,7 +102,7 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
 
 
 def array_at(data: bytes, at: int) -> tuple[int, int]:
-    """Return the claimed number of elements of the array at ``at``, and the offset of the first; no element is read.
+    """Return the claimed number of elements of the array at ``at``, and the offset of the first element; none is read.
 
     Raises:
         CodecError: no array, or one that claims more elements than bytes follow.

@@ -3,7 +3,7 @@
 The signature covers bytes, never a re-encoded object. Until ``open`` has verified a payload it is ``unverified``: use
 it only to find the key.
 
-The meaning of a payload: campaign, closing and report.
+The modules campaign, closing and report define the payloads.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Envelope:
 
 
 def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
-    """Return the signed bytes: context, key id and payload, each after its length as 4 bytes big-endian."""
+    """Return the signed bytes: context, key id and payload, each preceded by its length (4 bytes, big-endian)."""
     context = _CONTEXTS[kind]
     return b"".join(
         (
@@ -95,7 +95,7 @@ def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
 
 
 def sealed_bytes(payload: int) -> int:
-    """Return the length of an envelope whose payload has ``payload`` bytes, without signing anything."""
+    """Return the length in bytes of an envelope whose payload has ``payload`` bytes; nothing is signed."""
     parts = (_PREFIX, _KEY_ID, _SIGNATURE)
     return sum(map(len, parts)) + 1 + keys.KEY_ID_BYTES + codec.written_bytes(payload) + keys.SIGNATURE_BYTES
 
@@ -117,7 +117,7 @@ def decode_first(data: bytes, start: int) -> tuple[Envelope, int]:
 
     Raises:
         Truncated: more bytes could complete it.
-        CodecError, EnvelopeError: no bytes could.
+        CodecError, EnvelopeError: no further bytes could complete it.
     """
     place = _locate(data, start)
     return place.read(data), place.after

@@ -19,7 +19,7 @@ class BadData(HalftruthError):
 
 
 class CodecError(BadData):
-    """Not in the canonical subset of msgpack (SPEC 1)."""
+    """Bytes that are not in the canonical subset of msgpack (SPEC 1)."""
 
     stage = "codec"
 
@@ -41,25 +41,25 @@ class SignatureRefused(BadData):
 
 
 class EnvelopeError(BadData):
-    """Canonical msgpack, but not an envelope (SPEC 3)."""
+    """Canonical msgpack that is not an envelope (SPEC 3)."""
 
     stage = "envelope"
 
 
 class DomainError(BadData):
-    """An invalid domain: a single value, repeated labels, edges out of order (SPEC 4)."""
+    """An invalid domain, such as a single value, repeated labels or edges out of order (SPEC 4)."""
 
     stage = "domain"
 
 
 class ChannelError(BadData):
-    """Numbers that are not a channel: rows that do not sum to one, a block of one value (SPEC 5)."""
+    """An invalid channel: a row does not sum to one, or a block has one value only (SPEC 5)."""
 
     stage = "channel"
 
 
 class NotionError(BadData):
-    """An invalid privacy notion: a level of zero, a prior with a zero (SPEC 6)."""
+    """An invalid privacy notion, such as a level of zero or a prior with a zero (SPEC 6)."""
 
     stage = "notion"
 
@@ -71,7 +71,7 @@ class Uncertified(BadData):
 
 
 class ViewError(BadData):
-    """Invalid views: weights that are not positive, an invalid map (SPEC 7.3)."""
+    """Invalid views, such as a weight that is not positive or an invalid map (SPEC 7.3)."""
 
     stage = "view"
 
@@ -83,7 +83,7 @@ class CampaignError(BadData):
 
 
 class LinkRefused(BadData):
-    """An invalid link: cut off, misspelt, or with an address that a device refuses (SPEC 7.4)."""
+    """An invalid link: it is cut off or misspelt, or a device refuses its address (SPEC 7.4)."""
 
     stage = "link"
 

@@ -2,7 +2,7 @@
 
 A privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without rounding. A ratio of
 probabilities provably keeps a level if it is at most a rational LOWER bound of e^level. An upper bound would prove
-nothing; it only shows how tight the lower one is.
+nothing; it only shows how tight the lower bound is.
 
 Floats appear twice and decide nothing: in ``rough_log``, as a guess that integers then correct, and in ``nats``, for
 display.
@@ -53,8 +53,8 @@ def exp_lower(level: int) -> int:
 def exp_upper(level: int) -> int:
     """Return N with e^(level / 10^9) <= N / 2^96: one unit above ``exp_lower``.
 
-    A unit lost in one term grows by at most e^20 < 2^29 in the later ones, and fewer than 2^10 terms are summed:
-    all losses together stay below the 2^64 of one guarded unit.
+    One unit lost in a term grows by a factor of at most e^20 < 2^29 in the later terms, and fewer than 2^10 terms are
+    summed. So the total loss stays below 2^64, which is one unit of the result.
     """
     if level > MAX_LEVEL:
         raise ValueError(f"the level is above {nats(MAX_LEVEL)} nats, beyond which the error bound does not hold")
@@ -77,8 +77,8 @@ def factor_above(level: int) -> Fraction:
     Args:
         level: nanonats, not negative; any size, since the levels of many reports add.
     Returns:
-        The next decimal of ``FACTOR_DIGITS`` digits above it (1.011, 1.5, 2.8, 1200), at most one unit of its last
-        digit too high; above 10^15 the next power of ten.
+        The factor rounded up to ``FACTOR_DIGITS`` digits (1.011, 1.5, 2.8, 1200), at most one unit of the last digit
+        too high; above 10^15 the next power of ten.
     """
     upper = exp_above(level)
     if upper > 10**LARGEST_POWER:
@@ -87,8 +87,9 @@ def factor_above(level: int) -> Fraction:
 
 
 def exp_above(level: int) -> Fraction:
-    """Return an upper bound of e^(level / 10^9) for any level: too high by at most one unit of 2^-96 for each 20 nats;
-    above 10^15 it is the next power of ten.
+    """Return an upper bound of e^(level / 10^9) for any level; above 10^15 it is the next power of ten.
+
+    Below that, it is too high by at most one unit of 2^-96 for each 20 nats.
 
     Args:
         level: nanonats, not negative.
@@ -101,15 +102,17 @@ def exp_above(level: int) -> Fraction:
 
 
 def sure_above(level: int) -> Fraction:
-    """Return the largest posterior of one of two values with equal prior probability, if an output is at most
-    e^level times as likely with one as with the other: e^level / (1 + e^level), rounded up.
+    """Return e^level / (1 + e^level), rounded up.
+
+    This is the largest possible posterior of one of two values that are equally probable a priori, if no output is more
+    than e^level times as likely for one value as for the other.
     """
     upper = exp_above(level)
     return upper / (1 + upper)
 
 
 def rounded_up(number: Fraction, digits: int = FACTOR_DIGITS) -> Fraction:
-    """Return ``number``, which is not negative, rounded up to this number of significant digits."""
+    """Return a number that is not negative, rounded up to ``digits`` significant digits."""
     if not number:
         return number
     unit = Fraction(1)
@@ -127,7 +130,7 @@ def written(number: Fraction, point: str = ".", group: str = ",") -> str:
         number: not negative, with finitely many decimals.
         point, group: the decimal point, and the mark between thousands from 10,000 on.
     Raises:
-        ValueError: it has no finite decimal form.
+        ValueError: ``number`` has no finite decimal form.
     """
     if number > 10**LARGEST_POWER:
         power = LARGEST_POWER
@@ -155,12 +158,12 @@ def in_nats(level: int) -> str:
 
 
 def keeps(numerator: int, denominator: int, level: int) -> bool:
-    """Return whether numerator / denominator <= exp_lower(level) / 2^96; a denominator of 0 keeps no level."""
+    """Return whether numerator / denominator <= exp_lower(level) / 2^96; False if the denominator is 0."""
     return numerator << EXP_BITS <= exp_lower(level) * denominator
 
 
 def level_of(numerator: int, denominator: int) -> int | None:
-    """Return the smallest level, in nanonats, that numerator / denominator provably keeps; None if it is infinite.
+    """Return the smallest level, in nanonats, that numerator / denominator provably keeps; None if no level is enough.
 
     It is rounded up: never below ln(numerator / denominator).
     """

@@ -44,7 +44,7 @@ def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
     """Refuse an encoded curve point that is not canonical, and one of small order.
 
     Raises:
-        error
+        error: the class to raise.
     """
     y = int.from_bytes(encoded, "little") & (2**255 - 1)
     if y >= FIELD:
@@ -96,8 +96,8 @@ def verify(public: bytes, signature: bytes, message: bytes) -> None:
     """Refuse a ``signature`` over ``message`` that does not verify under ``public``.
 
     Raises:
-        KeyRefused: the key must not be used at all.
-        SignatureRefused: lengths, S >= L, R not canonical or of small order, or the equation does not hold.
+        KeyRefused: ``public`` must not be used for any signature.
+        SignatureRefused: a wrong length, S >= L, R not canonical or of small order, or the equation is not fulfilled.
     """
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -131,8 +131,8 @@ class SigningKey:
     def for_campaign(cls, device_secret: bytes, campaign_id: bytes) -> SigningKey:
         """Derive the key of one device in one campaign: HMAC-SHA256(device secret, context || campaign id).
 
-        Without the device secret, the keys of two campaigns look independent. So reports of one device cannot be
-        linked across campaigns.
+        Without the device secret, the keys of two campaigns cannot be told from independent ones. So reports of one
+        device cannot be linked across campaigns.
 
         Args:
             device_secret: 32 bytes.
@@ -184,11 +184,11 @@ class SigningKey:
         """Return the key of a secret key file.
 
         Args:
-            text: as ``line`` writes it.
+            text: the text that ``line`` returned.
         Returns:
             The key.
         Raises:
-            KeyRefused: not of that form. The error does not repeat the file's text.
+            KeyRefused: the text has another form. The error does not repeat it.
         """
         match = _SECRET_LINE.fullmatch(text.strip())
         if match is None:
@@ -238,11 +238,11 @@ class AuthorKey:
         """Return the key and its name from a public key file.
 
         Args:
-            text: as ``line`` writes it; blanks around it are ignored.
+            text: the text that ``line`` returned; blanks around it are ignored.
         Returns:
             The key with its name.
         Raises:
-            KeyRefused: not of that form, or a key that must not be used.
+            KeyRefused: the text has another form, or the key must not be used.
         """
         match = _PUBLIC_LINE.fullmatch(text.strip())
         if match is None:
@@ -258,7 +258,7 @@ def public_line(public: bytes, name: str = "") -> str:
 
     Args:
         public: 32 bytes.
-        name: of the key's owner; "" for none.
+        name: the name of the key's owner; "" for none.
     Returns:
         One line, with its end.
     """
@@ -269,10 +269,10 @@ def public_from_line(text: str) -> bytes:
     """Return the public key of a public key file; its name is ignored.
 
     Args:
-        text: as ``public_line`` writes it.
+        text: the text that ``public_line`` returned.
     Returns:
-        32 bytes, checked to be a usable public key.
+        A usable public key, 32 bytes.
     Raises:
-        KeyRefused: not of that form, or a key that must not be used.
+        KeyRefused: the text has another form, or the key must not be used.
     """
     return AuthorKey.from_line(text).public

@@ -1,6 +1,6 @@
 """Links that invite people to a study by mail, on paper or in a chat (SPEC 7.4).
 
-A link has one spelling, so a device connects to exactly the address that the person saw. It names the study's address,
+A link has one spelling, so a device connects to exactly the address shown to the person. It names the study's address,
 the campaign and the author's key. So a device with the link can check everything that it then downloads.
 
 This module opens no connection.
@@ -32,9 +32,9 @@ class Link:
     """An invitation to one campaign. Its repr shows no code.
 
     Attributes:
-        address: of the study, in the form of SPEC 7.1.
+        address: the address of the study, in the form of SPEC 7.1.
         campaign_id: 16 bytes.
-        fingerprint: of the author's public key, 16 bytes.
+        fingerprint: the fingerprint of the author's public key, 16 bytes.
         code: the single-use code that admits a device to an enrolled campaign; "" for none.
         for_app: True if the link begins with halftruth: in place of https:, so that an app opens it.
     """
@@ -64,12 +64,12 @@ class Link:
 
     @property
     def fingerprint_text(self) -> str:
-        """The fingerprint, as text."""
+        """The fingerprint as text, 22 characters."""
         return keys.fingerprint_text(self.fingerprint)
 
     @property
     def host(self) -> str:
-        """The host that the link leads to, with its port if it has one."""
+        """The host of the study's address, with its port if it has one."""
         return host_of(self.address)
 
     @classmethod
@@ -79,7 +79,7 @@ class Link:
         Args:
             text: as received; blanks around it are ignored.
         Returns:
-            The link; ``str`` gives the text back.
+            The link; ``str`` returns the same text.
         Raises:
             LinkRefused: the text names the fault and does not repeat a code.
         """

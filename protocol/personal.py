@@ -4,7 +4,7 @@ A declared prior is a few small integers, and a fixed rule turns them into the i
 samples, the study that decodes and the author of a campaign with one prior for all derive the same channel from the
 same declaration, so the channel itself is never sent.
 
-The declaration: report. Its meaning: notions.own.
+The module report carries the declaration; notions.own states the privacy that it gets.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
     """Return the best LIP channel whose outputs are its inputs; for two values, the optimum over all channels.
 
     With truth T and cover c, the lifts of symbol m are (c_m + T) / (c_m + P_m T) on itself and c_m / (c_m + P_m T)
-    elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking
-    equality and T + sum c = 1:
+    elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking equality
+    and T + sum c = 1:
 
         c_m = max(P_m, 1 - e^eps P_m) / (e^eps - 1 + S),   S = sum over m of max(P_m, 1 - e^eps P_m)
 
-    This is the repaired form of Jiang, Li, Tandon 2020, Theorem 3, and equals it where that is legal: there every
-    P_m >= 1 / (e^eps + 1), so S = 1 and c_m = P_m e^-eps. Every c is rounded up, which only weakens both lifts.
+    This is the repaired form of Jiang, Li, Tandon 2020, Theorem 3. Both are equal if every P_m >= 1 / (e^eps + 1),
+    where the theorem is valid: then S = 1 and c_m = P_m e^-eps. Every c is rounded up, which only moves both lifts
+    towards 1.
 
     Args:
         prior: positive integers, P_m = prior[m] / sum.
@@ -56,7 +57,6 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
 def gained(prior: Sequence[int], channel: Channel) -> int:
     """Return the mean squared length of the posterior over all outputs, times 2^64; each output's term is rounded down:
 
-        sum over y of (sum over x of (P_x Q(y|x))^2) / P(y),   one less the expected squared error of the posterior
 
     It takes inputs times outputs steps and uses no float, so every machine that compares two channels agrees.
 
@@ -77,8 +77,8 @@ def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel
     """Return the channel for a declared ``prior``: the response of the rule, or the offered LDP channel if it is more
     accurate.
 
-    The offered channel keeps LDP at ``level``, and with it LIP under every prior; it costs no more than ``level``,
-    where a response costs up to twice as much.
+    The offered channel keeps LDP at ``level``, and therefore LIP under every prior. It costs at most ``level``; a
+    response costs up to twice ``level``.
     """
     response = lip_response(prior, level)
     return offered if gained(prior, offered) > gained(prior, response) else response
@@ -89,7 +89,7 @@ def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
 
         P(x|y) is proportional to P_x * w(x, y)
 
-    Weights that differ by a common factor are the same prior; the rule above gives them the same channel.
+    Weights that differ by a common factor are the same prior, and ``own_channel`` returns the same channel for them.
     """
     return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
 
@@ -101,7 +101,7 @@ def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int
         (1 - d) P_x + d S_x,   times a common denominator
 
     Args:
-        drift: over ``DRIFT_ONE``.
+        drift: the probability times ``DRIFT_ONE``.
     """
     stays, comes = (DRIFT_ONE - drift) * sum(start), drift * sum(prior)
     return tuple(weight * stays + fresh * comes for weight, fresh in zip(prior, start, strict=True))
@@ -126,17 +126,18 @@ def candidates(size: int) -> tuple[tuple[int, ...], ...]:
     """Return the public list of priors from which a declared prior is chosen at random, by the person's history.
 
     Args:
-        size: k values.
+        size: k, the number of values.
     Returns:
-        k + 1 priors: the even one, and for each value the one that gives it three quarters and all others the same.
+        k + 1 priors: the uniform one, and for each value one that gives it the probability 3/4 and divides the rest
+            equally among the others.
     """
     peak = 3 * (size - 1)
     return (1,) * size, *(tuple(peak if x == value else 1 for x in range(size)) for value in range(size))
 
 
 def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
-    """Return the index of the prior that is nearest to the shares of ``counts`` in total variation; the lowest of equal
-    ones.
+    """Return the index of the prior that is nearest to the shares of ``counts`` in total variation; if several are
+    equally near, the lowest index.
 
     Args:
         counts: k integers, not negative; if all are zero, every prior is equally near.
@@ -156,7 +157,7 @@ def declared(weights: Sequence[int]) -> tuple[int, ...]:
     """Return the canonical form of a declared prior: its weights divided by their greatest common divisor.
 
     Raises:
-        ReportError: not a prior that can be declared.
+        ReportError: this prior cannot be declared.
     """
     shared = math.gcd(*weights)
     prior = tuple(weight // shared for weight in weights) if shared else tuple(weights)
@@ -168,7 +169,7 @@ def declaration_value(prior: Sequence[int], level: int) -> codec.Value:
     """Return the wire form of a declared prior and a personal level in an enrolment.
 
     Args:
-        level: nanonats; 0 for the campaign's.
+        level: the personal level in nanonats; 0 for the campaign's level.
     """
     return [list(prior), level] if level else list(prior)
 
@@ -179,7 +180,7 @@ def declaration_of(value: codec.Value) -> tuple[tuple[int, ...], int]:
     Returns:
         The prior, and the personal level in nanonats; 0 for the campaign's level.
     Raises:
-        ReportError: not a declared prior, or not a level.
+        ReportError: the wire form has no valid prior or no valid level.
     """
     level = 0
     if isinstance(value, list) and value and isinstance(value[0], list):

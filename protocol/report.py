@@ -1,9 +1,9 @@
 """Reports and enrolments, the messages of a device (SPEC 8).
 
-A report places its outputs in numbered slots of a period. A slot of a device is filled once, so a replay, a duplicate
-and an answer above the quota are all visible from the slot alone.
+A report places its outputs in numbered slots of a period. Each slot of a device takes one output, so the slot alone
+reveals a replay, a duplicate and an answer above the quota.
 
-Sampling of an output: channels. Permission to send: the study.
+The package channels samples the outputs; the study decides which devices may send.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Report:
 
     Attributes:
         campaign_id: 16 bytes.
-        period: counted from 0.
-        slot: of the first output, counted from 0 within the period.
+        period: the number of the period, from 0.
+        slot: the number of the first output's slot, from 0 within the period.
         count: number of outputs, at least 1.
-        packed: the outputs, each in the campaign's ``output_bits``, most significant bit first, zero-padded to
+        packed: the outputs, each in ``output_bits`` bits of the campaign, most significant bit first, zero-padded to
             whole bytes.
     """
 
@@ -64,16 +64,16 @@ class Report:
         """Return the report of ``outputs``.
 
         Args:
-            view: of the device; None in a plain campaign.
+            view: index of the device's view; None in a plain campaign.
         Raises:
-            ReportError: it does not fit the campaign.
+            ReportError: the report does not fit the campaign.
         """
         report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.output_bits))
         report.require_fit(terms, view)
         return report
 
     def encode(self) -> bytes:
-        """Return the payload of the envelope."""
+        """Return the payload of the report's envelope."""
         return codec.encode([self.campaign_id, self.period, self.slot, self.count, self.packed])
 
     @classmethod
@@ -94,12 +94,12 @@ class Report:
         )
 
     def outputs(self, terms: Campaign, view: int | None = None) -> tuple[int, ...]:
-        """Return the outputs, unpacked.
+        """Return the outputs of the report, from the first slot on.
 
         Args:
             view: of the device that sent it; None in a plain campaign.
         Raises:
-            ReportError: wrong length, padding that is not zero, or an output the channel does not have.
+            ReportError: wrong length, padding that is not zero, or an output that the channel does not have.
         """
         channel = terms.channel if view is None else terms.views[view].channel
         outputs = unpack(self.packed, self.count, terms.output_bits)
@@ -126,13 +126,14 @@ class Report:
 
 @dataclass(frozen=True)
 class Enrolment:
-    """A device introduces its public key for one campaign, signed with that very key.
+    """The introduction of a device's public key for one campaign, signed with the secret key that belongs to it.
 
     Attributes:
         campaign_id: 16 bytes.
-        public: 32 bytes.
-        prior: declared once, in a campaign for people's own priors; None in every other campaign. It is public.
-        level: the personal level in nanonats, declared with the prior; 0 for the campaign's.
+        public: the public key, 32 bytes.
+        prior: the prior that the person declares in a campaign for people's own priors; None in every other campaign.
+            It is public.
+        level: the personal level in nanonats, declared with the prior; 0 for the campaign's level.
     """
 
     campaign_id: bytes
@@ -145,7 +146,7 @@ class Enrolment:
             personal.require_declared(self.prior)
 
     def encode(self) -> bytes:
-        """Return the payload of the envelope."""
+        """Return the payload of the enrolment's envelope."""
         declared = [] if self.prior is None else [personal.declaration_value(self.prior, self.level)]
         return codec.encode([self.campaign_id, self.public, *declared])
 
@@ -206,7 +207,7 @@ def pack(outputs: Sequence[int], bits: int) -> bytes:
     """Pack outputs of ``bits`` bits each, most significant bit first, zero-padded at the end.
 
     Raises:
-        ReportError: an output that does not fit.
+        ReportError: an output needs more than ``bits`` bits.
     """
     number = 0
     for output in outputs:
@@ -221,7 +222,7 @@ def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
     """Return the outputs of packed bytes, the inverse of ``pack``.
 
     Raises:
-        ReportError: another length, or padding that is not zero.
+        ReportError: the length is wrong, or the padding is not zero.
     """
     length = packed_bytes(count, bits)
     if len(packed) != length:

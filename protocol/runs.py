@@ -1,7 +1,8 @@
 """Runs: the block of each input, as (block, length) pairs in input order (SPEC 5.7).
 
-A partition has one form: blocks are numbered in order of first appearance, runs are not empty, and neighbouring runs
-differ in their block. So equal partitions have equal bytes, and a map of 43,750 cells in blocks takes a few kilobytes.
+A partition has one canonical form: blocks are numbered in order of first appearance, runs are not empty, and
+neighbouring runs belong to different blocks. So equal partitions have equal bytes, and a map of 43,750 cells in blocks
+takes a few kilobytes.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ Runs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def runs_of(blocks: Iterable[int], known: int = 0) -> Runs:
-    """Return the runs of a block number per input.
+    """Return the runs of a partition given as one block number per input.
 
     Args:
-        blocks: any numbers; numbers from ``known`` on are renumbered by first appearance.
-        known: the numbers 0 .. ``known`` - 1 keep their meaning.
+        blocks: the block number of each input; numbers from ``known`` on are renumbered by first appearance.
+        known: the number of blocks that keep their numbers, 0 .. ``known`` - 1.
     """
     numbers = {number: number for number in range(known)}
     runs: list[tuple[int, int]] = []
@@ -38,7 +39,7 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
     """Refuse runs that are not canonical.
 
     Args:
-        known: the blocks 0 .. ``known`` - 1 may appear in any order.
+        known: the number of first blocks (0 .. ``known`` - 1) that may appear in any order.
         error: the class to raise.
     """
     seen, before = known - 1, None
@@ -63,7 +64,7 @@ def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
 
 
 def encode(runs: Runs) -> codec.Value:
-    """Return the wire form: block, length, block, length, ..."""
+    """Return the wire form of runs: block, length, block, length, ..."""
     return [number for run in runs for number in run]
 
 

@@ -1,7 +1,7 @@
 """The texts of a campaign for people, their limits and translations (SPEC 7.1).
 
-Every text is signed. The campaign's own texts are in one language, which may be named. A translation holds them in
-another language, with the domain's labels and units and the names of the classes by position. Answers and counts always
+Every text is signed. The campaign's own texts are in one language, which may be named. A translation contains them in
+another language, and the domain's labels and units and the classes' names in the same order. Answers and counts always
 use the campaign's own labels, in every language.
 """
 
@@ -36,9 +36,9 @@ class Texts:
         contact: how to reach the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
         notice: a link to the legal notice; "" for none.
-        labels: the domain's labels and units and the names of districts, as ``named`` of the domain and of the maps of
-            the views; empty in a translation that keeps them.
-        classes: names of the classes of people; empty in a translation that keeps them.
+        labels: the domain's labels and units, then the names of districts, in the order of ``named`` of the domain and
+            of the views' maps; empty in a translation that does not translate them.
+        classes: names of the classes of people; empty in a translation that does not translate them.
     """
 
     language: str
@@ -105,13 +105,14 @@ def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain,
 
     Args:
         asked: the campaign's domain.
-        maps: those of the campaign's views.
-        said: the translation, over the campaign's own texts.
+        maps: the maps of the campaign's views.
+        said: the translation, completed with the campaign's own texts.
     Returns:
-        The domain with the translation's labels and units, and its texts of a form's questions; the maps with its names
-        of districts.
+        The domain with the translated labels, units and question texts of a form, and the maps with the translated
+        names of districts.
     Raises:
-        CampaignError: the domain or a map does not allow one of the texts, or a form has another number of questions.
+        CampaignError: the domain or a map does not allow one of the texts, or a form has a different number of
+            questions.
     """
     lines = said.question.split("\n")
     if isinstance(asked, Form) and len(lines) != len(asked.questions):
@@ -165,10 +166,10 @@ def require_language(tag: str) -> None:
 
 
 def best(language: str, there: Sequence[str]) -> str | None:
-    """Return the tag of ``there`` for a reader of ``language``: the longest that ``language`` begins with.
+    """Return the available tag for a reader of ``language``: the longest with which ``language`` begins.
 
     Args:
-        language: a tag as a person or system writes it: de, de-AT, de_AT.
+        language: a tag in any common spelling: de, de-AT, de_AT.
         there: the available tags, in lower case.
     Returns:
         A tag of ``there``; None if none fits.

@@ -1,7 +1,7 @@
 """Campaigns: the signed terms under which devices answer (SPEC 7).
 
-``campaign`` holds the terms and what follows from them, ``wire`` their encoding, ``signed`` the signed file, ``size``
-its limit.
+``campaign`` defines the terms, ``wire`` encodes them, ``signed`` signs and verifies the file, and ``size`` limits its
+length.
 """
 
 from protocol.campaign.campaign import (

@@ -1,7 +1,8 @@
-"""The terms of a campaign: one question, its views, its schedule, and the promise it makes (SPEC 7).
+"""The terms of a campaign: its question, views, schedule and privacy notion (SPEC 7).
 
 A ``Campaign`` cannot exist without a certificate: its constructor audits the channels. The author's tools and the
-decoder call the same constructor, so a campaign is audited wherever it arrives, on the integers that are sampled.
+decoder call the same constructor, so a campaign is audited wherever it arrives. The audit uses the same integers as the
+sampling.
 
 A campaign is immutable. Its id is a hash of the signed bytes, and nothing outside repeats its parameters.
 """
@@ -38,31 +39,32 @@ class Campaign:
 
     Attributes:
         title: the name of the campaign.
-        question: shown to the person; of a form the questions, one a line.
+        question: the question shown to the person; for a form, one question a line.
         purpose: why it is asked; "" if not given.
-        organisation: who asks.
+        organisation: the name of the organisation that asks.
         domain: the possible answers.
         notion: the privacy notion and its declared level.
-        mechanism: the recipe that made the channels; shown, never used in a computation.
+        mechanism: the recipe that made the channels; only shown, never used in a computation.
         views: the coarsenings of the answer, each with its channel; a device's public key decides its view. A plain
-            campaign has one view, of the answer as it is.
-        opens: UTC seconds.
-        closes: UTC seconds; the campaign is open from ``opens`` until just before it.
-        period_seconds: length of a period; period p begins at opens + p * period_seconds, the last may be shorter.
+            campaign has a single view, which leaves the answer unchanged.
+        opens: UTC seconds at which the campaign opens.
+        closes: UTC seconds at which it closes; a report at that second is too late.
+        period_seconds: length of a period; period p begins at opens + p * period_seconds, and the last period may be
+            shorter.
         answers_per_period: maximum number of outputs of one device in one period.
         minimum_reports: smallest number of devices for which anything is estimated.
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys registered at the study).
         classes: names of the classes of people if the notion is one of classes, else empty. An input of a view's
             channel is then class * k + value, with k the number of the view's inputs.
-        addresses: of the study, tried in this order; empty if the device receives one when it joins.
+        addresses: the study's addresses, tried in this order; empty if the device receives one when it joins.
         contact: how to reach the organisation; "" if not given.
         retention: how long reports and results are kept, in words; "" if not given.
         notice: a link to the legal notice; "" for none.
         language: tag of the language of these texts; "" if not given.
         translations: the texts in other languages, in order of their tags.
         goal: one of ``GOALS``, the purpose of the estimate; "" if not given.
-        certificate: the levels that the integers of all views prove; computed here, never carried.
-        view_certificates: the same of each view, in the order of the views.
+        certificate: the levels proved from the integers of all views; computed here, never sent.
+        view_certificates: the certificate of each view, in the order of the views.
     """
 
     title: str
@@ -142,10 +144,10 @@ class Campaign:
         """Return the texts for a reader of ``language``.
 
         Args:
-            language: a tag as a system writes it: de, de-AT, de_AT. None for the campaign's own language.
+            language: a tag in any common spelling: de, de-AT, de_AT. None for the campaign's own language.
         Returns:
-            The texts of the translation, with the campaign's own in place of missing ones; without a translation, the
-            campaign's own.
+            The translation, with the campaign's own texts in place of missing ones; if there is no translation, the
+            campaign's own texts.
         """
         own, translated = self.own_texts, {one.language: one for one in self.translations}
         tag = None if language is None else texts.best(language, [*translated, own.language])
@@ -165,7 +167,7 @@ class Campaign:
         """Return the map of a view for a reader of ``language``: with translated names of districts.
 
         Args:
-            view: by its index in the campaign.
+            view: index of the view in the campaign.
             language: as for ``texts``.
         Returns:
             A map with the same inputs in the same order.
@@ -173,7 +175,7 @@ class Campaign:
         return self._in(language)[1][view]
 
     def _in(self, language: str | None) -> tuple[Domain, tuple[Map, ...]]:
-        """Return the domain and the maps of the views in a language."""
+        """Return the domain and the views' maps in the language of a reader."""
         said, maps = self.texts(language), self._maps
         return (self.domain, maps) if said.language == self.language else texts.translated(self.domain, maps, said)
 
@@ -183,10 +185,10 @@ class Campaign:
 
     @property
     def channel(self) -> Channel:
-        """The channel of every device, in a plain campaign.
+        """The channel of all devices in a plain campaign.
 
         Raises:
-            CampaignError: the campaign has several views, or a coarse one.
+            CampaignError: the campaign has several views, or its view is coarser than the answer.
         """
         if not views.is_plain(self.views):
             raise CampaignError(
@@ -197,12 +199,12 @@ class Campaign:
 
     @cached_property
     def output_bits(self) -> int:
-        """Bits of one output on the wire: those of the widest view, for all views."""
+        """Bits of one output on the wire; all views use the number that the largest channel needs."""
         return max(view.channel.output_bits for view in self.views)
 
     @cached_property
     def view_ends(self) -> tuple[int, ...]:
-        """The cumulative weights: entry j is the sum of the weights of views 0 .. j."""
+        """The cumulative weights of the views: entry j is the sum of the weights of views 0 .. j."""
         return tuple(accumulate(view.weight for view in self.views))
 
     @property
@@ -222,7 +224,7 @@ class Campaign:
 
     @property
     def transcript(self) -> TranscriptPrior | None:
-        """The notion, if it derives each report's channel from the device's earlier reports; else None."""
+        """The notion, if each report's channel depends on the device's earlier reports; else None."""
         return self.notion if isinstance(self.notion, TranscriptPrior) else None
 
     def slots(self, period: int) -> int:
@@ -241,11 +243,11 @@ class Campaign:
         """Return whether a device may send ``count`` outputs from ``slot`` on in ``period``.
 
         Args:
-            period: of the report.
-            slot: of its first output.
-            count: of its outputs.
+            period: the report's period.
+            slot: the slot of its first output.
+            count: the number of its outputs.
         Returns:
-            True if all of them are allowed.
+            True if all outputs are allowed.
         """
         return count <= self.answers_per_period and slot + count <= self.slots(period)
 
@@ -256,7 +258,7 @@ class Campaign:
         reports. With transcripts, every report is a fresh draw.
 
         Args:
-            view: its index in the campaign.
+            view: index of the view in the campaign.
         Returns:
             1 or more.
         """
@@ -271,19 +273,19 @@ class Campaign:
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
-        """The certificate of each class; without classes, that of each view."""
+        """The certificate of each class; without classes, the certificate of each view."""
         return self.certificate.classes or self.view_certificates
 
     @cached_property
     def worst_case(self) -> int:
-        """The largest cost of all fresh draws of a device, over all classes and views, in nanonats.
+        """The largest total cost of a device's fresh draws, over all classes and views, in nanonats.
 
         When the person consents, a device reserves this cost for its own class and view.
         """
         return max(self.worst_case_of(class_index) for class_index in range(max(1, len(self.classes))))
 
     def worst_case_of(self, class_index: int) -> int:
-        """Return the largest cost of all fresh draws of a member of a class, over all views.
+        """Return the largest total cost of the fresh draws of a member of a class, over all views.
 
         Args:
             class_index: index of the class; 0 without classes.
@@ -307,9 +309,9 @@ class Campaign:
 
         Args:
             class_index: index of the class; 0 without classes.
-            view: its index in the campaign.
+            view: index of the view in the campaign.
         Returns:
-            The certificate; its inputs are those of the class's own channel.
+            The certificate; its inputs are the inputs of the class's own channel.
         """
         found = self.view_certificates[view]
         return found.classes[class_index] if self.classes else found
@@ -330,7 +332,7 @@ class Campaign:
         """Return the index of the class with this name.
 
         Args:
-            name: of a class.
+            name: the name of a class, in the campaign's own language.
         Returns:
             0 .. number of classes - 1.
         Raises:
@@ -347,7 +349,7 @@ class Campaign:
         Args:
             x: the value's number in the domain.
             class_index: index of the person's class; 0 without classes.
-            view: its index in the campaign.
+            view: index of the view in the campaign.
         Returns:
             0 .. number of the channel's inputs - 1.
         """

@@ -22,7 +22,7 @@ class SignedCampaign:
 
     Attributes:
         id: the first 16 bytes of SHA-256 of ``data``.
-        author: public key it verified under.
+        author: the public key that verified the signature.
         data: the signed envelope.
     """
 
@@ -46,11 +46,11 @@ def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
     """Return the signed campaign file.
 
     Args:
-        key: the author's.
+        key: the author's secret key.
     Returns:
         The bytes that devices join and a study imports.
     Raises:
-        CampaignError: longer than a campaign may be.
+        CampaignError: the campaign is too long.
     """
     payload = encode_campaign(terms)
     require_size(payload, len(payload))
@@ -70,7 +70,7 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
     Args:
         trusted: public keys of authors; the campaign must be signed by one of them.
     Returns:
-        The campaign with its id, its author and the bytes.
+        The campaign with its id, its author and its signed bytes.
     Raises:
         BadData: at the stage that fails.
     """
@@ -101,10 +101,10 @@ def unverified_campaign(data: bytes) -> Campaign:
 
 
 def require_campaign(data: bytes) -> None:
-    """Refuse the bytes of a batch where a campaign is expected. Other bytes are left to the parser.
+    """Refuse a batch where a campaign is expected. All other faults are left to the parser.
 
     Raises:
-        CampaignError: they begin with an envelope of another kind.
+        CampaignError: ``data`` begins with an envelope of another kind.
     """
     try:
         first, _ = envelope.decode_first(data, 0)

@@ -19,10 +19,10 @@ def require_size(payload: bytes, size: int) -> None:
     """Refuse a campaign with too many bytes.
 
     Args:
-        payload: of the campaign, not yet decoded.
-        size: bytes of the signed campaign.
+        payload: the payload of the campaign, not yet decoded.
+        size: length in bytes of the signed campaign.
     Raises:
-        CampaignError: more than ``MAX_CAMPAIGN``, plus ``PRIOR_BYTES`` for each claimed weight of a prior.
+        CampaignError: ``size`` is above ``MAX_CAMPAIGN`` plus ``PRIOR_BYTES`` for each claimed weight of a prior.
     """
     if size <= MAX_CAMPAIGN:
         return

@@ -13,7 +13,7 @@ def encode_campaign(campaign: Campaign) -> bytes:
     """Return the payload of a campaign's envelope.
 
     Args:
-        campaign: to encode; its certificates are not carried.
+        campaign: the campaign to encode, without its certificates.
     Returns:
         Canonical msgpack.
     """

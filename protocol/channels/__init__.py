@@ -1,8 +1,9 @@
-"""The channels: conditional laws Q(y given x) with integer probabilities (SPEC 5), and the registry of their families.
+"""The channels: conditional distributions Q(y given x) with integer weights (SPEC 5), and the registry of their
+families.
 
-``channel`` holds the base class of all families, ``structure`` the base class of the audits. Each folder is one family:
-its channel, which devices sample and authors write, and its structure, through which audits see the channel without a
-visit to every cell. ``FAMILIES`` is the only list of all families; add a new family there.
+``channel`` defines the base class of all families, and ``structure`` the base class of their audits. Each folder is one
+family: its channel, which authors write and devices sample, and its structure, with which an audit avoids visiting
+every cell. ``FAMILIES`` is the only list of all families; add a new family there.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Family:
 
     Attributes:
         channel: the class of its channels; ``channel.family`` is the name on the wire.
-        structure: makes the structure of one of them, given the most steps of a walk.
+        structure: makes the audit structure of a channel, given the maximum number of steps.
     """
 
     channel: type[Channel]
@@ -58,7 +59,7 @@ class Family:
 
 
 def structure_of(channel: Channel, most: int = MOST_STEPS) -> Structure:
-    """Return the structure of a channel, made by its family.
+    """Return the audit structure of a channel, made by its family.
 
     Args:
         most: maximum number of steps; an audit that needs more raises ``TooLarge``.
@@ -95,7 +96,7 @@ def decode(value: codec.Value) -> Channel:
     """Return the channel of a wire form (SPEC 5).
 
     Raises:
-        ChannelError: unknown family, wrong fields, or numbers that are not a channel.
+        ChannelError: unknown family, wrong fields, or an invalid channel.
     """
     name = codec.tag(value, "a channel", "family", ChannelError)
     family = FAMILIES.get(name)

@@ -1,7 +1,7 @@
 """The base class of channels: weights, sampling, worst ratios, wire form.
 
 ``weight``, ``sample`` and ``loss`` read the same integers: ``sample`` compares random bits with them, and ``loss``
-takes their ratios. So the audited probabilities are the sampled ones.
+takes their ratios. So the audited and the sampled probabilities are equal.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ class Loss:
 
 
 class Channel(ABC):
-    """A conditional law Q(y given x) over ``inputs`` x ``outputs``, in integers over 2^``scale``.
+    """A conditional distribution Q(y given x) for ``inputs`` inputs and ``outputs`` outputs, in integers over
+    2^``scale``.
 
     A channel is immutable, and its constructor checks that every row sums to exactly 2^scale.
 
     Attributes:
-        family: its name on the wire.
+        family: the name of the family on the wire.
         unary: True if an output is a word of bits that are counted one by one: bit x, from the most significant,
             belongs to input x. Such a channel has 2^inputs outputs.
         ones: the number of set bits in every output of a unary channel; None if it varies.
-        inputs, outputs: k and m.
+        inputs, outputs: the numbers of inputs and outputs, k and m.
     """
 
     family: ClassVar[str]
@@ -74,7 +75,7 @@ class Channel(ABC):
 
     @property
     def features(self) -> int:
-        """Number of counters of the reports: one for each output, or for each bit of a unary channel."""
+        """Number of counters that reports are counted with: one for each output, or for each bit of a unary channel."""
         return self.output_bits if self.unary else self.outputs
 
     def spelled(self, y: int) -> int | str:
@@ -108,9 +109,9 @@ class Channel(ABC):
         """Return output y with probability exactly ``weight(x, y)`` / 2^scale over uniform ``rand``.
 
         Args:
-            rand: exactly ``rand_bytes`` bytes from the operating system, drawn before x is looked at.
+            rand: exactly ``rand_bytes`` bytes from the operating system, drawn before x is used.
         Raises:
-            ValueError: x outside 0 .. inputs - 1, or another number of bytes.
+            ValueError: x is outside 0 .. inputs - 1, or the number of bytes is wrong.
         """
 
     @abstractmethod
@@ -137,7 +138,7 @@ class Channel(ABC):
 
     @property
     def held(self) -> int:
-        """Number of integers that ``loss`` and ``loss_against_prior`` hold in memory, except the channel's own."""
+        """Number of integers that ``loss`` and ``loss_against_prior`` store, without those of the channel itself."""
         return 0
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
@@ -168,12 +169,12 @@ class Channel(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form (SPEC 5)."""
+        """Return the wire form of the channel (SPEC 5)."""
 
     @classmethod
     @abstractmethod
     def from_wire(cls, value: codec.Value) -> Channel:
-        """Return the channel of a wire form; it runs the same constructor as the author's tools."""
+        """Return the channel of a wire form, made by the same constructor as the author's tools use."""
 
     def _require_draw(self, x: int, rand: bytes) -> None:
         if not 0 <= x < self.inputs:
@@ -183,7 +184,7 @@ class Channel(ABC):
 
 
 def best_two(inputs: Sequence[int], place: Callable[[int], int]) -> list[int]:
-    """Return the two different inputs with the lowest places; one input if there is only one."""
+    """Return the two different inputs with the lowest values of ``place``; one input if there is only one."""
     best = min(inputs, key=place)
     rest = [x for x in inputs if x != best]
     return [best, min(rest, key=place)] if rest else [best]

@@ -5,7 +5,7 @@ weights for a pair of inputs, or the same column of weights for a prior. A famil
 and every level is a sum or a maximum over classes. ``Structure`` computes them cell by cell; a family with a faster
 method overrides it, and ``structure_of`` chooses between them.
 
-All results are integers over 2^scale. Levels from them: protocol.levels.
+All results are integers over 2^scale; protocol.levels computes the levels from them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ class OutputClass:
     """A class of outputs that have the same weights and prior masses.
 
     Attributes:
-        y: one of them.
+        y: an output of the class.
         count: number of outputs in the class.
-        parts: (weight, prior mass of the inputs that give it) pairs, weights different, masses above zero.
+        parts: pairs (weight, prior mass of the inputs that have this weight); all weights differ, and all masses are
+            above zero.
     """
 
     y: int
@@ -48,12 +49,12 @@ class OutputClass:
 
     @property
     def marginal(self) -> int:
-        """2^scale * sum(prior) * P(y)."""
+        """The marginal of one output of the class: 2^scale * sum(prior) * P(y)."""
         return sum(weight * mass for weight, mass in self.parts)
 
 
 class Structure:
-    """A channel as an audit reads it; this implementation visits every cell.
+    """The interface of a channel for audits; this implementation visits every cell.
 
     Attributes:
         channel: the audited channel.
@@ -111,7 +112,7 @@ class Structure:
         return self.channel.scale
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """Yield all outputs by class; classes of outputs that never occur may be included.
+        """Yield the classes of all outputs; outputs that never occur may be included.
 
         Args:
             prior: ``inputs`` positive integers.
@@ -131,9 +132,9 @@ class Structure:
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield columns, among them the worst for every prior near ``prior``.
 
-        A column is the worst if some weight of it, relative to the column's mean, is the largest or the least of all.
-        The priors near ``prior`` are those of a ball: reached by moving mass, or by factors up to a bound. A column may
-        be scaled by a common factor of its weights.
+        A column is the worst if one of its weights, divided by the column's mean, is the largest or the least of all.
+        The priors near ``prior`` form a ball: each differs from it by at most some total variation, or everywhere by at
+        most some factor. The weights of a column may have been multiplied by a common factor.
 
         Args:
             prior: ``inputs`` positive integers.
@@ -145,12 +146,13 @@ class Structure:
         return [self.channel.weight(x, y) for x in range(self.channel.inputs)]
 
     def fits(self, x: int) -> tuple[int, int, int]:
-        """Return how often an output fits input ``x``.
+        """Return the probabilities that an output fits input ``x``, given x and given another input.
 
-        An output fits x if its weight is the largest of row x; in words of independent bits, if bit x is set.
+        An output fits x if its weight is the largest of row x; a word of independent bits fits x if bit x is set.
 
         Returns:
-            (truth, wrong, whole), integers: the probability that an output fits x is truth / whole if x is the input,
+            The integers (truth, wrong, whole): the probability that an output fits x is truth / whole if x is the
+            input,
             and at least wrong / whole for every other input.
         """
         truth, wrong = 0, None

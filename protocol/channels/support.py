@@ -1,8 +1,8 @@
-"""Support channels: each input prefers a set of outputs; two weights over 2^128 (SPEC 5.4, 5.5, 5.10, 5.11).
+"""Support channels: each input prefers a set of outputs, with two weights over 2^128 (SPEC 5.4, 5.5, 5.10, 5.11).
 
 Each input has a set of outputs that are more likely than all others by one factor. The outside weight determines the
-inside weight, since a row sums to 2^128. No set contains another, so all pairs of inputs have the same loss. The sets
-are defined by the families projective, sets and wave.
+inside weight, since a row sums to 2^128. No set contains another, so all pairs of inputs have the same loss. The
+families projective, sets and wave define the sets.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ WEIGHT_BYTES = 16
 
 
 class SupportChannel(Channel):
-    """Q(y given x) = inside / 2^128 for the outputs that x prefers, outside / 2^128 for the others.
+    """A channel with Q(y given x) = inside / 2^128 for the outputs that x prefers, outside / 2^128 for the others.
 
     Attributes:
         outside: the weight of an output that the input does not prefer; positive and below ``inside``.
-        inside: the weight of an output that it prefers.
+        inside: the weight of an output that the input prefers.
     """
 
     outside: int
@@ -66,11 +66,11 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
     Two integer weights may not fill a row exactly; then one output that the input does not prefer gets the remainder.
 
     Args:
-        having, lacking: number of outputs that an input prefers, and of those that it does not.
+        having, lacking: the number of outputs that an input prefers, and of outputs that it does not prefer.
         output: the word for an output in the text of an error.
     Raises:
-        ChannelError: the outside weight is not positive and below the inside one, or the remainder would lift an output
-            above those that the input prefers.
+        ChannelError: the outside weight is not positive or not below the inside weight, or the remainder would make an
+            output more likely than those that the input prefers.
     """
     inside, remainder = divmod(ONE - lacking * outside, having)
     if not 0 < outside < inside:

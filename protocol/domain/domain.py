@@ -1,6 +1,6 @@
 """The base class of domains, and domains of labels and places: a list of values, a grid of map cells (SPEC 4).
 
-A domain turns the value of an app or sensor (a label, a position, a number) into an input index, exactly. It compares
+A domain maps a value from an app or sensor (a label, a position, a number) exactly to an input index. It compares
 numbers as rationals, so a border belongs to the same cell on every machine. The channel then randomises the input.
 """
 
@@ -46,7 +46,7 @@ class Domain(ABC):
         """Return the input for ``answer``.
 
         Args:
-            answer: of the domain's kind.
+            answer: a value of the domain's kind, such as a label, a number or a position.
             dither: ``DITHER_BYTES`` random bytes, drawn once with each consent, so that the same answer is always the
                 same input. Only ``Buckets``, ``NumberRange``, ``Items`` and ``Form`` use them.
         Raises:
@@ -55,14 +55,14 @@ class Domain(ABC):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names that the author chose, in order: labels, or a unit. Only these are translated; () if none."""
+        """The names that the author chose, in order: labels, or a unit; () if none. Only these names are translated."""
         return ()
 
     def renamed(self, names: Sequence[str]) -> Domain:
         """Return the same domain under other names.
 
         Args:
-            names: as many as ``named``, in its order.
+            names: one for each entry of ``named``, in its order.
         Raises:
             DomainError: the domain does not allow one of the names.
         """
@@ -74,7 +74,7 @@ class Domain(ABC):
 
     @abstractmethod
     def parse(self, text: str) -> Answer:
-        """Return the answer that ``text`` (from a command line or a file) spells.
+        """Return the answer written in ``text``, from a command line or a file.
 
         Raises:
             NotInDomain: ``text`` is not of this domain's form.
@@ -82,7 +82,7 @@ class Domain(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form (SPEC 4)."""
+        """Return the wire form of the domain (SPEC 4)."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class OrderedValues(Values):
 
 @dataclass(frozen=True)
 class Grid(Domain):
-    """Square cells of a latitude and longitude box; input = row * columns + column, from the south-west corner.
+    """The square cells of a box of latitude and longitude; input = row * columns + column, from the south-west corner.
 
     All fields are integer microdegrees. The box is closed: its northern and eastern borders belong to the last row and
     column.
@@ -231,7 +231,7 @@ class Grid(Domain):
 
 
 def require_size(size: int) -> None:
-    """Refuse a number of inputs outside the limits of domains.
+    """Refuse a number of inputs that no domain may have.
 
     Raises:
         DomainError

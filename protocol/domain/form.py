@@ -1,8 +1,8 @@
 """Forms: several named questions, each with a domain of its own (SPEC 4).
 
 A form is the product of its questions' domains. An input is one number in mixed radix, the first question the most
-significant. There may be far too many inputs to list, so every computation uses the inputs of single questions. The
-map of a device's view names the questions that the device asks, and an answer holds these alone.
+significant. There may be far too many inputs to list, so every computation uses the inputs of single questions. The map
+of a device's view lists the questions that the device asks, and an answer contains only these.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class FormQuestion:
     """One question of a form.
 
     Attributes:
-        name: 1 to 40 characters of a-z, 0-9 and _, by which it is answered.
-        text: of the question, shown to the person.
+        name: the key of its answer, 1 to 40 characters of a-z, 0-9 and _.
+        text: the question as shown to the person.
         domain: the possible answers: values, ordered values, a grid, buckets, a number or a date.
-        skippable: True if a person may leave it out; then the input after those of the domain is "skipped".
+        skippable: True if a person may leave the question out; the input "skipped" then follows the domain's inputs.
     """
 
     name: str
@@ -85,7 +85,7 @@ class FormQuestion:
         return self.domain.size + self.skippable
 
     def index(self, answer: Single | None, dither: bytes) -> int:
-        """Return the input for ``answer``; None is a skipped question.
+        """Return the input for ``answer``; an ``answer`` of None is a skipped question.
 
         Raises:
             NotInDomain
@@ -104,7 +104,7 @@ class FormQuestion:
         return SKIPPED if x == self.domain.size else self.domain.label(x)
 
     def parse(self, text: str) -> Single | None:
-        """Return the answer that ``text`` spells; None for "skipped", if the question is skippable.
+        """Return the answer written in ``text``; None for "skipped", if the question is skippable.
 
         Raises:
             NotInDomain
@@ -118,7 +118,7 @@ class FormQuestion:
             raise NotInDomain(f"question {self.name!r}: {error}") from None
 
     def encode(self) -> codec.Value:
-        """Return the wire form (SPEC 4)."""
+        """Return the wire form of the question (SPEC 4)."""
         return [self.name, self.text, self.domain.encode(), int(self.skippable)]
 
     @classmethod
@@ -162,7 +162,8 @@ class Form(Domain):
 
     @cached_property
     def size(self) -> int:
-        """Number of inputs of all questions together. It may be very large; the inputs are never listed."""
+        """Number of inputs of the form, the product over its questions. It may be very large; the inputs are never
+        listed."""
         return prod(question.size for question in self.questions)
 
     @property
@@ -177,7 +178,7 @@ class Form(Domain):
         return Form(tuple(questions))
 
     def reworded(self, texts: Sequence[str]) -> Form:
-        """Return the same form with other texts of its questions.
+        """Return the same form with other question texts.
 
         Args:
             texts: one for each question, in order.
@@ -190,12 +191,12 @@ class Form(Domain):
         return self.index_of(range(len(self.questions)), answer, dither)
 
     def index_of(self, asked: Sequence[int], answer: Answer, dither: bytes) -> int:
-        """Return the input for an answer to some questions; the input of every other question is 0.
+        """Return the form's input for an answer to the questions ``asked``; every other question has input 0.
 
         Args:
-            asked: positions of these questions.
-            answer: a mapping from their names to answers, and from no other name; None, or no entry, is "skipped".
-            dither: as for ``index``; each question derives its own from it.
+            asked: positions of the questions in the form.
+            answer: a mapping from names of these questions only to answers; None, or no entry, is "skipped".
+            dither: as for ``index``; the dither of each question is derived from it.
         Raises:
             NotInDomain: the text names the question.
         """
@@ -215,14 +216,14 @@ class Form(Domain):
         return self.join(found)
 
     def join(self, inputs: Sequence[int]) -> int:
-        """Return the form's input for one input of each question."""
+        """Return the form's input for the given inputs of all its questions."""
         x = 0
         for question, one in zip(self.questions, inputs, strict=True):
             x = x * question.size + one
         return x
 
     def split(self, x: int) -> list[int]:
-        """Return the input of each question in input ``x`` of the form."""
+        """Return the input of each question that input ``x`` of the form is composed of."""
         found = []
         for question in reversed(self.questions):
             x, one = divmod(x, question.size)
@@ -233,11 +234,11 @@ class Form(Domain):
         return self.written(range(len(self.questions)), self.split(x))
 
     def written(self, asked: Sequence[int], inputs: Sequence[int]) -> str:
-        """Return an answer to some questions as text, such as ``age=30; vote=yes``.
+        """Return an answer to the questions ``asked`` as text, such as ``age=30; vote=yes``.
 
         Args:
-            asked: positions of the questions.
-            inputs: one input of each question.
+            asked: positions of the questions in the form.
+            inputs: one input for each of these questions.
         """
         pairs = zip((self.questions[place] for place in asked), inputs, strict=True)
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
@@ -272,7 +273,7 @@ class Form(Domain):
 def _dither_of(place: int, dither: bytes) -> bytes:
     """Return the dither of one question.
 
-    With one dither for all questions, the numbers of a person would be rounded up together, and estimates of the
+    If all questions shared one dither, a person's numbers would be rounded up or down together, and estimates of the
     relation between two questions would be biased.
     """
     return hashlib.sha256(_CONTEXT + dither + bytes([place])).digest()[:DITHER_BYTES]

@@ -1,16 +1,17 @@
 """Sets of items, reported one item at a time: padding and sampling (SPEC 4).
 
-A person's set is padded with dummies to l inputs, and the channel receives one input of the padded set. A set of at
-most l items gives each item with probability 1/l. So l times the share of an input is an unbiased estimate of the share
-of people who hold the item. A larger set of s items gives each item with probability 1/s, and each of its holders
-counts as l/s.
+A person's set is padded with dummies to l inputs, and the channel receives one input of the padded set. Each item of a
+set of at most l items is chosen with probability 1/l. So l times the share of an input is an unbiased estimate of the
+share of people who have the item. An item of a larger set of s items is chosen with probability 1/s, and a person who
+has it counts as l/s.
 
 The dither alone, drawn once with each consent, chooses the item, so an unchanged set gives an unchanged input.
-``draws`` is the exact law of the choice: the numbers of the 2^64 dithers for each choice differ by at most one, so a
-probability is off by less than 2^-64. This does not affect plain LDP, because every mixture of a channel's rows keeps
-each level that holds between all rows. For a level that depends on the items, ``set_level`` counts the dithers exactly.
+``draws`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. These numbers
+differ by at most one, so a probability is off by less than 2^-64. Plain LDP is not affected, because a mixture of a
+channel's rows keeps every level that all pairs of rows keep. For a level that depends on the items, ``set_level``
+counts the dithers exactly.
 
-The author chooses l: aggregator.planner.padding.
+The author chooses l with aggregator.planner.padding.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ class Items(Domain):
     """Sets of m items; a device pads or cuts its set to l items and reports one of them.
 
     The inputs are the m items, in the author's order, and l dummies after them. An answer is a list, tuple or set of
-    labels, possibly empty; a single label is a set of one. The label of a dummy, alone, is that dummy.
+    labels, possibly empty; a single label is a set of one. If the only label is a dummy's, the input is this dummy.
 
     Attributes:
         padding: l, 1 to ``MAX_PADDING``.
-        labels: of the items; or m, if they are the numbers 1 .. m.
+        labels: the items' labels; or m, if they are the numbers 1 .. m.
     """
 
     padding: int
@@ -94,12 +95,12 @@ class Items(Domain):
 
     @cached_property
     def _index(self) -> dict[str, int]:
-        """The inputs by label; only the dummies if the items are numbers."""
+        """The input of each label; only of the dummies' labels if the items are numbers."""
         first = self.count if isinstance(self.labels, int) else 0
         return {self.label(x): x for x in range(first, self.size)}
 
     def _place(self, label: object) -> int:
-        """Return the input of a label, or -1."""
+        """Return the input of a label; -1 if the domain has no such label."""
         text = str(label) if isinstance(label, str | int) else ""
         number = int(text) if isinstance(self.labels, int) and _NUMBER.fullmatch(text) else 0
         return number - 1 if 0 < number <= self.count else self._index.get(text, -1)
@@ -108,7 +109,7 @@ class Items(Domain):
         """Return the inputs of the items of a set, increasing.
 
         Raises:
-            NotInDomain: an element is not an item, or a dummy is not alone.
+            NotInDomain: an element is not an item, or a dummy is not the only element.
         """
         found = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
         places = {self._place(label) for label in found}
@@ -123,7 +124,7 @@ class Items(Domain):
         return self._choice(self.members(answer), int.from_bytes(dither, "big"))
 
     def _choice(self, members: tuple[int, ...], dither: int) -> int:
-        """Return the input that one of the 2^64 dithers chooses."""
+        """Return the input that a dither chooses for a set of items."""
         if members and members[0] >= self.count:
             return members[0]
         if len(members) >= self.padding:
@@ -133,10 +134,10 @@ class Items(Domain):
         return members[place] if place < len(members) else self.count + dummy
 
     def draws(self, members: tuple[int, ...]) -> dict[int, int]:
-        """Return for each input the number of the 2^64 dithers that choose it, for a set of items; they sum to 2^64.
+        """Return how many of the 2^64 dithers choose each input, for a set of items; the numbers sum to 2^64.
 
         Args:
-            members: inputs below m, increasing.
+            members: the inputs of the set's items, increasing, all below m.
         """
         law: dict[int, int] = {}
         choices = len(members) if len(members) >= self.padding else self.padding**2
@@ -178,21 +179,21 @@ class Items(Domain):
 def set_level(
     bound: Callable[[int, int], int | None], first: Mapping[int, int], second: Mapping[int, int]
 ) -> int | None:
-    """Return a bound of ln Q(y|S) - ln Q(y|S') over all y, for two sets of items, from the bounds of pairs of inputs.
+    """Return an upper bound of ln Q(y|S) - ln Q(y|S') over all y, for two sets of items S and S'.
 
-    Let w and w' be the laws of the choices and E[i][j] the bound of a pair of inputs, so Q(y|j) >= Q(y|i) / E[i][j].
-    Then
+    Let w and w' be the distributions of the chosen inputs, and E[i][j] a bound for two inputs: Q(y|j) >= Q(y|i) /
+    E[i][j]. Then
 
         Q(y|S) / Q(y|S') <= sum over i of S of w_i / (sum over j of S' of w'_j / E[i][j])
 
     Under MinID-LDP E[i][j] is at most e^eps_i and e^eps_j. So the bound is at most the mean of e^eps over S, which is
-    the budget of Theorem 4, and at most their harmonic mean over S', which is sharper than the theorem. It holds for
+    the budget of Theorem 4, and at most their harmonic mean over S', which is sharper than the theorem. It is valid for
     every channel that keeps the bounds of pairs, not only for bits.
 
     Source: Gu et al. 2020, Theorem 4, from its proof.
 
     Args:
-        bound: the level of one input against another, nanonats; 0 of an input with itself, None if unbounded.
+        bound: function of two inputs i and j that returns ln E[i][j] in nanonats; 0 if i = j, None if it is unbounded.
         first, second: the number of dithers that choose each input of S and of S', from ``Items.draws``.
     Returns:
         Nanonats, rounded up; None if infinite.

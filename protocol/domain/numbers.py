@@ -1,7 +1,7 @@
-"""Domains of a number: edges of any distance, evenly spaced numbers, days (SPEC 4).
+"""Domains for questions about a number: edges at any distance, evenly spaced numbers, days (SPEC 4).
 
-The inputs of all three are numbers in increasing order, so they share one class, ``Line``. Means, quantiles, ranges and
-noise on a line need this class, because they need an order or a distance.
+The inputs of all three are numbers in increasing order, so they share the base class ``Line``. Means, quantiles, ranges
+and noise on a line need this class, because they need an order or a distance.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Line(Domain):
 
     @cached_property
     def points(self) -> tuple[Fraction, ...]:
-        """The number of each input; k numbers."""
+        """The k numbers of the inputs, increasing."""
         return tuple(Fraction(one, 10**self.places) for one in self.scaled)
 
     @property
     def span(self) -> str:
-        """The first and the last input, with the unit if any: "17 to 90 years"."""
+        """The numbers of the first and the last input as text, with the unit if any: "17 to 90 years"."""
         return f"{self.label(0)} to {self.label(self.size - 1)}"
 
     @property
@@ -71,7 +71,7 @@ class Line(Domain):
         """Return the number of ``answer``, before it is rounded to an input.
 
         Raises:
-            NotInDomain: not one number, or outside the first and the last input.
+            NotInDomain: not a single number, or outside the range of the inputs.
         """
         number = number_of(answer)
         if not self.scaled[0] <= number * 10**self.places <= self.scaled[-1]:
@@ -113,11 +113,11 @@ class Line(Domain):
 
 @dataclass(frozen=True)
 class Buckets(Line):
-    """Numbers between the first and the last edge; the inputs are the edges themselves.
+    """The numbers between the first and the last edge; the inputs are the edges themselves.
 
     A number between two edges is rounded up or down at random, with the probabilities that keep its expectation. So
-    means and sums over many devices are unbiased; those of fixed buckets with midpoints are not. The random threshold
-    is drawn once with each consent, so an unchanged number gives an unchanged input.
+    means and sums over many devices are unbiased, unlike means computed from the midpoints of fixed buckets. The random
+    threshold is drawn once with each consent, so an unchanged number gives an unchanged input.
 
     Source: Ding, Kulkarni, Yekhanin 2017, sec. 4 (alpha-point rounding).
     """
@@ -160,12 +160,12 @@ class NumberRange(Line):
     """The numbers low, low + step, ..., high.
 
     Attributes:
-        low, high, step: times 10^places, as integers.
+        low, high, step: the numbers times 10^places, as integers.
         places: decimal places, the smallest number that makes all three integers.
         random: True if a number between two steps is rounded at random, so that means are unbiased; else it is rounded
-            to the nearest step, the higher of two equally near ones.
+            to the nearest step, upwards if two are equally near.
         clamp: True if a number outside is moved to the nearer end; else it is refused.
-        unit: of the numbers, such as "years"; "" for none.
+        unit: the unit of the numbers, such as "years"; "" for none.
     """
 
     low: int
@@ -259,8 +259,8 @@ class Dates(Line):
     """Every ``step``-th day from the first to the last; a day between two of them is rounded to the earlier one.
 
     Attributes:
-        low, high: days since 1970-01-01.
-        step: days.
+        low, high: the first and the last day, in days since 1970-01-01.
+        step: distance of two inputs in days.
         clamp: True if a day outside is moved to the nearer end; else it is refused.
     """
 
@@ -331,7 +331,7 @@ class Dates(Line):
 
 
 def _day(answer: Answer) -> int:
-    """Return the day that ``answer`` spells, in days since 1970-01-01."""
+    """Return the day given by ``answer``, in days since 1970-01-01."""
     try:
         return calendar.day_of(answer.strip() if isinstance(answer, str) else "")
     except ValueError:

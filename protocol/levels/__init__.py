@@ -1,7 +1,7 @@
-"""Levels of a channel under every notion of the SoK, also under those that its campaign does not declare (SPEC 6.5).
+"""Levels of a channel under every notion of the SoK, including notions that its campaign does not declare (SPEC 6.5).
 
 ``pairs``, ``priors``, ``leakage`` and ``pufferfish`` compute the levels of the notions; ``survey`` computes all of
-them. They see a channel through protocol.channels.structure and each family's audit.
+them. They read a channel only through the interface protocol.channels.structure, which each family implements.
 
 The SoK is Wang, Qin, Qiu 2023 (docs/MECHANISMS.md).
 """

@@ -1,4 +1,4 @@
-"""Average leakage of a report: mutual information under a prior, and maximal leakage under any prior.
+"""The average leakage of a report: mutual information under a prior, and maximal leakage under any prior.
 
 Both are sums over outputs, so columns of weights and masses are enough to compute them. An average can hide a rare
 output that reveals everything, so neither bounds the leakage of a single report.
@@ -21,7 +21,7 @@ def mutual_information(structure: Structure, prior: Sequence[int]) -> Level:
 
         sum over x, y of P(x) Q(y|x) ln(Q(y|x) / P(y))
 
-    Divide by ln 2 for bits: ``bits_above``.
+    The level is in nanonats; ``bits_above`` converts it to bits.
 
     Args:
         prior: ``inputs`` positive integers.

@@ -1,7 +1,7 @@
 """The results of an audit: a level or a delta, with a witness, always rounded up.
 
-A level never understates: ``exact.level_of`` rounds the level of a ratio up, a logarithm is a correctly rounded decimal
-plus one unit, and a rational becomes the next float above it.
+A level is never too low: ``exact.level_of`` rounds the level of a ratio up, a logarithm is a correctly rounded decimal
+plus one unit, and a rational is rounded up to a float.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Level:
     """A level, and the worst case that reaches it.
 
     Attributes:
-        nanonats: rounded up; None if it is infinite. For geo-indistinguishability, per unit of distance.
-        x, other, y: the inputs and the output of the worst case; None if the level is not that of one case.
+        nanonats: the level, rounded up; None if it is infinite. For geo-indistinguishability, it is per unit of
+            distance.
+        x, other, y: the inputs and the output of the worst case; None if the level does not belong to a single case.
     """
 
     nanonats: int | None

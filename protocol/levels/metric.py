@@ -1,6 +1,7 @@
 """Distances between the inputs of a domain: numbers on a line, cells of a grid.
 
-The square of a distance is an exact rational. Only the division of a level by a distance takes the root, rounded down.
+The square of a distance is an exact rational. A root is taken only to divide a level by a distance, and is rounded
+down.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Metric:
     """The Euclidean distance between inputs.
 
     Attributes:
-        name: of the unit: a step of the grid or of the list of inputs, a degree of a plane, or 1 in a domain of
-            numbers.
+        name: the name of the unit: a step of the grid or of the list of inputs, a degree of a plane, or 1 in a domain
+            of numbers.
         places: the integer coordinates (north, east) of each input.
         unit: the length of one coordinate step, in units of the metric.
         least: a lower bound of the distance of two inputs, in coordinate steps.
@@ -44,7 +45,7 @@ class Metric:
         """Return the metric of a domain.
 
         Args:
-            name: one of ``METRICS``; by default the domain's first.
+            name: one of ``METRICS``; None for the first one that the domain has.
         Raises:
             DomainError: the domain has no such distance.
         """
@@ -74,13 +75,14 @@ class Metric:
         return (north - other_north) ** 2 + (east - other_east) ** 2
 
     def nearest(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int, Fraction]:
-        """Return the nearest two different inputs, one of ``first`` and one of ``second``, and their distance squared.
+        """Return the nearest two different inputs, one of ``first`` and one of ``second``, and the square of their
+        distance.
 
-        A sweep from west to east: it searches for partners only within the best distance so far, and stops at a pair
-        with the least possible distance.
+        It sweeps from west to east, compares only points within the best distance so far, and stops at a pair with the
+        least possible distance.
 
         Raises:
-            ValueError: both hold only the same single input.
+            ValueError: both contain only the same input.
         """
         marked = [(self.places[x][1], x, True) for x in first]
         if second is not first:

@@ -1,7 +1,7 @@
 """Levels that compare two inputs: (eps, delta)-LDP, geo-indistinguishability, differential identifiability.
 
-The profile of two inputs is all that distinguishes them, so each level is a maximum over pairs of kinds of inputs.
-Plain LDP is the channel's ``loss``.
+The profile of two inputs determines how well they can be distinguished, so each level is a maximum over pairs of kinds
+of inputs. Plain LDP is the channel's ``loss``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Levels that compare with a prior: LIP, its delta, its level over a ball of priors, and the belief after a report.
+"""Levels under a prior: LIP, its delta, its level over a ball of priors, and the largest posterior after a report.
 
 LIP compares Q(y given x) with P(y), the mean of a column under the prior. So LIP depends only on the (weight, prior
-mass) pairs of a column, and another prior has other masses on the same weights. The worst prior within a distance moves
-mass to one end of the column, greedily: the fractional knapsack.
+mass) pairs of a column, and another prior changes only the masses. The worst prior within a distance moves as much mass
+as it may to the largest or the least weight of a column: a fractional knapsack, which a greedy method solves.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
 
 
 def information_in_ratio(structure: Structure, prior: Sequence[int], factor: Fraction) -> Level:
-    """Return the LIP level for an observer whose prior is between ``prior`` / factor and ``prior`` * factor everywhere.
+    """Return the LIP level for an observer whose prior is between ``prior`` / factor and ``prior`` * factor for every
+    input.
 
     Args:
         prior: ``inputs`` positive integers.
@@ -107,7 +108,8 @@ def information_delta(structure: Structure, prior: Sequence[int], level: int) ->
         max over x of the larger of   sum over y of max(0, e^-eps Q(y|x) - P(y))
                                 and   sum over y of max(0, P(y) - e^eps Q(y|x))
 
-    The SoK's sets of values need no separate computation: given a set, the law of Y is a mean of its values' laws.
+    The SoK's sets of values need no separate computation: given a set, the distribution of Y is a mean of the
+    distributions given its values.
 
     Args:
         prior: ``inputs`` positive integers.
@@ -139,7 +141,7 @@ def belief(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | N
 
     Args:
         prior: ``inputs`` positive integers.
-        inputs: the values x; by default all.
+        inputs: the values x; None for all.
     Raises:
         TooLarge
     """
@@ -156,7 +158,7 @@ def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, leas
 
 
 def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int]]:
-    """Return the first parts with ``amount`` of mass together; the last one is cut."""
+    """Return the first parts, which have the mass ``amount`` together; the last one may be cut."""
     taken = []
     for weight, mass in parts:
         if not amount:

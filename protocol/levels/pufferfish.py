@@ -1,7 +1,8 @@
-"""Pufferfish privacy: protects secrets that are correlated with the answer, under given scenarios of the correlation.
+"""Pufferfish privacy: the protection of secrets that are correlated with the answer, under given scenarios.
 
-A secret and a scenario give a law of the answer, and so a law of the report. The level is the worst ratio of two laws
-of the report. If every value is its own secret, with one scenario for each pair, this is LDP.
+A secret and a scenario determine the distribution of the answer, and so the distribution of the report. The level is
+the worst ratio of two distributions of the report. If every value is its own secret, with one scenario for each pair,
+this is LDP.
 
 Source: Kifer and Machanavajjhala 2012; SoK, Def. 8 and eq. 7.
 """
@@ -19,11 +20,11 @@ from protocol.levels.level import Level
 
 @dataclass(frozen=True)
 class Scenario:
-    """A joint law of the secret and the answer.
+    """A joint distribution of the secret and the answer.
 
     Attributes:
-        name: for people.
-        joint: for each secret, by its number, the joint weight of each input; a secret of weight 0 is impossible.
+        name: the name shown to people.
+        joint: for each secret, by its index, the joint weight of each input; a secret of weight 0 is impossible.
     """
 
     name: str
@@ -35,9 +36,9 @@ class Pufferfish:
     """Secrets, the pairs that must stay indistinguishable, and the scenarios.
 
     Attributes:
-        secrets: names.
-        pairs: of numbers of secrets; a pair is protected in both directions.
-        scenarios: at least one.
+        secrets: the names of the secrets.
+        pairs: pairs of indices of secrets; a pair is protected in both directions.
+        scenarios: the scenarios, at least one.
     """
 
     secrets: tuple[str, ...]
@@ -78,8 +79,8 @@ class Distinction:
     """The worst case of Pufferfish.
 
     Attributes:
-        level: rounded up; its ``y`` is the output.
-        secret, other, scenario: numbers; the output is more likely under ``secret`` than under ``other``.
+        level: the level, rounded up; its ``y`` is the output.
+        secret, other, scenario: indices; the output is more likely under ``secret`` than under ``other``.
     """
 
     level: Level
@@ -95,7 +96,7 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
         P(y|s, t) = sum over x of P(x|s, t) Q(y|x)
 
     Raises:
-        NotionError: the scenarios have another number of values than the channel.
+        NotionError: the scenarios do not have the channel's number of inputs.
         TooLarge
     """
     worst = Loss(1, 1, 0, None, 0)

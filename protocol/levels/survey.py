@@ -1,4 +1,4 @@
-"""The survey: every privacy level of one channel, each a number or the reason why it is missing.
+"""The survey: all privacy levels of one channel, each with a number or the reason why it is missing.
 
 The desk and the device both print this survey, so that their audits agree. A level that is too expensive to compute is
 reported as missing, never guessed.
@@ -25,12 +25,12 @@ class SurveyRequest:
     """The parameters of a survey.
 
     Attributes:
-        prior: positive integers, for the levels that need a prior. With classes or views, the weights of each class or
-            view, one after another.
-        epsilons: nanonats; the deltas are computed at these levels.
-        radius: of the ball of priors, in total variation; None for no such level.
-        metric: of geo-indistinguishability; None if the values have no distance.
-        pufferfish: secrets and scenarios; None for no such level.
+        prior: positive integers, for the levels that need a prior. With classes or views, the weights of the first
+            class or view come first, then those of the second, and so on.
+        epsilons: the levels, in nanonats, at which the deltas are computed.
+        radius: the radius of the ball of priors, in total variation; None if its level is not requested.
+        metric: the distance for geo-indistinguishability; None if the values have no distance.
+        pufferfish: the secrets and scenarios; None if the level of Pufferfish is not requested.
     """
 
     prior: Sequence[int]
@@ -45,7 +45,7 @@ class DeltaRow:
     """The deltas at one epsilon; None if not computed.
 
     Attributes:
-        epsilon: nanonats.
+        epsilon: the level in nanonats.
         ldp, lip: the smallest delta of (epsilon, delta)-LDP and, under the prior, of (epsilon, delta)-LIP.
     """
 
@@ -59,9 +59,9 @@ class LevelSurvey:
     """The results of a survey.
 
     Attributes:
-        levels: by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
+        levels: the levels by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
             differential-identifiability, geo, pufferfish. Levels not requested or not computed are absent.
-        missing: by name, the reason why a requested level is absent.
+        missing: the reason for each requested level that is absent, by its name.
         curve: a row for each requested epsilon.
         belief: the largest prior and the largest posterior of one value; None if not computed.
         distinction: the worst case of Pufferfish; None if not requested or not computed.
@@ -84,7 +84,7 @@ def survey(structure: Structure, request: SurveyRequest) -> LevelSurvey:
     """Return all levels of a channel.
 
     Raises:
-        NotionError: the Pufferfish scenarios have another number of values.
+        NotionError: the Pufferfish scenarios do not have the channel's number of inputs.
     """
     levels: dict[str, Level] = {}
     missing: dict[str, str] = {}
@@ -144,15 +144,15 @@ def survey(structure: Structure, request: SurveyRequest) -> LevelSurvey:
 
 
 def survey_of(structures: Sequence[Structure], request: SurveyRequest) -> LevelSurvey:
-    """Return all levels of a campaign: those of its channel, or the worst over the channels of its classes or views.
+    """Return all levels of a campaign: of its channel, or the worst levels over the channels of its classes or views.
 
     The class of a person and the view of a device are public and independent of the answer. So nothing is compared
     between classes or views.
 
     Args:
-        structures: of one channel, or of one for each class or view.
+        structures: the structure of the only channel, or one structure for each class or view.
     Returns:
-        The levels; their inputs and outputs are numbered through all channels, in order.
+        The levels; their inputs and outputs are numbered consecutively over all channels.
     """
     inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
     outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
@@ -191,7 +191,7 @@ def _height(level: Level) -> float:
 
 
 def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None:
-    """Return the largest delta of the classes or views, whose inputs begin at ``first``; None if one is not known."""
+    """Return the largest delta of the classes or views, whose inputs begin at ``first``; None if a delta is missing."""
     found = [delta for delta in deltas if delta is not None]
     if len(found) < len(deltas):
         return None
@@ -202,11 +202,12 @@ def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None
 
 
 def as_json(found: LevelSurvey, channels: Sequence[Channel]) -> dict[str, object]:
-    """Return the machine-readable form: nats, rounded up; null if infinite; absent levels are under ``missing``.
+    """Return the survey as a JSON object: levels in nats, rounded up; null if infinite; absent levels under
+    ``missing``.
 
     Args:
-        channels: the surveyed ones, which spell the outputs of the witnesses; with several channels, a witness gives
-            the position of its channel.
+        channels: the surveyed channels, which write the outputs of the witnesses as text. If there are several, each
+            witness contains the position of its channel.
     """
     inputs, outputs = (
         [0, *accumulate(getattr(channel, name) for channel in channels)] for name in ("inputs", "outputs")

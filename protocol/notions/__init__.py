@@ -1,7 +1,7 @@
 """Privacy notions: the claim of a campaign, and the audit that proves it (SPEC 6).
 
-``notion`` holds the base class and the certificate; ``promise`` and ``sentences`` hold sentences for people; each other
-file is one kind. ``decode`` is the only function that knows all of them.
+``notion`` defines the base class and the certificate, ``promise`` and ``sentences`` explain a notion to people, and
+each other module defines one or several notions. Only ``decode`` depends on all of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def decode(value: codec.Value) -> Notion:
     """Return the notion of a wire form (SPEC 6).
 
     Raises:
-        NotionError: unknown name, wrong fields, or a notion without meaning.
+        NotionError: unknown name, wrong fields, or an invalid notion.
     """
     name = codec.tag(value, "a notion", "name", NotionError)
     if name == Classes.name:

@@ -1,9 +1,9 @@
 """Classes of people: a notion and a channel for each class, over the same values (SPEC 6.8).
 
-The class of a person is public, so nothing is hidden between classes, and each class is audited alone. A class has its
-own notion, so one campaign can have several levels and several priors.
+The class of a person is public, so reports of different classes may be distinguished, and each class is audited alone.
+A class has its own notion, so one campaign can have several levels and several priors.
 
-The channel is one of blocks over (class, value): input c * k + x, one block for each class.
+The channel is a ``Blocks`` channel with one block for each class; value x of class c is input c * k + x.
 
 The campaign names the classes; the person or the device chooses one of them.
 """
@@ -28,7 +28,7 @@ class Classes(Notion):
 
     Attributes:
         level: the largest of the classes' levels.
-        notions: one for each class, in the campaign's order; not of classes themselves.
+        notions: one for each class, in the campaign's order; none of them is a notion of classes.
     """
 
     level: int
@@ -122,8 +122,8 @@ def require_class_names(names: Sequence[str], notion: Notion) -> None:
     """Refuse a campaign that does not name each class of its notion.
 
     Args:
-        names: of the campaign's classes; empty if it has none.
-        notion: of the campaign.
+        names: the names of the campaign's classes; empty if it has none.
+        notion: the campaign's notion.
     Raises:
         CampaignError
     """
@@ -160,7 +160,7 @@ def _nearness(certificate: Certificate) -> float:
 
 
 def _within(channels: Sequence[Channel], place: int, witness: Loss) -> Loss:
-    """Return a class's witness, with the input and output numbers of the whole channel."""
+    """Return the witness of a class, with inputs and outputs numbered as in the whole channel."""
     first = place * channels[place].inputs
     return replace(
         witness,

@@ -1,9 +1,9 @@
-"""Geo-indistinguishability: the closer two inputs, the less they may differ (Andres et al. 2013, Def. 4.1).
+"""Geo-indistinguishability: the bound of two inputs is proportional to their distance (Andres et al. 2013, Def. 4.1).
 
-Inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The distance is the
-root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
+Inputs are points with integer coordinates, and the bound of a pair is the level times its distance. The distance d is
+the root of an integer, so the bound is rounded down without a float: floor(root(level^2 d^2 / unit^2)).
 
-The author chooses the coordinates (steps, degrees, kilometres): aggregator.author.
+The author's tools (aggregator.author) choose the coordinates: steps, degrees or kilometres.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ _KEY_BITS = 64
 
 @dataclass(frozen=True)
 class Geo(Pairwise):
-    """ln Q(y|x) - ln Q(y|x') <= level * distance(x, x') / unit for all y, x, x'.
+    """Geo-indistinguishability: ln Q(y|x) - ln Q(y|x') <= level * distance(x, x') / unit for all y, x, x'.
 
-    The distance is Euclidean, between points of a rectangular lattice: input row * columns + column.
+    The distance is Euclidean. The inputs are the points of a rectangular lattice: input row * columns + column.
 
     Attributes:
-        level: nanonats per unit of distance. The bound of distant points may exceed the largest level that a campaign
-            may declare.
-        unit: the unit of distance, in units of the coordinates; no number above 1 divides it and all gaps.
+        level: nanonats per unit of distance. The bound of two distant points may exceed the largest level that a
+            campaign may declare.
+        unit: the unit of distance, in units of the coordinates; the greatest common divisor of the unit and all gaps is
+            1.
         down: the gaps between rows; empty for a single row.
         across: the gaps between columns.
     """
@@ -72,7 +73,8 @@ class Geo(Pairwise):
 
     @classmethod
     def between(cls, level: int, unit: int, rows: Sequence[int], columns: Sequence[int]) -> Geo:
-        """Return the notion for increasing coordinates of rows and columns, in lowest terms."""
+        """Return the notion for increasing coordinates of rows and columns; unit and gaps are divided by their common
+        divisor."""
         factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
         if factor < 1:
             raise NotionError("the unit of distance and all gaps are 0, so no two points are apart")
@@ -133,11 +135,12 @@ class Geo(Pairwise):
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether every pair keeps its bound, the smallest such level per unit, and the pair that needs it.
+        """Return whether every pair keeps its bound, the smallest level per unit that all pairs keep, and the worst
+        pair.
 
-        Noise on the same lattice is audited shift by shift (SPEC 6.4), other channels of up to ``MOST_CELLS`` pairs
-        times outputs pair by pair. In a larger channel, the worst ratio must keep the bound of the nearest pair, which
-        is stricter.
+        Noise on the same lattice is audited shift by shift (SPEC 6.4). Other channels are audited pair by pair if the
+        number of pairs times outputs is at most ``MOST_CELLS``. In a larger channel, the worst ratio must keep the
+        bound of the nearest pair, which is stricter.
         """
         everything = channel.apart(range(channel.inputs))
         worst = channel.loss(everything, everything)
@@ -159,7 +162,8 @@ class Geo(Pairwise):
         return audited <= self.level, audited, witness
 
     def _losses(self, channel: Channel, worst: Loss) -> Iterator[tuple[Loss, int]]:
-        """Yield ratios that cover all pairs, each with a lower bound of the squared distance of its pairs."""
+        """Yield the worst ratios of sets of pairs that together contain all pairs, each with a lower bound of the
+        squared distance of these pairs."""
         if self._on_lattice(channel):
             down, across = _nearest(_coordinates(self.down)), _nearest(_coordinates(self.across))
             for rows, columns, loss in channel.losses_by_shift():
@@ -224,11 +228,11 @@ def _axis_from_wire(value: codec.Value) -> Axis:
 
 
 def _coordinates(axis: Axis) -> list[int]:
-    """Return the coordinates along an axis, from 0."""
+    """Return the coordinates along an axis, from 0, computed from its gaps."""
     return list(accumulate((gap for gap, count in axis for _ in range(count)), initial=0))
 
 
 def _nearest(coordinates: Sequence[int]) -> list[int]:
-    """Return, for each s, the least distance of two coordinates that are s positions apart."""
+    """Return, for each s from 0, the least distance of two coordinates that are s positions apart."""
     apart = (zip(coordinates, coordinates[shift:], strict=False) for shift in range(len(coordinates)))
     return [min(b - a for a, b in pairs) for pairs in apart]

@@ -1,11 +1,11 @@
 """Graded notions: each input has a budget, and two inputs are bounded by a function of both   (Gu et al. 2020, Def. 2).
 
-Budgets belong to classes of inputs, so t classes state t^2 bounds. The function is the smaller budget
-(MinID-LDP, Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from
-each other may be left out of the policy graph; then, and only then, an audit can find an infinite LDP level.
+Inputs of a class have the same budget, so t classes have t^2 bounds. The function is the smaller budget (MinID-LDP,
+Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from each other may
+be left out of the policy graph. Only then can an audit find an infinite LDP level.
 
-With all pairs bounded, MinID-LDP implies LDP at min(largest budget, twice the least) (Lemma 1), and budgets add up
-input by input over answers (Theorem 2).
+If all pairs are bounded, MinID-LDP implies LDP at min(largest budget, twice the least) (Lemma 1), and the budgets of
+each input add up over answers (Theorem 2).
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Graded(Pairwise):
         """Return the notion for a budget per input.
 
         Args:
-            budgets: nanonats, k of them.
+            budgets: the budgets of the k inputs in nanonats.
             function: "minid" or "avgid".
-            edges: the pairs of budgets (nanonats) whose inputs are protected from each other; None is all pairs. A
-                pair of equal budgets means the inputs of one class.
+            edges: the pairs of budgets (nanonats) whose inputs are protected from each other; None for all pairs. A
+                pair of equal budgets protects the inputs of one class from each other.
         """
         kinds: dict[str, type[Graded]] = {kind.name: kind for kind in (MinId, AvgId)}
         if function not in kinds:
@@ -147,7 +147,8 @@ class Graded(Pairwise):
         return self.runs[bisect_right(self._ends, x)][0]
 
     def bound(self, x: int, other: int) -> int | None:
-        """Return the bound of two inputs, in nanonats: 0 of an input with itself, None if they are not bounded."""
+        """Return the bound of two inputs, in nanonats: 0 if they are equal, None if they need no protection from each
+        other."""
         if x == other:
             return 0
         c, d = sorted((self.class_of(x), self.class_of(other)))

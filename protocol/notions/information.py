@@ -1,8 +1,8 @@
 """Local information privacy: |ln P(x|y) - ln P(x)| <= eps, under a prior (Jiang, Li, Tandon 2020, Def. 1).
 
-The notion bounds the change of an observer's belief in a value by a report, if the observer believed the prior. A prior
-is a guess, so a campaign may also declare a radius: the channel then keeps the level for every observer whose prior is
-within that distance.
+The notion bounds how much a report changes an observer's probability of a value, for an observer with this prior. A
+prior is a guess, so a campaign may also declare a radius: the channel then keeps the level for every observer whose
+prior is within that distance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Information(Notion):
 
     Attributes:
         prior: k positive integers, such as counts; P(x) = prior[x] / sum(prior), exactly.
-        radius: of the ball of priors, in parts per billion of total variation; 0 if none is declared.
+        radius: the radius of the ball of priors, in parts per billion of total variation; 0 if none is declared.
     """
 
     level: int
@@ -74,7 +74,7 @@ class Information(Notion):
         return self.ldp_steps(channel) if whole > MOST_STEPS and self._follows_from_ldp(channel) else whole
 
     def _follows_from_ldp(self, channel: Channel) -> bool:
-        """Return whether an affordable audit shows LDP at the level, which bounds a lift under every prior."""
+        """Return whether an affordable audit proves LDP at the level, which implies LIP under every prior."""
         if self.ldp_steps(channel) > MOST_STEPS or channel.held > MOST_HELD:
             return False
         loss = worst_pair(channel)

@@ -1,9 +1,10 @@
 """Mutual information privacy: I(X; Y) <= eps under a prior (L-MIP: Wang, Qin, Qiu 2023, sec. III).
 
-Mutual information is a mean of logarithms. The audit rounds each logarithm up to a nanonat, so integers compute an
-upper bound: the same on every machine, and at most three nanonats too high.
+Mutual information is a mean of logarithms. The audit rounds each logarithm up to a nanonat and computes with integers.
+So its upper bound is the same on every machine, and at most three nanonats too high.
 
-It is an average: a single output may reveal everything. So the cost of a fresh answer is the LDP level.
+The notion bounds only an average, and a single output may reveal the answer. So the cost of a fresh answer is the LDP
+level.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ LOG_STEPS = 128
 
 @dataclass(frozen=True)
 class MutualInformation(Notion):
-    """The mean of ln(Q(y|x) / P(y)), with X from the prior and Y from the channel, is at most ``level``.
+    """Mutual information privacy: the mean of ln(Q(y|x) / P(y)), for X from the prior and Y from the channel, is at
+    most ``level``.
 
     Attributes:
         prior: k positive integers; P(x) = prior[x] / sum(prior).
@@ -48,7 +50,8 @@ class MutualInformation(Notion):
         return channel.inputs * channel.outputs * LOG_STEPS
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether the bound of the mean is at most ``level``, the bound, and the largest ratio Q(y|x) / P(y)."""
+        """Return whether the upper bound of the mean is at most ``level``, this bound, and the largest ratio Q(y|x) /
+        P(y)."""
         whole, one = sum(self.prior), 1 << channel.scale
         total, witness = 0, Loss(1, 1, 0, None, 0)
         for y in range(channel.outputs):
@@ -79,7 +82,7 @@ class MutualInformation(Notion):
 
 
 def _log(numerator: int, denominator: int) -> int:
-    """Return an upper bound of ln(numerator / denominator), in nanonats, at most three too high."""
+    """Return an upper bound of ln(numerator / denominator), in nanonats; it is at most three nanonats too high."""
     if numerator >= denominator:
         return exact.level_of(numerator, denominator) or 0
     # Let L be the level of the inverse. The inverse is above exp_lower(L - 1), so its logarithm is above L - 2.

@@ -3,7 +3,7 @@
 A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names the worst pair
 as witness, and refuses a channel above its declared level. Only ``certify`` makes certificates.
 
-The author's tools construct a channel that keeps a notion: aggregator.families.
+The author's tools (aggregator.families) construct channels that keep a notion.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ class Certificate:
     Attributes:
         declared: the declared level of the notion.
         audited: the smallest level that the channel provably keeps under its notion.
-        ldp: its plain LDP level, which needs no prior; None if it is infinite.
+        ldp: the plain LDP level of the channel, which needs no prior; None if it is infinite.
         witness: the ratio that is nearest to its bound.
         adds: True if the declared levels of a device's reports add up.
         ball: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at most
             the declared level. None without a radius.
         classes: the certificate of each class; empty if the notion is not one of classes.
-        view: the position of the witness's view; the inputs and the output of the witness are those of its channel.
+        view: the position of the witness's view; the inputs and the output of the witness are numbered as in the
+            channel of this view.
     """
 
     declared: int
@@ -48,8 +49,8 @@ class Certificate:
     def cost(self) -> int:
         """The cost of one fresh answer, in nanonats.
 
-        It is the declared level if the notion makes levels add up, else the LDP level, which adds up over answers under
-        every prior. If the LDP level is infinite, it is the audited level.
+        The cost is the declared level if the levels of a device's reports add up. Otherwise it is the LDP level, which
+        adds up over answers under every prior, or the audited level if the LDP level is infinite.
         """
         if self.adds:
             return self.declared
@@ -60,7 +61,8 @@ class Notion(ABC):
     """A privacy notion at a declared level.
 
     Attributes:
-        adds: True if the levels of a device's reports add up, because each channel is derived from the earlier reports.
+        adds: True if the levels of a device's reports add up, because each report's channel is derived from the earlier
+            reports.
     """
 
     name: ClassVar[str]
@@ -70,14 +72,14 @@ class Notion(ABC):
     @property
     @abstractmethod
     def inputs(self) -> int | None:
-        """The number of inputs of the notion; None if it fits any number."""
+        """The number of inputs of the notion; None if it applies to any number of inputs."""
 
     @abstractmethod
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         """Return whether the channel keeps the notion, the audited level, and the worst case.
 
         Raises:
-            Uncertified: an infinite loss for a pair with a declared bound.
+            Uncertified: the loss of a pair with a declared bound is infinite.
         """
 
     @abstractmethod
@@ -101,7 +103,7 @@ class Notion(ABC):
         """Return the level of ``channel`` over a declared ball of priors; None if the notion declares none.
 
         Raises:
-            Uncertified: it is above the declared level, or the channel is too large to compute it.
+            Uncertified: the level is above the declared level, or the channel is too large to compute it.
         """
         return None
 
@@ -138,7 +140,8 @@ class Notion(ABC):
         raise NotImplementedError(f"{self.name} does not carry views")
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Notion:
-        """Return the notion for the inputs of a view: the bound of two of them is the least bound of their values.
+        """Return the notion for the inputs of a view; the bound of two of its inputs is the least bound of any two
+        values mapped to them.
 
         Args:
             input_of: maps an input of this notion to the view's input.
@@ -150,11 +153,11 @@ class Notion(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form (SPEC 6)."""
+        """Return the wire form of the notion (SPEC 6)."""
 
 
 def worst_pair(channel: Channel) -> Loss:
-    """Return the largest ratio of two inputs' probabilities of one output."""
+    """Return the largest ratio of the probabilities of one output for two inputs."""
     everything = channel.apart(range(channel.inputs))
     return channel.loss(everything, everything)
 

@@ -1,11 +1,11 @@
 """Local information privacy under each person's own prior (Jiang, Li, Tandon 2020: the local-prior model).
 
-Collector and adversary know every person's prior, because each device declares one, and one fixed rule derives the
-device's channel from it. So the campaign does not hold a channel for every person: everyone with a declaration derives
-the channel and its certificate. The campaign holds the rule's response for the uniform prior, or a plain LDP channel at
-its level; a device uses the latter if it is more accurate than the rule's response for its prior.
+Each device declares its person's prior, which is public, and one fixed rule derives the device's channel from it. So
+the campaign contains no channel for each person: anybody can derive the channel and its certificate from the
+declaration. The campaign contains either the rule's response for the uniform prior, or a plain LDP channel at its
+level. A device uses the LDP channel if it is more accurate than the rule's response for its prior.
 
-The rule: personal. The declaration: report.
+The module personal defines the rule, and report the declaration.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ class OwnPrior(Notion):
         """Return the channel of a person who declares ``prior``.
 
         Args:
-            campaigns: the campaign's channel; by default ``response``.
-            level: personal level below the campaign's, in nanonats; the offered channel does not keep it. 0 for the
-                campaign's.
+            campaigns: the campaign's channel; None for ``response``.
+            level: a personal level below the campaign's, in nanonats, which the campaign's channel does not keep; 0 for
+                the campaign's level.
         """
         if level or campaigns is None or campaigns == self.response:
             return personal.lip_response(prior, level or self.level)
         return personal.own_channel(tuple(prior), self.level, campaigns)
 
     def certificate_of(self, prior: Sequence[int], campaigns: Channel | None = None, level: int = 0) -> Certificate:
-        """Return the certificate of that channel, under that prior and at that level.
+        """Return the certificate of the channel that ``channel_of`` returns for the same arguments.
 
         Raises:
             Uncertified

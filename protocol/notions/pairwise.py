@@ -1,7 +1,7 @@
 """Notions that bound the difference of two inputs: ln Q(y|x) - ln Q(y|x') <= E[x][x'] for all y.
 
-One audit serves all of them. A notion names its classes of inputs, and a bound for each pair of classes that it
-protects from each other; the channel finds the worst ratio over a pair of classes.
+One audit serves all of them. A notion states its classes of inputs, and a bound for each pair of classes that it
+protects from each other. The channel computes the worst ratio over a pair of classes.
 
     ldp         one bound for all pairs
     high-low    sensitive inputs against every input                    (Acharya et al. 2020, Def. 3)
@@ -84,7 +84,7 @@ class Pairwise(Notion):
 
 @dataclass(frozen=True)
 class Ldp(Pairwise):
-    """eps-LDP: one bound for all pairs."""
+    """Local differential privacy (LDP): one bound for all pairs."""
 
     name: ClassVar[str] = "ldp"
 
@@ -124,8 +124,8 @@ class HighLow(Pairwise):
     """High-low LDP: Q(y|x) <= e^eps Q(y|x') for x sensitive and every x'   (Acharya et al. 2020, Def. 3).
 
     Attributes:
-        size: k.
-        sensitive: the sensitive inputs, increasing; neither none nor all.
+        size: k, the number of inputs.
+        sensitive: the sensitive inputs, increasing; at least one, and not all.
     """
 
     size: int
@@ -219,8 +219,8 @@ class Matrix(Pairwise):
     """E-LDP for an explicit matrix of levels, for small domains   (Acharya et al. 2020, Def. 2).
 
     Attributes:
-        levels: k x k nanonats, ``UNBOUNDED`` for a pair without a bound; the diagonal is 0 and not used. ``level`` is
-            the largest finite entry.
+        levels: the k x k bounds in nanonats, ``UNBOUNDED`` for a pair without a bound; the diagonal is 0 and not used.
+            ``level`` is the largest finite entry.
     """
 
     levels: tuple[tuple[int, ...], ...]

@@ -3,7 +3,7 @@
 The device's terms, the app in each language, the desk's audit and the HTML page all render this object. No other module
 computes or rounds a bound.
 
-The wording: sentences. The certificate: notion.
+The module sentences contains the wording, and notion the certificate.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from protocol.notions.transcript import TranscriptPrior
 
 @dataclass(frozen=True)
 class Promise:
-    """The promise of a notion to a person. Factors are ``exact.factor_above`` of a level: never below e^level.
+    """The promise of a notion to a person. A factor is e^level, rounded up by ``exact.factor_above``.
 
     Attributes:
-        kind: the notion's name; "classes" until the person has named a class.
-        factor: of the declared level.
-        least: of the best protected pair of answers, if pairs have different bounds; else None.
-        overall: of any two answers under every expectation, if it exceeds ``factor`` or is bounded beside an
-            expectation; None if ``factor`` already says it or if nothing bounds it (``unbounded``).
+        kind: the notion's name; "classes" until the person has chosen a class.
+        factor: the factor of the declared level.
+        least: the factor of the best protected pair of answers, if pairs have different bounds; else None.
+        overall: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
+            declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).
         unbounded: True if some answers can be distinguished with certainty.
         sensitive: for high-low, the number of sensitive answers.
         people, ball: for LIP over a ball of priors, the exact number of 100 people who may answer differently, and the
             factor in that case.
-        of_class: True if the person named a class, which is public.
+        of_class: True if the person chose a class, which is public.
     """
 
     kind: str
@@ -55,8 +55,8 @@ class Promise:
         """Return the promise of a certified notion.
 
         Args:
-            certificate: of the channel of the person's answers.
-            class_index: index of the person's class; None if the person has not named one.
+            certificate: the certificate of the channel for the person's answers.
+            class_index: index of the person's class; None if the person has not chosen one.
         """
         factor = exact.factor_above(notion.level)
         if isinstance(notion, Classes):
@@ -104,7 +104,7 @@ class Promise:
         return " ".join(made)
 
     def _keys(self) -> Iterator[str]:
-        """Return the keys of its sentences, in order."""
+        """Yield the keys of the promise's sentences, in order."""
         if self.of_class:
             yield "class"
         yield self.kind
@@ -117,13 +117,13 @@ class Promise:
             yield f"{beside}.less" if f"{beside}.less" in SENTENCES["en"] else "everybody"
 
     def _numbers(self) -> Iterator[tuple[str, Fraction]]:
-        """Return the numbers in its sentences, by name."""
+        """Yield the numbers in the promise's sentences, with their names."""
         for name in ("factor", "least", "overall", "people", "ball"):
             number = getattr(self, name)
             if number is not None:
                 yield name, number
 
     def as_json(self) -> dict[str, object]:
-        """Return the promise by name, for scripts; numbers are decimals in text, because they are exact."""
+        """Return the promise as a JSON object; numbers are decimals written as text, so that they stay exact."""
         numbers = {name: exact.written(number, group="") for name, number in self._numbers()}
         return {"kind": self.kind, **numbers, "unbounded": self.unbounded}

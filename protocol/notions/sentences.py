@@ -3,7 +3,7 @@
 A key is a notion's name, or that name with an additional condition. Each text states its bounds with "at most" and "as
 likely as". A pair of texts is the singular and the plural; ``count`` chooses.
 
-The choice of sentences and their numbers: promise.
+The module promise chooses the sentences and their numbers.
 """
 
 from __future__ import annotations

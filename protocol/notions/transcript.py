@@ -6,13 +6,13 @@ t reports change it by at most t times the level:
 
     P(x | y_1 .. y_t) / P(x) = product over s of P(x | y_1 .. y_s) / P(x | y_1 .. y_(s-1))
 
-Levels of channels that are all derived from the first prior do not add up like this. Nothing is rounded, so no error
-accumulates: the posterior's weights are integers that grow with the reports.
+If all channels were derived from the first prior, their levels would not add up in this way. Nothing is rounded, so no
+error accumulates: the posterior's weights are integers that grow with the number of reports.
 
 The person's value may change. With a drift, the observer expects that before each period the value is drawn anew from
-the start prior with that probability, and otherwise stays; the promise then holds for the values of all periods.
+the start prior with that probability, and otherwise stays. The bound then applies to the value of every period.
 
-The rule, the posterior and the drift: personal. The earlier reports: the device and the study.
+The module personal defines the rule, the posterior and the drift. The device and the study store the earlier reports.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TranscriptPrior(Notion):
 
     Attributes:
         prior: k positive integers, before any report.
-        drift: the part of the start prior that is mixed in before each period, over 2^16.
+        drift: 2^16 times the probability that the value is drawn anew before a period.
     """
 
     level: int
@@ -67,7 +67,7 @@ class TranscriptPrior(Notion):
         size.
 
         Args:
-            earlier: (period, output) of these reports, by increasing period, all before ``period``.
+            earlier: (period, output) of the earlier reports, by increasing period, all before ``period``.
         """
         prior, last = self.prior, None
         for then, y in earlier:
@@ -84,11 +84,12 @@ class TranscriptPrior(Notion):
         return prior
 
     def channel_of(self, prior: Sequence[int]) -> RandomizedResponse:
-        """Return the channel of a report, if an observer expects ``prior`` before it."""
+        """Return the channel of a report, given an observer's prior before it."""
         return personal.lip_response(prior, self.level)
 
     def certificate_of(self, prior: Sequence[int]) -> Certificate:
-        """Return the certificate of that channel, under that prior, whose weights may be larger than a notion's.
+        """Return the certificate of ``channel_of(prior)`` under ``prior``, whose weights may be larger than a notion
+        allows.
 
         Raises:
             Uncertified

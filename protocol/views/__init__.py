@@ -1,7 +1,7 @@
-"""Views: public coarsenings of the answer, of which each device has one by its public key (SPEC 7.3).
+"""Views: public coarsenings of the answer, one of which each device uses, chosen by its public key (SPEC 7.3).
 
-``view`` holds the views of a campaign and their wire form, ``maps`` the coarsenings, ``choice`` the choice of a
-device's view, ``certificate`` the certificates of all views.
+``view`` defines the views of a campaign and their wire form, and ``maps`` the coarsenings. ``choice`` chooses a
+device's view, and ``certificate`` computes the certificates of all views.
 """
 
 from protocol.views.certificate import certificates_of, worst_of

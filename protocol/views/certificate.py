@@ -1,10 +1,10 @@
 """Certificates of campaigns with views, computed from the integers of all views (SPEC 6.12).
 
-A device has one view for the campaign's lifetime, independent of its answers. So its channel is Q_j of the coarsened
-answer, and the level of two answers is the largest level, over the views, of the two coarsened answers. Each view is
-certified alone, under the campaign's notion coarsened to the view's inputs. Equal pairs of channel and notion are
-certified once, and all views share one limit of steps. With classes of people, the certificate of a view holds one for
-each class.
+A device has one view for the campaign's lifetime, independent of its answers. So the device applies the view's channel
+Q_j to the coarsened answer. The level of two answers is the largest level of the two coarsened answers over all views.
+Each view is certified alone, under the campaign's notion coarsened to the view's inputs. Equal pairs of channel and
+notion are certified once, and all views share one limit of steps. With classes of people, the certificate of a view
+contains a certificate for each class.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from protocol.views.view import View, channel_places, is_plain
 
 
 def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tuple[Certificate, ...]:
-    """Return the certificate of each view; inputs and outputs are those of its channel.
+    """Return the certificate of each view; its inputs and outputs are numbered as in the view's channel.
 
     Raises:
-        CampaignError: the notion does not carry views.
-        NotionError: it would bound no two inputs of a view.
+        CampaignError: the notion cannot be applied to views.
+        NotionError: the coarsened notion bounds no two inputs of a view.
         Uncertified: a channel does not keep its bounds, by however little, or its audit is too large.
     """
     if not is_plain(views) and not notion.carries_views:
@@ -62,10 +62,12 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
 
 
 def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
-    """Return a campaign's certificate from those of its views: the largest levels, and the view nearest to its bound.
+    """Return a campaign's certificate, computed from those of its views: the largest levels, and the witness of the
+    view nearest to its bound.
 
     Args:
-        notion: of the campaign; with classes, ``classes`` of the result holds the worst of each class over all views.
+        notion: the campaign's notion; if it is one of classes, ``classes`` of the result contains the worst certificate
+            of each class over all views.
     """
     if len(found) == 1:
         return found[0]

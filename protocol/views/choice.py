@@ -20,7 +20,7 @@ def view_of(campaign_id: bytes, public: bytes, ends: Sequence[int]) -> int:
     Args:
         campaign_id: 16 bytes.
         public: the public key of the device in this campaign.
-        ends: cumulative weights: entry j is the sum of the weights of views 0 .. j; the last is W.
+        ends: the cumulative weights: entry j is the sum of the weights of views 0 .. j; the last entry is W.
     """
     head = hashlib.sha256(_CONTEXT + campaign_id + public).digest()[:_HEAD_BYTES]
     return bisect_right(ends, int.from_bytes(head, "big") * ends[-1] >> 8 * _HEAD_BYTES)

@@ -1,9 +1,9 @@
 """Maps: how a view coarsens an answer before randomisation (SPEC 7.3).
 
-A map is public and deterministic, and it works on one input at a time. The domain is passed in and never
-enumerated, because it may have too many inputs.
+A map is public and deterministic, and it works on one input at a time. The domain is passed in and never enumerated,
+because it may have too many inputs.
 
-Add a new map to ``MAPS``. The choice of a device's view: choice.
+Add a new map to ``MAPS``. The module choice chooses a device's view.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class Map(ABC):
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The names that the author chose for the view's inputs, in order; () if there are none."""
+        """The names that the author gave to the view's inputs, in order; () if there are none."""
         return ()
 
     def renamed(self, names: Sequence[str]) -> Map:
         """Return the same map under other names.
 
         Args:
-            names: as many as ``named``, in its order.
+            names: one for each entry of ``named``, in its order.
         Raises:
             ViewError: the map does not allow one of the names.
         """
@@ -75,12 +75,12 @@ class Map(ABC):
 
     @abstractmethod
     def encode(self) -> codec.Value:
-        """Return the wire form (SPEC 7.3)."""
+        """Return the wire form of the map (SPEC 7.3)."""
 
 
 @dataclass(frozen=True)
 class Identity(Map):
-    """The answer as it is."""
+    """The map that leaves the answer unchanged."""
 
     name: ClassVar[str] = "identity"
 
@@ -170,7 +170,7 @@ class Districts(Map):
 
     Attributes:
         runs: (district, length) pairs in input order; districts numbered from 0 in order of first appearance.
-        names: of the districts, by number; empty for none.
+        names: the names of the districts, by number; empty if they have no names.
     """
 
     runs: Runs
@@ -235,10 +235,10 @@ class Districts(Map):
 
 @dataclass(frozen=True)
 class Questions(Map):
-    """One question of a form, or two.
+    """A map to the answers of one or two questions of a form.
 
     Attributes:
-        places: of the questions in the form, in increasing order.
+        places: the positions of the questions in the form, increasing.
     """
 
     places: tuple[int, ...]
@@ -286,7 +286,7 @@ class Questions(Map):
         return form.join([asked.get(place, 0) for place in range(len(form.questions))])
 
     def split(self, domain: Domain, z: int) -> tuple[int, ...]:
-        """Return the input of each asked question in the view's input ``z``."""
+        """Return the input of each asked question that the view's input ``z`` is composed of."""
         *_, last = self.asked(domain)
         return (z,) if len(self.places) == 1 else divmod(z, last.size)
 
@@ -306,7 +306,7 @@ def form_of(domain: Domain) -> Form:
     """Return the domain if it is a form.
 
     Raises:
-        CampaignError: the map is malformed.
+        CampaignError: the domain is not a form.
     """
     if not isinstance(domain, Form):
         raise CampaignError(f"a map of questions needs a form, not a domain of {domain.kind}")
@@ -328,7 +328,7 @@ def decode(value: codec.Value) -> Map:
     """Return the map of a wire form (SPEC 7.3).
 
     Raises:
-        ViewError: unknown name, wrong fields, or numbers that are not a map.
+        ViewError: unknown name, wrong fields, or an invalid map.
     """
     name = codec.tag(value, "a map", "name", ViewError)
     if name not in MAPS:

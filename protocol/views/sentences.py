@@ -1,6 +1,7 @@
 """The sentences that explain a device's view, in every language; no other module contains such texts.
 
-Each text speaks of one device, because a person reads it about their own device. Promises: notions.sentences.
+Each text describes one device, because people read it about their own device. The sentences of promises are in
+notions.sentences.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ SENTENCES: dict[str, dict[str, str]] = {
 
 
 def asked(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
-    """Return a sentence on the question that a device with this map is asked; with several views, also on its choice.
+    """Return a sentence about the question that a device with this map asks; with several views, also about the choice
+    of the view.
 
     Args:
-        domain: of the campaign.
+        domain: the campaign's domain.
         views: number of the campaign's views.
         language: one of ``MARKS``.
     """

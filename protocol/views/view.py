@@ -1,9 +1,9 @@
 """Views: the coarsenings of the answer that a campaign asks for, each with its channel (SPEC 7.3).
 
-Every campaign has views, so one path through the code serves all campaigns. A plain campaign has one view, of the
-answer as it is, and its wire form is its channel alone.
+Every campaign has views, so one path through the code serves all campaigns. A plain campaign has a single view, which
+leaves the answer unchanged, and its wire form is the channel alone.
 
-The choice of a device's view: choice. The certificate of a view's channel: certificate.
+The module choice chooses a device's view, and certificate certifies its channel.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class View:
     """A coarsening of the answer and its channel, assigned to a part of the devices.
 
     Attributes:
-        weight: share of the devices, over the sum of all views' weights.
-        map: from the answer's input to the input of the channel.
-        channel: from that input to the output.
+        weight: the view's share of the devices is ``weight`` / sum of all views' weights.
+        map: maps the input of the answer to the input of the channel.
+        channel: randomises the coarsened answer.
     """
 
     weight: int
@@ -74,7 +74,7 @@ def require_inputs(views: Sequence[View], domain: Domain, classes: int) -> None:
     """Refuse views whose channels do not have an input for each value, or for each value of each class.
 
     Args:
-        domain: of the campaign.
+        domain: the campaign's domain.
         classes: number of the campaign's classes; 0 if it has none.
     Raises:
         CampaignError
@@ -112,7 +112,7 @@ def channel_places(views: Sequence[View]) -> list[int]:
 
 
 def encode(views: Sequence[View]) -> codec.Value:
-    """Return the wire form: of a plain campaign that of its channel (SPEC 5), else that of SPEC 7.3."""
+    """Return the wire form of the views (SPEC 7.3); for a plain campaign, the wire form of its channel (SPEC 5)."""
     if is_plain(views):
         return views[0].channel.encode()
     places = channel_places(views)
@@ -128,8 +128,8 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     """Return the views of a wire form.
 
     Raises:
-        ChannelError: an invalid channel.
-        ViewError: anything else.
+        ChannelError: a channel is invalid.
+        ViewError: anything else is invalid.
     """
     if not (isinstance(value, list) and value and value[0] == _NAME):
         return plain_views(channels.decode(value))

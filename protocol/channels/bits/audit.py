@@ -1,7 +1,7 @@
 """The audit structure of independent bits: only the bits of two inputs distinguish them.
 
-All other bits have the same distribution for both inputs, so the profile is that of the two bits. With a uniform prior
-and one class of inputs, all words with the same number of ones form one class of columns.
+All other bits have the same distribution for both inputs, so only the two bits determine the profile. With a uniform
+prior and one class of inputs, all words with the same number of ones form one class of columns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BitsStructure(Structure):
         return kinds
 
     def _chances(self, x: int) -> tuple[int, int]:
-        """Return a and b of an input."""
+        """Return (own, other) of an input's class: 2^32 times a and b."""
         number = self.channel.class_of[x]
         return self.channel.own[number], self.channel.other[number]
 
@@ -138,7 +138,7 @@ class BitsStructure(Structure):
 
 
 def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> OutputClass:
-    """Return a column of ratios, scaled to integers."""
+    """Return the class of output ``y`` from a column of ratios, scaled to integers."""
     scale = lcm(*(ratio.denominator for ratio, _ in parts))
     masses: dict[int, int] = {}
     for ratio, mass in parts:

@@ -1,11 +1,11 @@
-"""A word of bits: one for each input, each flipped on its own (SPEC 5.6).
+"""A word of independent bits, one for each input (SPEC 5.6).
 
-The bit of the person's own input is 1 with probability a, every other bit with its own probability b < a, all
-independent. So the ratio of the probabilities of two inputs depends only on the bits of these two inputs,
+The bit of the true input x is 1 with probability a_x, and the bit of every other input x' with probability b_x' < a_x'.
+All bits are independent. So the probabilities of a word given two inputs differ only by the factors of these two bits,
 
     max over y of Q(y|x) / Q(y|x') = [a_x / b_x] [(1 - b_x') / (1 - a_x')]     (Gu et al. 2020, eq. 5)
 
-and is reached where x's bit is 1 and all others are 0. The published mechanisms differ only in a and b:
+and the maximum is reached by the word in which only x's bit is 1. The published mechanisms differ only in a and b:
 
     RAPPOR (basic)     a + b = 1                        (Erlingsson, Pihur, Korolova 2014)
     OUE                a = 1/2                          (Wang, Blocki, Li, Jha 2017)
@@ -38,13 +38,13 @@ MAX_BITS = 2**16
 
 @dataclass(frozen=True)
 class Bits(Channel):
-    """Independent bits; the bit of the true input is 1 more often than the others.
+    """Independent bits; a bit is 1 with a larger probability if its input is the true one.
 
     Attributes:
         own: for each class of inputs, 2^32 times a: the probability that the bit of the true input is 1.
         other: for each class, 2^32 times b: the probability that the bit of any other input is 1; 0 <= b < a <= 1.
-        runs: (class, length) pairs in input order; classes numbered from 0 in order of first appearance, no two of
-            them alike.
+        runs: (class, length) pairs in input order; classes are numbered from 0 in order of first appearance, and no two
+            have the same a and b.
         class_of: the class of each input.
     """
 
@@ -80,7 +80,7 @@ class Bits(Channel):
 
     @classmethod
     def over(cls, chances: Iterable[tuple[int, int]]) -> Bits:
-        """Return the channel for an (a, b) per input, both times 2^32."""
+        """Return the channel for a pair (a, b) per input, both times 2^32."""
         numbers: dict[tuple[int, int], int] = {}
         classes = [numbers.setdefault(pair, len(numbers)) for pair in chances]
         return cls(tuple(a for a, _ in numbers), tuple(b for _, b in numbers), runs_of(classes))
@@ -236,7 +236,7 @@ def _places(keys: Sequence[Fraction]) -> tuple[int, ...]:
 
 
 def _weighted_sum(masses: Sequence[int], ratios: Sequence[Fraction]) -> tuple[int, int]:
-    """Return the sum of masses times ratios, as numerator and denominator; added in pairs of similar length."""
+    """Return the sum of masses times ratios as (numerator, denominator), added in pairs of similar length."""
     parts = [(mass * ratio.numerator, ratio.denominator) for mass, ratio in zip(masses, ratios, strict=True)]
     while len(parts) > 1:
         odd = parts[len(parts) // 2 * 2 :]

@@ -1,4 +1,4 @@
-"""The structure of a channel of blocks: each block's own structure, side by side.
+"""The audit structure of a channel of blocks, composed of the structures of its inner channels.
 
 Inputs of different blocks share no output, so no pair across blocks needs computing. An open input gives every output
 of block 1 with the same weight, which adds a constant to its columns.

@@ -11,7 +11,7 @@ of block 1 does not prove that the input is in block 1.
                  randomised response inside                            (utility-optimised RR, Murakami, Kawamoto 2019)
                  one sensitive input, which always gives one answer    (Mangat 1994; Acharya et al. 2020, Theorem 2)
 
-The inner channels are described in the files of their families.
+The other families' modules describe the inner channels.
 """
 
 from __future__ import annotations
@@ -92,16 +92,18 @@ INNER: dict[str, type[Channel]] = {
 
 @dataclass(frozen=True)
 class Blocks(Channel):
-    """An inner channel for each block; the outputs are the blocks' one after another, then each open input's own.
+    """An inner channel for each block; the outputs of block 1 come first, then those of block 2 and so on, then one for
+    each open input.
 
     Attributes:
         cover: 2^128 times the probability with which an open input gives each output of block 1.
         runs: (block, length) pairs in input order; block 0 is open, the others are numbered from 1 in order of first
             appearance; neighbouring runs differ in their block.
         channels: the inner channel of each block, block 1 first.
-        offsets: first output of each block; entry 0: of the open inputs, after all blocks.
-        members: the inputs of each block, in order; entry 0: the open ones.
-        block_of, place_of: block of each input, and its position there, which is its input of the inner channel.
+        offsets: the first output of each block; entry 0 is the first output of the open inputs, after all blocks.
+        members: the inputs of each block, in order; entry 0 contains the open inputs.
+        block_of, place_of: the block of each input, and its position in the block, which is its input of the inner
+            channel.
         hidden: 2^128 times the probability that an open input gives any output of block 1.
     """
 
@@ -179,7 +181,8 @@ class Blocks(Channel):
 
     @classmethod
     def over(cls, cover: int, blocks: Sequence[int], build: Callable[[int], Channel]) -> Blocks:
-        """Return the channel for a block number per input, 0 for open; blocks are renumbered by first appearance.
+        """Return the channel for a block number per input, 0 for open inputs; blocks are renumbered by first
+        appearance.
 
         Args:
             build: makes the inner channel for a number of inputs.
@@ -245,7 +248,7 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Return an infinite loss: some output of an open input, or of a block, rules out all others."""
+        """Return an infinite loss: an output of an open input, or of a block, rules out all other inputs."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
@@ -273,7 +276,8 @@ class Blocks(Channel):
         return dict(found)
 
     def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
-        """Return the worst ratio of inputs of one block each; None if both hold only the same single input."""
+        """Return the worst ratio between the inputs ``first`` of a block and ``second`` of a block; None if both
+        contain only the same input."""
         if block == OPEN:  # only one input gives the output of an open input
             pair = different(first, second)
             return pair and Loss(1, 0, *pair, self.offsets[OPEN] + self.place_of[pair[0]])
@@ -326,7 +330,7 @@ def _weight(inner: Channel, x: int, y: int) -> int:
 
 
 def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
-    """Return (input, output) with the largest weight over these inputs."""
+    """Return the (input, output) pair with the largest weight among ``inputs``."""
     if isinstance(inner, Hadamard):
         return inputs[0], 0  # column 0 is +1 in every row
     if isinstance(inner, ProjectiveGeometry):

@@ -6,8 +6,8 @@ of the input: values that need less protection have a larger contrast. With f = 
 
     Q(y|x) = e^c_x / (K g_x)  in S_x,   1 / (K g_x)  elsewhere,   g_x = f e^c_x + 1 - f
 
-All S_x have one size, so a larger weight inside means a smaller one outside. So for all classes, the worst output for a
-pair, with x the more likely input, is in S_x and not in S_x'. The level of the pair is
+All S_x have one size, so a larger inside weight means a smaller outside weight. So for all classes, the ratio Q(y|x) /
+Q(y|x') is largest for the outputs that are in S_x and not in S_x'. The level of the pair is
 
     ln (inside_x / outside_x') = c_x + ln g_x' - ln g_x
 
@@ -42,15 +42,16 @@ MAX_CLASSES = 64
 
 @dataclass(frozen=True)
 class GradedProjective(Channel):
-    """Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere, by the class of x.
+    """Graded projective response: Q(y given x) = inside / 2^128 where <x, y> = 0, else outside / 2^128, by the class of
+    x.
 
     Attributes:
         order, dimension: q and t of the geometry.
         outside: for each class, the weight of an output that is not orthogonal to the input; positive, below the inside
-            weight, and equal to 2^128 modulo cs; no two equal.
+            weight, and equal to 2^128 modulo cs. No two classes have the same weight.
         runs: (class, length) pairs in input order; at least two classes, numbered from 0 in order of first appearance.
         inside: for each class, the weight of an output that is orthogonal to the input.
-        geometry: inputs and outputs are its points.
+        geometry: the projective geometry, whose points are the inputs and the outputs.
         class_of: the class of each input.
     """
 
@@ -145,7 +146,7 @@ class GradedProjective(Channel):
         return (classes + 1) * (self.inputs + self.geometry.mass_steps(self.inputs)) + 2 * classes * self.outputs
 
     def masses_of(self, law: Sequence[int], number: int) -> list[int]:
-        """Return, for each output, the prior mass of the inputs of one class that are orthogonal to it."""
+        """Return, for each output, the prior mass of the inputs of class ``number`` that are orthogonal to it."""
         return self.geometry.masses([mass if c == number else 0 for mass, c in zip(law, self.class_of, strict=True)])
 
     def marginals(self, law: Sequence[int]) -> list[int]:
@@ -160,8 +161,11 @@ class GradedProjective(Channel):
         return [base + mass for mass in raised]
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Return the worst lift. It is reached, for some class, at the least likely output that an input of the class
-        prefers, or at the most likely output that an input of it does not prefer."""
+        """Return the worst lift.
+
+        For some class, one of two outputs reaches it: the least likely output that an input of the class prefers, or
+        the most likely output that an input of the class does not prefer.
+        """
         total, marginals = sum(prior), self.marginals(prior)
         worst = Loss(1, 1, 0, None, 0)
         for number, members in enumerate(self.members):

@@ -1,8 +1,8 @@
 """The audit structure of Hadamard response: prior masses are summed with a Walsh-Hadamard transform.
 
-An input gives one weight to the columns its row agrees with and another to the rest. So two different rows
-split the columns into four equal classes, and the mass of the rows that agree with a column is half of all mass and
-half of a Walsh-Hadamard transform. All columns take K log K additions of integers.
+An input has one weight for the columns where its row is +1, and another for the other columns. So two different rows
+divide the columns into four classes of equal size. The mass of the rows that are +1 in a column is half the sum of the
+total mass and an entry of a Walsh-Hadamard transform. All columns together take K log K additions of integers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class HadamardStructure(Structure):
 
     @property
     def _weights(self) -> tuple[int, int]:
-        """The weight of a column that agrees with a row, and of one that does not."""
+        """The weight of a column where the input's row is +1, and of a column where it is -1."""
         return self.channel.truth, ONE - self.channel.truth
 
     @property

@@ -1,10 +1,10 @@
 """Hadamard response: one bit about the input, however many inputs there are (SPEC 5.3).
 
 Input x has row x + 1 of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than k. Row 0
-is all ones and carries no information, so it is not used. The output is a uniform column among those where the row is
-+1, with probability ``truth``, and else among those where it is -1 (Acharya, Sun, Zhang 2019).
+is all ones and carries no information, so it is not used. With probability ``truth`` the output is drawn uniformly from
+the columns where the row is +1, otherwise from those where it is -1 (Acharya, Sun, Zhang 2019).
 
-Hadamard response within blocks, or for sensitive inputs alone, is ``blocks`` around this.
+For Hadamard response within blocks, or for the sensitive inputs only, ``blocks`` contains this channel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ONE = 1 << HADAMARD_SCALE
 
 @dataclass(frozen=True)
 class Hadamard(Channel):
-    """Hadamard response over ``inputs`` rows; the outputs are the K columns.
+    """Hadamard response: each input has a row of the matrix, and the outputs are its K columns.
 
     Attributes:
         truth: 2^64 times the probability of an output where the input's row is +1; above 2^63.
@@ -95,7 +95,7 @@ class Hadamard(Channel):
 
 
 def different(first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | None:
-    """Return two different inputs, one of ``first`` and one of ``second``; None if both hold only the same input."""
+    """Return two different inputs, one of ``first`` and one of ``second``; None if both contain only the same input."""
     x, other = first[0], next((other for other in second if other != first[0]), None)
     if other is not None:
         return x, other

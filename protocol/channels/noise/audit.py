@@ -1,7 +1,7 @@
 """The audit structure of noise: whole columns at once, and pairs of inputs by their shift.
 
-The law of steps gives a whole column faster than cell by cell, and the worst loss over all pairs with the same shift.
-A notion with distances needs nothing else.
+From the distribution of steps, a whole column is computed faster than cell by cell, and so is the worst loss of all
+pairs with the same shift. An audit of a notion with distances needs nothing else.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class NoiseStructure(Structure):
         return found
 
     def shifts(self) -> Iterator[tuple[Loss, Sequence[tuple[int, int]]]]:
-        """Yield (worst loss, pairs of inputs) for each shift; all of these pairs have the shift, and one has the loss.
+        """Yield (worst loss, pairs of inputs) for each shift; all the pairs have this shift, and one of them reaches
+        the loss.
 
         Raises:
             ValueError: a ratio is infinite.

@@ -7,7 +7,7 @@ mass beyond each end is added to that end.
     discrete Laplace, discrete Gaussian      rows = 1: a line of points
     planar noise                             a grid of cells
 
-The step distribution for a notion is chosen by aggregator.families.noise.
+aggregator.families.noise chooses the step distribution for a notion.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ _KEY_BITS = 64
 
 @dataclass(frozen=True)
 class _Fold:
-    """The points of one axis at which steps end in the same way.
+    """The inner points, the first point or the last point of one axis.
 
     Attributes:
-        kind: 0 inside the axis; 1 the first point, which also receives all steps beyond it; 2 the last point, likewise.
-        first, last: the points of this kind.
+        kind: 0 for the inner points; 1 for the first point, which also receives all steps beyond it; 2 for the last
+            point, which receives the steps beyond its end.
+        first, last: the first and the last point of this kind.
     """
 
     kind: int
@@ -59,7 +60,7 @@ class Noise(Channel):
     Attributes:
         rows, columns: the lattice, at least two columns and at most ``MAX_POINTS`` points; a line has one row.
         law: the weight of each step; the weights of all steps sum to 2^62. A symmetric distribution must be given as
-            rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also holds for
+            rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also applies to
             its mirror images. Any other distribution is given as (2 rows - 1) x (2 columns - 1) integers, beginning
             with the step (-(rows - 1), -(columns - 1)).
     """
@@ -119,7 +120,7 @@ class Noise(Channel):
 
     @cached_property
     def _tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
-        """[kind of row][kind of column]: the sums of ``_steps`` over the steps that end at the same point."""
+        """The sums of ``_steps`` over the steps that end at the same point, by [kind of row][kind of column]."""
         by_row = (self._steps, _sums_down(self._steps), _sums_down(self._steps[::-1])[::-1])
         return tuple(
             (table, [list(accumulate(row)) for row in table], [list(accumulate(row[::-1]))[::-1] for row in table])
@@ -128,7 +129,8 @@ class Noise(Channel):
 
     @cached_property
     def _mirror_tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
-        """``_tables`` with each row reversed, so that a slice of a row is in increasing order of the input."""
+        """The tables of ``_tables`` with each row reversed, so that a slice of a row is in increasing order of the
+        input."""
         return tuple(
             tuple([row[::-1] for row in table] for table in tables)  # type: ignore[misc]  # three of three
             for tables in self._tables
@@ -245,7 +247,7 @@ class Noise(Channel):
 
     @cached_property
     def _keys(self) -> tuple[tuple[tuple[Grid, Grid], ...], ...]:
-        """``_tables`` as numerators times 2^64, and as denominators, where 0 is 1."""
+        """The tables of ``_tables`` as (numerators times 2^64, denominators); a denominator of 0 is replaced by 1."""
         return tuple(
             tuple(
                 ([[weight << _KEY_BITS for weight in row] for row in table], [[w or 1 for w in row] for row in table])
@@ -280,7 +282,7 @@ def _folds(size: int) -> tuple[_Fold, ...]:
 
 
 def _end(fold: _Fold, step: int, shift: int, size: int) -> int:
-    """Return the first point of ``fold`` that ``step`` reaches from an x for which x + shift is also on the axis."""
+    """Return the first point of ``fold`` that is reached by ``step`` from an x with x + shift on the axis."""
     return max(fold.first, step - min(shift, 0))
 
 

@@ -3,12 +3,12 @@
 Inputs and outputs are points of the projective space PG(t-1, q). An input x gives each of the points orthogonal to it,
 S_x = {y : <x, y> = 0}, with a larger probability than any other point. All S_x have the same size, and the
 intersections of any two of them have the same size, so all pairs of inputs have the same profile (Feldman, Nelson,
-Nguyen, Talwar 2022). An input prefers about 1/q of all outputs, with q the order of the field; the best fraction is
-1 / (e^eps + 1).
+Nguyen, Talwar 2022). An input prefers about 1/q of all outputs, where q is the order of the field; the error is
+smallest at the fraction 1 / (e^eps + 1).
 
 The paper uses rejection sampling. Here the two weights are chosen so that a row sums to exactly 2^128, and one draw
-determines the output. Such weights exist: K - cs = q^(t-1) is 1 modulo cs, so any cs consecutive outside weights
-include one that fits.
+determines the output. Such weights exist: K - cs = q^(t-1) is 1 modulo cs, so of any cs consecutive outside weights one
+leaves a whole inside weight.
 
 If K exceeds k, the points from k on are outputs only.
 """
@@ -30,7 +30,7 @@ from protocol.errors import ChannelError
 
 @dataclass(frozen=True)
 class ProjectiveGeometry(SupportChannel):
-    """Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere.
+    """Projective geometry response: Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere.
 
     Attributes:
         inputs: k.
@@ -38,7 +38,7 @@ class ProjectiveGeometry(SupportChannel):
         dimension: t, from 2.
         outside: the weight of one output that is not orthogonal to the input; positive, below ``inside``, and equal to
             2^128 modulo cs.
-        geometry: inputs and outputs are its points.
+        geometry: the projective geometry, whose points are the inputs and the outputs.
         outputs: K; at least k, at most 2^24.
         support: cs, the number of outputs that an input prefers.
         shared: ci, the number of outputs that two inputs both prefer.
@@ -94,8 +94,8 @@ class ProjectiveGeometry(SupportChannel):
 
             2^128 P(y) = outside + (inside - outside) mass[y],   mass[y] = sum of P(x) over x with <x, y> = 0
 
-        So the output of least probability has the largest lift of the inputs that prefer it, and the output of largest
-        probability has the smallest lift of the others.
+        So the least probable output has the largest lift, for an input that prefers it. The most probable output has
+        the smallest lift, for an input that does not prefer it.
         """
         mass = self.geometry.masses(prior)
         total = sum(prior)
@@ -125,7 +125,7 @@ class ProjectiveGeometry(SupportChannel):
 
 
 def geometry_for(inputs: int, order: int, dimension: int) -> Geometry:
-    """Return the geometry whose points are the outputs, and the first ``inputs`` of them the inputs, of a channel.
+    """Return the geometry of a channel: its points are the outputs, and its first ``inputs`` points are the inputs.
 
     Raises:
         ChannelError: too few or too many inputs, an invalid order or dimension, or fewer points than inputs.

@@ -1,12 +1,12 @@
-"""The finite fields of the coordinates: fields of prime order, and those of order 4, 8 and 9 (SPEC 5.4).
+"""The finite fields of the coordinates: fields of prime order, and the fields of order 4, 8 and 9 (SPEC 5.4).
 
-An element is a number 0 .. q - 1. If q is prime, arithmetic is that of integers modulo q. An element of a field of
-order 4, 8 or 9 is a polynomial over its prime field. The digits of its number in base 2 or 3 are the coefficients; the
+An element is a number 0 .. q - 1. If q is prime, elements are added and multiplied modulo q. An element of a field of
+order 4, 8 or 9 is a polynomial over the prime field. Its coefficients are the digits of its number in base 2 or 3; the
 last digit is the constant. Sums and products are taken modulo the prime and reduced by an irreducible polynomial,
 
     4: x^2 = x + 1        8: x^3 = x + 1        9: x^2 = 2
 
-so sums and products are exact tables of at most 81 entries.
+so tables of at most 81 entries contain all sums and products.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REDUCED = {4: (2, (1, 1)), 8: (2, (1, 1, 0)), 9: (3, (2, 0))}
 
 
 class FiniteField:
-    """Integers modulo a prime, the order of the field."""
+    """A finite field of prime order: integers modulo that prime."""
 
     def __init__(self, order: int) -> None:
         self.order = order
@@ -47,14 +47,13 @@ class FiniteField:
         return sum(mine * theirs for mine, theirs in zip(one, other, strict=True)) % self.order
 
     def sums(self, first: Sequence[int], second: Sequence[int], most: int) -> list[int]:
-        """Return the first ``most`` sums of an element of ``first`` and one of ``second``; ``second`` varies
-        fastest.
-        """
+        """Return the first ``most`` sums of an element of ``first`` and an element of ``second``; ``second`` varies
+        fastest."""
         return [(one + other) % self.order for one in first for other in second][:most]
 
 
 class _Extension(FiniteField):
-    """Polynomials over a prime field, by tables of their sums and products."""
+    """A finite field of order 4, 8 or 9, computed with tables of sums and products."""
 
     def __init__(self, order: int) -> None:
         super().__init__(order)
@@ -91,7 +90,7 @@ def field_of(order: int) -> FiniteField:
     """Return the field of ``order`` elements.
 
     Raises:
-        ChannelError: the order is not a prime below 2^20, and not 4, 8 or 9.
+        ChannelError: the order is neither a prime below 2^20 nor 4, 8 or 9.
     """
     if order in _REDUCED:
         return _Extension(order)
@@ -125,7 +124,7 @@ def _added(one: Sequence[int], other: Sequence[int], prime: int) -> list[int]:
 
 
 def _product(one: Sequence[int], other: Sequence[int], prime: int, reduced: Sequence[int]) -> list[int]:
-    """Return the product of two polynomials by Horner's rule: times x, then the next coefficient of ``one``."""
+    """Return the product of two polynomials, by Horner's rule over the coefficients of ``one``."""
     total = [0] * len(reduced)
     for coefficient in reversed(one):
         above, total = total[-1], [0, *islice(total, len(reduced) - 1)]

@@ -1,14 +1,14 @@
 """The points of a projective geometry, their numbers and their orthogonality (SPEC 5.4).
 
-The points of PG(t-1, q) are vectors of t coordinates up to a factor. The points orthogonal to a point x are the set
-S_x = {y : <x, y> = 0}. All these sets have the same size, and the intersections of any two of them have the same size:
-a symmetric design.
+A point of PG(t-1, q) is a class of vectors with t coordinates that differ by a factor. The points orthogonal to a point
+x are the set S_x = {y : <x, y> = 0}. All these sets have the same size, and the intersections of any two of them have
+the same size: a symmetric design.
 
     K  = (q^t - 1) / (q - 1)          points
     cs = (q^(t-1) - 1) / (q - 1)      points of S_x
     ci = (q^(t-2) - 1) / (q - 1)      points of S_x and S_x', x' another point
 
-The canonical vector of a point has 1 as the first coordinate that is not 0, and numbers follow from it by arithmetic.
+In the canonical vector of a point, the first coordinate that is not 0 is 1. The point's number is computed from it.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Geometry:
     Attributes:
         order: q, a prime below 2^20, or 4, 8 or 9.
         dimension: t, from 2.
-        arithmetic: sums and products of coordinates.
+        arithmetic: the field, which adds and multiplies coordinates.
         points: K, at most 2^24.
-        support: cs.
-        shared: ci.
-        powers: 1, q, ..., q^t.
-        firsts: entry f, for f = 0 .. t, is the number of points with fewer than f coordinates after their leading 1.
-            That is the number of the first point with f such coordinates. The last two entries are cs and K.
+        support: cs, the number of points orthogonal to a point.
+        shared: ci, the number of points orthogonal to two different points.
+        powers: the powers of q: 1, q, ..., q^t.
+        firsts: entry f, for f = 0 .. t, counts the points with fewer than f coordinates after their leading 1. It is
+            also the number of the first point with f such coordinates. The last two entries are cs and K.
     """
 
     order: int
@@ -96,11 +96,11 @@ class Geometry:
         return self.arithmetic.dot(self.coordinates(x), self.coordinates(y)) == 0
 
     def drawn(self, x: int, draw: int, inside: int, outside: int) -> int:
-        """Return the output for a random draw: the points of S_x come first, then the others, each as wide as its
-        weight.
+        """Return the output for a random draw: each point takes as many draws as its weight, first the points of S_x,
+        then the others.
 
         Args:
-            draw: below cs * inside + (K - cs) * outside.
+            draw: a random integer, below cs * inside + (K - cs) * outside.
             inside, outside: the weights, positive.
         """
         beyond = self.support * inside
@@ -114,9 +114,10 @@ class Geometry:
         return (other, orthogonal)[draw < beyond]
 
     def _completed(self, own: Sequence[int], pivot: int, others: tuple[int, ...], product: int) -> int:
-        """Return the point of the vector v with coordinates ``others`` around ``pivot`` and <own, v> = ``product``.
+        """Return the point of the vector v with <own, v> = ``product`` whose coordinates, without the one at ``pivot``,
+        are ``others``.
 
-        ``own`` is 1 at ``pivot``, so exactly one coordinate at ``pivot`` fits.
+        ``own`` is 1 at ``pivot``, so exactly one value of v at ``pivot`` gives the product.
         """
         rest = (*own[:pivot], *own[pivot + 1 :])
         solved = self.arithmetic.minus(product, self.arithmetic.dot(rest, others))
@@ -145,11 +146,11 @@ class Geometry:
         return self.point(vector)
 
     def least(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
-        """Return, for each of these inputs, the smallest of ``numbers`` (one for each point) over the points orthogonal
-        to it.
+        """Return, for each input, the smallest of ``numbers`` (one for each point) over the points orthogonal to the
+        input.
 
-        Points are visited in increasing order of their numbers. Each is orthogonal to cs of K inputs, so few inputs
-        remain after a few points.
+        Points are visited in increasing order of ``numbers``. Each is orthogonal to cs of all K points, so few inputs
+        remain after a few steps.
         """
         left, found = {x: self.coordinates(x) for x in inputs}, {}
         for y in sorted(range(self.points), key=numbers.__getitem__):
@@ -177,12 +178,12 @@ class Geometry:
     def masses(self, law: Sequence[int]) -> list[int]:
         """Return, for each point, the prior mass of the inputs orthogonal to it: K integers, exact.
 
-        For an input with f coordinates after its leading 1, the product with a point depends only on the last f + 1
-        coordinates of the point. It is d + <rest, low>, where d is the coordinate at the leading 1. So one table over
-        (d, low) serves all points, and only one low of each set of multiples is computed.
+        For an input with f coordinates ``rest`` after its leading 1, the product with a point depends only on the last
+        f + 1 coordinates (d, low) of the point: it is d + <rest, low>. So one table over (d, low) serves all points,
+        and of all multiples of a vector ``low`` only one is computed.
 
         Args:
-            law: an integer for each input, the points from 0 on.
+            law: an integer for each input; the inputs are the points from 0 on.
         """
         found = [0] * self.points
         for free, used in self._used(len(law)):

@@ -1,4 +1,5 @@
-"""The audit structure of randomised response: an output has one weight for its input and another for all others.
+"""The audit structure of randomised response: an output has one weight for its own input and another for all other
+inputs.
 
 Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs from the cover in one cell.
 """

@@ -1,4 +1,4 @@
-"""Randomised response: tell the truth, or draw from one fixed cover distribution (SPEC 5.2).
+"""Randomised response: the output is the true input, or drawn from one fixed cover distribution (SPEC 5.2).
 
 This family contains Warner's and k-ary randomised response, the random sampling mechanism and the same-alphabet LIP
 channels. With probability 1 - C the output is the input, otherwise it is y with probability c[y], where C = sum of c.
@@ -29,11 +29,12 @@ RESPONSE_STEPS = 16
 
 @dataclass(frozen=True)
 class RandomizedResponse(Channel):
-    """Q(y given x) = cover[y] + truth [y = x], in integers over 2^64; outputs are the inputs.
+    """Randomised response: Q(y given x) = cover[y] + truth [y = x], in integers over 2^64; outputs are the inputs.
 
     Attributes:
         inputs: k.
-        cover: k integers that are not all equal, or a single integer for k equal ones: a channel has one wire form.
+        cover: k integers that are not all equal, or a single integer if all k are equal, so that a channel has one wire
+            form.
     """
 
     inputs: int
@@ -62,12 +63,12 @@ class RandomizedResponse(Channel):
 
     @cached_property
     def covered(self) -> int:
-        """C * 2^64: the sum of the cover weights."""
+        """The sum of the cover weights: C * 2^64."""
         return self.cover[0] * self.inputs if len(self.cover) == 1 else sum(self.cover)
 
     @property
     def truth(self) -> int:
-        """(1 - C) * 2^64: the weight with which the output is the input."""
+        """The weight with which the output is the true input: (1 - C) * 2^64."""
         return (1 << RESPONSE_SCALE) - self.covered
 
     def cover_of(self, y: int) -> int:

@@ -1,1 +1,1 @@
-"""Answers that are sets of inputs: subset selection and triples (SPEC 5.5, 5.10)."""
+"""Channels whose outputs are sets of inputs: subset selection and triples (SPEC 5.5, 5.10)."""

@@ -1,6 +1,6 @@
 """The audit structure of channels whose outputs are sets of inputs: subset selection, and triples.
 
-All sets that contain the input have one weight. All other sets have another, except one set, which also has the
+All sets that contain the input have one weight. All other sets have another weight, and one of them also gets the
 remainder of the row. So under a prior a column is determined by the mass of the set, and only the few sets with a
 remainder are computed one by one.
 """
@@ -19,7 +19,8 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class SetsStructure(Structure):
-    """Outputs that are sets of inputs; all inputs are in equally many sets, and so are all pairs of inputs."""
+    """Channels whose outputs are sets of inputs; every input is in the same number of sets, and so is every pair of
+    inputs."""
 
     channel: SubsetSelection | Triples
 
@@ -38,15 +39,16 @@ class SetsStructure(Structure):
 
     @abstractmethod
     def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield each output that is emitted, with the mass of its members."""
+        """Yield (output, mass of its members) for each output that some input gives."""
 
     @abstractmethod
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
-        """Yield (x, y) for x in ``inputs``: y has the least mass of the sets that contain x and have no remainder."""
+        """Yield (x, y) for x in ``inputs``, where y is the set of least mass among those that contain x and have no
+        remainder."""
 
     @cached_property
     def _raised_by(self) -> dict[int, list[int]]:
-        """The inputs whose remainder each output has."""
+        """The inputs that give each output the remainder of their row."""
         found: dict[int, list[int]] = {}
         for x in range(self.channel.inputs):
             found.setdefault(self.raised(x), []).append(x)
@@ -78,7 +80,7 @@ class SetsStructure(Structure):
         return 8
 
     def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> OutputClass:
-        """Return the column of an output."""
+        """Return the class of one output, with the weights and prior masses of its column."""
         channel = self.channel
         held = sum(map(prior.__getitem__, self.members(y)))
         more = sum(map(prior.__getitem__, self._raised_by.get(y, ())))

@@ -1,8 +1,8 @@
-"""Subset selection: the output is a set of d inputs; its error is minimal if k is small (SPEC 5.5).
+"""Subset selection: the output is a set of d inputs; the best mechanism if k is small (SPEC 5.5).
 
 An output is a word of k bits with exactly d ones, a set of inputs, and every set that contains the true input is more
 likely by the same factor. With the best d, no channel of the same level has a smaller error, but an output takes k bits
-(Ye, Barg 2018; Wang et al. 2016). With d = 1 it would be randomised response.
+(Ye, Barg 2018; Wang et al. 2016). With d = 1 it is randomised response, which has a family of its own.
 
 Sets are numbered by the combinatorial number system, in the order of their words as integers. Two integer weights may
 not fill a row of 2^128 exactly, so the last set without the true input gets the remainder. This moves an outside weight
@@ -27,17 +27,17 @@ MAX_INPUTS = 62
 
 @dataclass(frozen=True)
 class SubsetSelection(SupportChannel):
-    """Q(y given x) = inside / 2^128 for the words of d ones with bit x set, outside / 2^128 for the others of d ones.
+    """Subset selection: Q(y given x) is inside / 2^128 for the words of d ones with bit x set, else outside / 2^128.
 
-    The last of the others has outside + remainder.
+    The last word of d ones without bit x has the weight outside + remainder.
 
     Attributes:
         inputs: k, at most 62. Bit x of an output is counted from the most significant.
-        ones: d, above 1 and below k.
+        ones: d, the number of inputs in a set; above 1 and below k.
         outside: the weight of a set without the true input; positive and below ``inside``.
         inside: the weight of a set with the true input: the largest that the outside weights allow.
-        remainder: 2^128 minus all these weights; below ``having`` and at most inside - outside, and 0 if ``lacking`` is
-            1.
+        remainder: 2^128 minus the sum of these weights; below ``having`` and at most inside - outside, and 0 if
+            ``lacking`` is 1.
         having, lacking: the number of sets with and without a given input.
     """
 
@@ -83,7 +83,7 @@ class SubsetSelection(SupportChannel):
         return sum(self._bit(x) for x in members)
 
     def _last(self, x: int) -> int:
-        """Return the largest word without ``x``: the first d of the other inputs."""
+        """Return the largest word without ``x``: the set of the first d other inputs."""
         return self._word([other for other in range(self.ones + 1) if other != x][: self.ones])
 
     def _nth(self, place: int, ones: int) -> int:
@@ -130,9 +130,9 @@ class SubsetSelection(SupportChannel):
 
             2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x whose last set is y
 
-        The sets with a remainder lie within the first d + 1 inputs and are computed one by one. Of the others, the set
-        of least mass has the largest lift of an input that it contains, and the set of largest mass has the smallest
-        lift of an input that it does not contain.
+        The sets with a remainder lie within the first d + 1 inputs and are computed one by one. Among the other sets,
+        the one of least mass has the largest lift, for an input that it contains. The one of largest mass has the
+        smallest lift, for an input that it does not contain.
         """
         first = range(self.ones + 1)
         sets = [tuple(x for x in first if x != left_out) for left_out in first]

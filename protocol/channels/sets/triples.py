@@ -1,15 +1,16 @@
 """Triples: the output is a set of three inputs; the error is near the minimum if k is 2 to 5 times e^eps (SPEC 5.10).
 
 Any two points of a Steiner triple system lie in exactly one of its triples. So the triples that contain the true input
-can be more likely than the others by one factor, and every other input is in equally many of them. The error is that of
-subset selection with sets of three, on v(v - 1) / 6 outputs in place of all v(v - 1)(v - 2) / 6 sets (Ye, Barg 2018,
+can be more likely than the others by one factor, and every other input is in the same number of them. The error is that
+of subset selection with sets of three, on v(v - 1) / 6 outputs in place of all v(v - 1)(v - 2) / 6 sets (Ye, Barg 2018,
 with d = 3; Bose 1939).
 
 Bose's system is written so that triples and points are found by arithmetic alone. The v = 3 n points, n odd, lie on
-three rings of n places: point ``ring * n + place``. A triple is a column, one point of each ring at one place; or two
-points of a ring, d = 1 .. t = (n - 1) / 2 places before and after a place b, with the point at b on the next ring. The
-system does not change when all rings turn by a place. So a triple is a block, 0 for columns or ring * t + d, and b, and
-has the number ``block * n + b``; a point is in cs = 3 t + 1 triples, as many as there are blocks.
+three rings of n places: point ``ring * n + place``. There are two kinds of triples. A column consists of the three
+points at one place b. Every other triple consists of the point at place b of one ring, and the two points of the ring
+before it that are d places before and after b, with d = 1 .. t = (n - 1) / 2. So a triple is given by b and a block: 0
+for columns, else ``ring * t + d`` with the ring of the two points. Its number is ``block * n + b``. The system is the
+same after all rings turn by a place, so a point is in cs = 3 t + 1 triples, the number of blocks.
 
 cs does not divide 2^128, so the first triple without the true input gets the remainder of a row. This moves an outside
 weight towards the inside weight, so the worst ratio does not grow.
@@ -37,9 +38,9 @@ def ring_of(inputs: int) -> int:
 
 @dataclass(frozen=True)
 class Triples(SupportChannel):
-    """Q(y given x) = inside / 2^128 for the triples that contain x, outside / 2^128 for the others.
+    """Triples: Q(y given x) = inside / 2^128 for the triples that contain x, outside / 2^128 for the others.
 
-    The first of the others has outside + remainder.
+    The first triple without x has the weight outside + remainder.
 
     Attributes:
         inputs: k, 2 .. 4095. Input x is point x; the system has up to five more points.
@@ -49,7 +50,7 @@ class Triples(SupportChannel):
         reach: t, the largest distance of two places of a ring.
         support: cs, the number of triples that contain an input.
         inside: the weight of a triple with the true input: the largest that the outside weights allow.
-        remainder: 2^128 minus all these weights; below cs and at most inside - outside.
+        remainder: 2^128 minus the sum of these weights; below cs and at most inside - outside.
     """
 
     inputs: int
@@ -85,7 +86,8 @@ class Triples(SupportChannel):
     def _having(self, x: int, place: int) -> int:
         """Return the ``place``-th of the cs triples with ``x``.
 
-        The order: the column, then the triples with x as the point at b, then those with x as one of the other two.
+        They are ordered: the column, then the triples with x as the point at b, then those with x as one of the other
+        two points.
         """
         ring, a = divmod(x, self.ring)
         turn = max(place - self.reach, 0)  # steps on the ring from x to b
@@ -97,8 +99,9 @@ class Triples(SupportChannel):
     def _lacking(self, x: int, place: int) -> int:
         """Return the ``place``-th of the (n - 1) cs triples without ``x``.
 
-        The order: of each block, the triples whose b is not the place of x. For each distance on the ring of x, two of
-        these contain x; two triples with b at the place of x, which do not contain it, replace them.
+        They are ordered by block, and within a block by b, without the place of x. For each distance on the ring of x,
+        two of these triples contain x. They are replaced by two triples with b at the place of x, which do not contain
+        x.
         """
         ring, a = divmod(x, self.ring)
         block, b = divmod(place, self.ring - 1)
@@ -110,7 +113,7 @@ class Triples(SupportChannel):
         return (block, on_next)[x_after] * self.ring + (b, a)[x_before or x_after]
 
     def _first(self, x: int) -> int:
-        """Return the first triple without ``x``: the first column, or the second."""
+        """Return the first triple without ``x``: the first column, or the second if x is in the first."""
         return int(x % self.ring == 0)
 
     def weight(self, x: int, y: int) -> int:
@@ -141,9 +144,9 @@ class Triples(SupportChannel):
 
             2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x with first(x) = y
 
-        Only the first two columns have remainders; they are computed one by one. Of the others, the triple of least
-        mass has the largest lift of an input that it contains, and the triple of largest mass has the smallest lift of
-        an input that it does not contain.
+        Only the first two columns have remainders; they are computed one by one. Among the other triples, the one of
+        least mass has the largest lift, for an input that it contains. The one of largest mass has the smallest lift,
+        for an input that it does not contain.
         """
         return self._worst_lift(prior, sorted({0, 1, *self.extremes(prior)}))
 

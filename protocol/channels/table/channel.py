@@ -1,4 +1,4 @@
-"""Table: any explicit matrix, for small domains (SPEC 5.1).
+"""The table channel: an explicit matrix of weights, for small domains (SPEC 5.1).
 
 A row is a list of integers that sum to 2^62, so a 62-bit random integer selects exactly one cell.
 """
@@ -23,7 +23,7 @@ MAX_CELLS = 2**20
 
 @dataclass(frozen=True)
 class Table(Channel):
-    """An explicit channel.
+    """A channel given by the weight of every cell.
 
     Attributes:
         rows: inputs x outputs integers, each row summing to 2^62.
@@ -56,9 +56,9 @@ class Table(Channel):
     def nearest(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
         """Return the table nearest to rational rows that each sum to one.
 
-        Every cell except the row's largest is rounded up; the largest takes the rest. This mostly errs towards privacy,
-        but two cells that are rounded up may have a larger ratio. So an author leaves a billionth of the level unused,
-        and the audit decides.
+        Every cell except the row's largest is rounded up; the largest takes the rest. Rounding up mostly lowers ratios,
+        but two cells that are rounded up may have a larger ratio. So the author's tools leave a billionth of the level
+        unused, and the audit decides.
         """
         rounded = []
         for x, row in enumerate(rows):

@@ -1,1 +1,1 @@
-"""Square waves: outputs near the true number are more likely, on a line of ordered numbers (SPEC 5.11)."""
+"""The wave channel for ordered numbers: outputs near the true number are more likely (SPEC 5.11)."""

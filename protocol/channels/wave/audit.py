@@ -1,4 +1,4 @@
-"""The audit structure of waves: pairs by their distance, columns by the mass of the inputs near the output."""
+"""The audit structure of waves: profiles depend on the distance of two inputs, columns on the mass near the output."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ class WaveStructure(Structure):
 
 
 def _least_of_each(numbers: Sequence[int], span: int) -> list[int]:
-    """Return the minimum of every ``span`` neighbours, from the suffix and prefix minima of stretches of ``span``."""
+    """Return the minimum of every ``span`` neighbours, from the suffix and prefix minima of stretches of that
+    length."""
     stretches = [numbers[start : start + span] for start in range(0, len(numbers), span)]
     starts = [least for stretch in stretches for least in accumulate(stretch, min)]
     rests = [least for stretch in stretches for least in [*accumulate(reversed(stretch), min)][::-1]]

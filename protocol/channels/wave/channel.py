@@ -2,11 +2,11 @@
 
 The inputs are ordered numbers. The outputs are the same line, longer by b places at each end, so every input has a
 whole window of 2 b + 1 outputs around it, and E[Y given x] is affine in x. Each output of the window has one weight,
-each other output another. This is the square wave of Li et al. 2020, on integers. It estimates single shares poorly,
-but a distribution and its quantiles better than a channel that treats numbers as labels.
+and each other output another weight. This is the square wave of Li et al. 2020, on integers. It estimates single shares
+poorly, but a distribution and its quantiles better than a channel that treats numbers as labels.
 
 Two weights fill a row of 2^128 exactly only if k - 1 and 2 b + 1 have no common factor; other half widths are refused.
-A permitted half width is always near, and the error hardly depends on b.
+There is always a permitted half width near the best one, and the error hardly depends on b.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from protocol.errors import ChannelError
 
 @dataclass(frozen=True)
 class Wave(SupportChannel):
-    """Q(y given x) = inside / 2^128 where x <= y <= x + 2 b, outside / 2^128 elsewhere.
+    """The wave channel: Q(y given x) = inside / 2^128 where x <= y <= x + 2 b, outside / 2^128 elsewhere.
 
     Attributes:
         inputs: k.
         half: b, the half width of the window; at least 1 and below k.
         outside: the weight of an output outside the window; positive and below ``inside``.
-        inside: the weight of an output in the window: an equal part of the weight that the others leave.
-        span: 2 b + 1, the outputs of a window.
+        inside: the weight of an output in the window, an equal part of the weight that the outside outputs leave.
+        span: 2 b + 1, the number of outputs in a window.
     """
 
     inputs: int
@@ -66,7 +66,8 @@ class Wave(SupportChannel):
         return others[:first] + [self.inside] * (stop - first) + others[first:]
 
     def near(self, y: int) -> tuple[int, int]:
-        """Return the range of the inputs whose window contains output ``y``: the first, and the one after the last."""
+        """Return the range of the inputs whose window contains output ``y``: the first input, and the input after the
+        last."""
         return max(y - 2 * self.half, 0), min(y, self.inputs - 1) + 1
 
     def masses(self, law: Sequence[int]) -> Iterator[int]:

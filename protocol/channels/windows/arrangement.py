@@ -1,6 +1,6 @@
 """The parts of a windows channel: types of windows, singles, and the place of each input (SPEC 5.9).
 
-The worst ratios are computed from these parts: loss. Sampling: channel.
+The module loss computes the worst ratios from these parts, and channel samples.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from protocol.channels.windows.circle import Circle
 
 @dataclass(frozen=True)
 class Type:
-    """One type of windows: the weight, over 2^64, of each of its J windows for every kind of input.
+    """One type of windows, with the weight, over 2^64, of each of its J windows for every kind of input.
 
     Attributes:
-        span: c, the cells that a window covers.
+        span: c, the number of cells that a window covers.
         inside, outside: for a rare input, the weight of a window that covers it and of one that does not; inside >=
-            outside. They are equal if the span is 0 or J, so that a type has one form.
+            outside. They are equal if the span is 0 or J, so that every type has exactly one form.
         low: the weight for a single.
         heavy: the weight for each heavy input.
     """
@@ -52,7 +52,7 @@ class Single:
 
 
 class Arrangement(Channel):
-    """The parts of a windows channel, as ``Windows`` names them."""
+    """The parts of a windows channel, which ``Windows`` defines."""
 
     arcs: tuple[int, ...]
     cells: int
@@ -63,17 +63,17 @@ class Arrangement(Channel):
 
     @cached_property
     def circle(self) -> Circle:
-        """The arcs around the cells."""
+        """The circle of cells with the arcs of the rare inputs."""
         return Circle(self.arcs, self.cells)
 
     @cached_property
     def place_of(self) -> dict[int, int]:
-        """The place of each heavy input."""
+        """The position of each heavy input among the heavy inputs."""
         return {x: place for place, x in enumerate(self.heavies)}
 
     @cached_property
     def single_of(self) -> dict[int, int]:
-        """The output of each single."""
+        """The output of each single input."""
         return {single.x: y for y, single in enumerate(self.singles)}
 
     @abstractmethod

@@ -1,8 +1,8 @@
 """The audit structure of windows: a column distinguishes arcs inside the window, arcs cut by its ends, and all others.
 
 In one order of the arcs, the mass that a window covers is a difference of two cumulative sums. So a column has one part
-for each heavy input and four for all rare ones. Conversely, consecutive windows cover an arc within one cell, so sums
-and least marginals over them are those of a stretch of the circle.
+for each heavy input and four for all rare inputs. Conversely, the windows that cover an arc are consecutive. So the sum
+and the minimum of their marginals are those of a stretch of the circle.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class WindowsStructure(Structure):
         return self.channel.outputs * (96 + 32 * (len(self.channel.heavies) + len(self.channel.singles)))
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """Return the lifts of all columns, without a limit on their number: the certificate needs them."""
+        """Yield all columns, without a limit on their number, because the certificate needs them."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
             masses = {single.other << self._lift: total - prior[single.x]}
@@ -69,7 +69,7 @@ class WindowsStructure(Structure):
         return self.lifts(prior)
 
     def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
-        """Return the mass before each arc of an order, twice round the circle."""
+        """Return the prior mass before each arc of an order, twice around the circle."""
         masses = list(map(prior.__getitem__, self.channel.circle.layout(order).sequence))
         return list(accumulate(masses + masses, initial=0))
 
@@ -120,7 +120,7 @@ class WindowsStructure(Structure):
     # Rows of inputs
 
     def _arcs(self, order: int) -> Iterator[tuple[int, _Arc]]:
-        """Return the rare inputs with their arcs."""
+        """Yield each rare input with its arc in an order."""
         channel = self.channel
         if not channel.types:
             return
@@ -130,9 +130,11 @@ class WindowsStructure(Structure):
             yield x, _Arc(first, (end * channel.cells - 1) // channel.circle.length)
 
     def _covering(self, order: int, x: int, arc: _Arc, span: int) -> tuple[int, int, list[tuple[int, int]]]:
-        """Return the first window that covers a whole arc, the number of such windows, and (window, points) of others.
+        """Return the first window that covers a whole arc, the number of such windows, and (window, points) of other
+        windows.
 
-        The others are the windows that may cut the arc."""
+        The other windows are those that may cut the arc.
+        """
         cells, across = self.channel.cells, arc.last - arc.first
         full = max(span - across, 0)
         begin = (arc.last + 1 - span) % cells
@@ -162,7 +164,7 @@ class WindowsStructure(Structure):
         return truth, wrong, 1 << self.channel.scale
 
     def _row(self, x: int) -> list[tuple[int, int, int]]:
-        """Return (weight, number of outputs with it, least weight of any input for these) triples of an input."""
+        """Return triples (weight, number of outputs with this weight, least weight of any input for these outputs)."""
         channel = self.channel
         rests = [channel.rest(other) for other in (*channel.circle.rare[:1], *channel.heavies, *channel.single_of)]
         found = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]
@@ -268,7 +270,7 @@ class WindowsStructure(Structure):
 
 
 class _Least:
-    """The minimum of any stretch of a circle of numbers, from the minima of stretches of 1, 2, 4, ... numbers."""
+    """The minima of stretches of 1, 2, 4, ... numbers on a circle, for the minimum of any stretch."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._tables = [[*numbers, *numbers]]
@@ -279,7 +281,7 @@ class _Least:
             step *= 2
 
     def of(self, first: int, count: int) -> int:
-        """Return the least of ``count`` numbers from position ``first``; 1 <= count <= the number of numbers."""
+        """Return the least of ``count`` numbers from position ``first`` on; 1 <= count <= the length of the circle."""
         level = count.bit_length() - 1
         row = self._tables[level]
         return min(row[first], row[first + count - (1 << level)])

@@ -1,9 +1,9 @@
 """Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9).
 
 Rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable for the
-inputs that it covers. Every point of the circle is covered by equally many windows, so one list of numbers serves all
-rare inputs. The windows have types, and each of a few frequent inputs, the heavy ones, has an explicit weight for each
-type. An input that is frequent enough for an output of its own is a single.
+inputs that it covers. Every point of the circle is covered by the same number of windows, so all rare inputs share one
+list of weights. There are several types of windows. A few frequent inputs, the heavy inputs, have an explicit weight
+for each type. An input that is frequent enough to have an output of its own is a single.
 
     output                  0 .. s - 1      the singles'
                             s               the remainder: 2^64 minus all the others
@@ -12,11 +12,11 @@ type. An input that is frequent enough for an output of its own is a single.
 The arcs are laid out in each of a few public random orders, and every answer draws one order. So two inputs that are
 neighbours in one order are not neighbours in all (MATH 2.8).
 
-Types, singles and the places of inputs: arrangement. The part of the arcs that windows cover: circle. The worst ratios:
-loss. The author computes the optimal weights for a prior (aggregator.families.windows.recipe); here all valid weights
-are a channel.
+The module arrangement defines types, singles and the places of inputs, circle computes the covered part of an arc, and
+loss the worst ratios. The author's aggregator.families.windows.recipe computes the optimal weights for a prior; this
+module accepts all valid weights.
 
-Source: MATH 2.5-2.8; the singles are Jiang, Li, Tandon 2020, Theorem 3, where it is legal.
+Source: MATH 2.5-2.8; for singles, Jiang, Li, Tandon 2020, Theorem 3, where it is valid.
 """
 
 from __future__ import annotations
@@ -53,15 +53,16 @@ entry for each kind ends with the entries of the low and the rare inputs."""
 
 @dataclass(frozen=True)
 class Windows(Arrangement):
-    """Types of windows over a circle of rare inputs.
+    """A windows channel: types of windows over a circle of rare inputs.
 
     Attributes:
         arcs: the length of each input's arc; 0 for heavy inputs and singles.
-        cells: J.
-        orders: R, a power of two.
+        cells: J, the number of cells of the circle.
+        orders: R, the number of public orders, a power of two.
         heavies: the heavy inputs, increasing.
-        singles: by increasing input.
-        types: empty exactly if every input is a single; then the channel has one cell and one order.
+        singles: the singles, by increasing input.
+        types: the types of windows; empty exactly if every input is a single, and then the channel has one cell and one
+            order.
     """
 
     arcs: tuple[int, ...]
@@ -206,7 +207,7 @@ class Windows(Arrangement):
 
     @property
     def _laid_out(self) -> int:
-        """Steps of the worst ratios over all windows, and over all other outputs."""
+        """Number of audit steps for the worst ratios over all windows and over all other outputs."""
         beside = 2 * self.inputs + 8 * len(self.singles)
         if not self.types:
             return beside

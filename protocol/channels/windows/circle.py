@@ -1,10 +1,10 @@
 """Arcs on a circle of cells, in public orders, and their coverage by windows of cells (SPEC 5.9).
 
 Borders between cells and ends of arcs are compared as integers, on a circle ``cells`` times as long. So a window covers
-a whole number of an arc's 2^64 points. From some span on, every window from a border covers a whole arc of a set; below
-that span, only the arcs cut by the window's ends matter.
+a whole number of an arc's 2^64 points. For each border and set of arcs there is a least span with which the window from
+this border covers a whole arc of the set. Below that span, only the arcs cut by the window's ends matter.
 
-Weights and outputs: channel.
+The module channel defines weights and outputs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Layout:
 
     Attributes:
         sequence: the rare inputs in this order.
-        ends: the ends of their arcs, on a circle as long as the sum of the arcs.
+        ends: the ends of their arcs, on a circle with the length of all arcs together.
         cut: for border j = 0 .. J - 1, the position in ``sequence`` of the arc that contains it.
         before: 2^64 times the part of that arc before the border, rounded up.
     """
@@ -47,7 +47,7 @@ class Circle:
 
     Attributes:
         arcs: the length of each input's arc; 0 for an input without one.
-        cells: J.
+        cells: J, the number of cells.
     """
 
     arcs: tuple[int, ...]
@@ -68,7 +68,8 @@ class Circle:
         return {}
 
     def layout(self, order: int) -> Layout:
-        """Return the arcs in public order ``order``: sorted by 64-bit keys from SHAKE-128, equal keys by input."""
+        """Return the arcs in public order ``order``: sorted by 64-bit keys from SHAKE-128, and by input if keys are
+        equal."""
         if order not in self._layouts:
             rare = len(self.rare)
             digest = hashlib.shake_128(ORDER_LABEL + order.to_bytes(4, "big")).digest(8 * rare)
@@ -92,7 +93,7 @@ class Circle:
         return {}
 
     def start(self, order: int, x: int) -> int:
-        """Return the start of the arc of ``x``; 0 for an input without an arc; both take the same steps."""
+        """Return the start of the arc of ``x``; 0 for an input without an arc, after the same number of steps."""
         if not self.rare:
             return 0
         if order not in self._starts:
@@ -120,7 +121,7 @@ class Circle:
         return points + (self.points_before(order, x, end - self.cells) if end > self.cells else 0)
 
     def masses(self, order: int, prior: Sequence[int]) -> list[int]:
-        """Return 2^64 times the prior's weight before each border, twice round the circle."""
+        """Return 2^64 times the prior's weight before each border, twice around the circle."""
         layout = self.layout(order)
         heights = list(map(prior.__getitem__, layout.sequence))
         ends = list(accumulate(heights))
@@ -132,7 +133,7 @@ class Circle:
         return [*mass, *(whole + each for each in mass), 2 * whole]
 
     def reach(self, order: int, members: Collection[int] | None) -> Reach:
-        """Return the coverage of the arcs of ``members`` by the windows; None for all arcs."""
+        """Return the coverage of the arcs of ``members`` by the windows; ``members`` of None means all arcs."""
         layout = self.layout(order)
         chosen: Sequence[int] = range(len(layout.sequence))
         inside = [True] * self.cells
@@ -147,7 +148,7 @@ class Reach:
     """The coverage of a set of arcs by the windows from each border.
 
     Attributes:
-        cells: J.
+        cells: J, the number of cells.
         needs: for each border, the least span of a window that covers a whole arc of the set.
         cut, before, inside: the arc at each border, its part before the border, and whether it belongs to the set.
         size: number of arcs in the set.
@@ -177,11 +178,12 @@ class Reach:
 
     @cached_property
     def widest(self) -> int:
-        """The least span with which every window covers a whole arc of the set; 0 without arcs."""
+        """The least span with which every window covers a whole arc of the set; 0 for a set without arcs."""
         return max(self.needs, default=0)
 
     def coverage(self, span: int) -> list[int | None]:
-        """Return, for the window from each border, 2^64 times the largest covered part of an arc; None without arcs."""
+        """Return, for the window from each border, 2^64 times the largest covered part of an arc; None for a set
+        without arcs."""
         if not self.size:
             return [None] * self.cells
         if self.widest <= span:
@@ -192,7 +194,7 @@ class Reach:
         ]
 
     def _of_the_cut(self, window: int, end: int) -> int:
-        """Return the same for one window that covers no whole arc: only the arcs at its two ends count."""
+        """Return the coverage of one window that covers no whole arc: only the arcs at its two ends count."""
         last = end % self.cells
         here, there = self.cut[window], self.cut[last]
         if here == there:

@@ -1,9 +1,9 @@
 """The worst ratios of a windows channel, without a visit to each output for each input (SPEC 5.9).
 
 The weight of an output depends on the input's kind and, for a rare input, on the covered part of its arc. So for a set
-of inputs only the most and the least covered arc matter, and windows with equal extremes are computed once.
+of inputs only the most and the least covered arc matter, and windows are computed once if both are equal.
 
-Weights and outputs: channel. Coverage: circle.
+The module channel defines weights and outputs, and circle the coverage.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     at, above = 0, True
 
     def look(most: int, least: int, marginal: int, y: int) -> None:
-        """Keep the largest of ``worst`` and the two lifts of ``y``; all weights have the scale of marginal / total."""
+        """Set ``worst`` to the worst of ``worst`` and the two lifts of ``y``; all weights have the scale of marginal /
+        total."""
         nonlocal worst, at, above
         if marginal and most * total * worst[1] > worst[0] * marginal:
             worst, at, above = (most * total, marginal), y, True
@@ -114,7 +115,7 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
 
 
 def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[int], kinds: Kinds, y: int) -> int:
-    """Return the input of a set for which output ``y`` is the most, or least, probable."""
+    """Return the input, of those in ``inputs``, for which output ``y`` is the most or the least probable."""
     window = y - len(channel.singles) - 1
     if kinds.size == channel.inputs and window >= 0:
         # Only a few inputs can be the witness: those with an arc at an end of the window, the next arcs, the heavy
@@ -130,14 +131,14 @@ def _witness(channel: Arrangement, choose: Callable[..., int], inputs: Sequence[
 
 
 def _some(value: int | None) -> int:
-    """Return the weight, which every nonempty set of inputs has."""
+    """Return ``value``, which is not None for a set of inputs that is not empty."""
     if value is None:
         raise ValueError("no weight: the set of inputs is empty")
     return value
 
 
 def _extremes(keys: Sequence[int | None], masses: Sequence[int], *, least: bool) -> Iterable[tuple[int, int]]:
-    """Return, for each different key, the position of the least, or largest, mass."""
+    """Return, for each different key, the position of the least or the largest mass."""
     if keys.count(keys[0]) == len(keys):
         extreme = min(masses) if least else max(masses)
         return [(_some(keys[0]), masses.index(extreme))]
@@ -154,11 +155,11 @@ class Kinds:
     """A set of inputs, grouped by the kinds that determine their weights.
 
     Attributes:
-        channel: of the inputs.
-        places: the positions of its heavy inputs.
-        named: its singles, by input.
-        rare: its rare inputs; None for all of them.
-        rests: one input of each kind with a different weight of the output ``rest``.
+        channel: the channel of the inputs.
+        places: the positions of the set's heavy inputs among the channel's.
+        named: the set's singles, by input.
+        rare: the set's rare inputs; None for all of the channel's.
+        rests: inputs of the set that together have every weight of the output ``rest``.
         size: number of different inputs.
     """
 
@@ -188,11 +189,12 @@ class Kinds:
         )
 
     def only(self, x: int) -> bool:
-        """Return whether the set holds only ``x``, a single."""
+        """Return whether ``x``, a single, is the only input of the set."""
         return self.size == 1 and x in self.named
 
     def flat(self, each: Type, choose: Callable[[list[int]], int]) -> int | None:
-        """Return the largest or least weight, over 2^128, of a window for inputs without an arc; None without any."""
+        """Return the largest or least weight, over 2^128, of a window for inputs without an arc; None if the set has
+        none."""
         weights = [each.heavy[place] for place in self.places]
         if self.named:
             weights.append(each.low)
