@@ -1,5 +1,4 @@
-"""The channels: conditional distributions Q(y given x) with integer weights (SPEC 5), and the registry of their
-families.
+"""Channels, the conditional distributions Q(y given x) with integer weights (SPEC 5), and the list of their families.
 
 ``channel`` defines the base class of all families, and ``structure`` the base class of their audits. Each folder is one
 family: its channel, which authors write and devices sample, and its structure, with which an audit avoids visiting

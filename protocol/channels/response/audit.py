@@ -1,5 +1,4 @@
-"""The audit structure of randomised response: an output has one weight for its own input and another for all other
-inputs.
+"""The audit structure of randomised response: an output has one weight for its own input, another for the rest.
 
 Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs from the cover in one cell.
 """
