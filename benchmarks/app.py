@@ -72,7 +72,7 @@ def frames(number: str, place: Path) -> dict[str, tuple[float, float]]:
     found = {}
     with Screen(number, "demo_app", "--store", place, "--language", "en", size=PHONE) as screen:
         screen.wait("studies:page")
-        time.sleep(2)  # it loads the other screens
+        time.sleep(2)  # the app loads its other screens meanwhile
         with screen.drawn():
             for title, choose in {
                 "Education": lambda: screen.tap("choice:primary"),

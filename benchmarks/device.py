@@ -131,7 +131,7 @@ def growth(folder: Path) -> tuple[float, float]:
         def grown(first: int, step: int) -> float:
             sizes = []
             for number in range(ANSWERS + GROWTH):
-                if number % ANSWERS == 0:  # what waits has left, and its pages are there for the next
+                if number % ANSWERS == 0:  # the queue is empty, and its pages are free for the next answers
                     sizes.append(int(device.doctor()["page_count"]) * PAGE_BYTES)
                 now[0] += PERIOD
                 device.answer(campaign_id, device.parse(campaign_id, DOMAIN.label(first + number * step)))
@@ -169,7 +169,8 @@ def command(folder: Path) -> tuple[float, float]:
     measured = subprocess.run(  # noqa: S603  # our own command
         [sys.executable, "-c", _PEAK, *run, "answer", asked, DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
     )
-    answers = [[*run, "answer", asked, DOMAIN.label(8 + number)] for number in range(COMMANDS)]  # each is charged
+    # Every answer is of another value, so each is charged.
+    answers = [[*run, "answer", asked, DOMAIN.label(8 + number)] for number in range(COMMANDS)]
     whole = median(
         seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # our own
         for run in answers
@@ -178,7 +179,7 @@ def command(folder: Path) -> tuple[float, float]:
     return int(measured.stdout) * unit / 2**20, whole
 
 
-# A process begins with the peak of the one that started it, so a small one stands between.
+# The peak of a new process begins at that of the process that started it, so a small process starts the command.
 _PEAK = """
 import os, sys
 null = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]

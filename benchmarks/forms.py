@@ -92,7 +92,8 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
     if not isinstance(channel, SubsetSelection):
         law = decoder.forward(people)
         return Tally.of(rng.multinomial(n, law / law.sum()))
-    # A set holds the person's value or not. The others are equally likely: those with the smallest random numbers.
+    # A set contains the person's value with its own probability. The other values are equally likely, so those with the
+    # smallest random numbers are taken.
     own = rng.choice(len(people), n, p=people)
     rank = rng.random((n, len(people)))
     rank[np.arange(n), own] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)

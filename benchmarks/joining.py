@@ -83,7 +83,7 @@ def _prior(size: int) -> tuple[int, ...]:
 
 
 def _matrix(size: int) -> Matrix:
-    level = 2 * exact.NANONATS  # five bytes each
+    level = 2 * exact.NANONATS  # each level takes five bytes
     return Matrix(level, tuple(tuple(0 if x == y else level for y in range(size)) for x in range(size)))
 
 
@@ -131,7 +131,7 @@ def _in_blocks(size: int) -> Asked:
 
 
 def _table(inputs: int, outputs: int) -> Table:
-    # Cells of one byte, but for the first of each row.
+    # All cells take one byte, except the first one of each row.
     cells = [[64 + (x * 31 + y * 17) % 64 for y in range(1, outputs)] for x in range(inputs)]
     return Table(tuple(((1 << 62) - sum(row), *row) for row in cells))
 

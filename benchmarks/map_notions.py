@@ -42,7 +42,7 @@ def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
     for cells in (1, SIDE):
         geo = Geo.between(NANONATS, cells, range(GRID.rows), range(GRID.columns))
         name = "geo, a nat a cell" if cells == 1 else f"geo, a nat for {cells} cells"
-        for mechanism in (AUTO, "planar")[:cells]:  # of one cell both are the same
+        for mechanism in (AUTO, "planar")[:cells]:  # for one cell, both mechanisms are the same
             yield name, "the wider surroundings", geo, mechanism
 
 

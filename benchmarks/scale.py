@@ -119,7 +119,7 @@ class Turns:
         self.engine.ingest(Study.open(shutil.copytree(study, study.with_name("warm"))), [file], now=OPENS)
         shutil.rmtree(study.with_name("warm"))
         if isinstance(self.engine, Cluster):
-            examined(self.engine, Study.open(study), file)  # the registry as well
+            examined(self.engine, Study.open(study), file)  # warms up the registry as well
 
     def take(self, study: Path, batch: Path) -> None:
         """Verify the reports of a file, and ingest it twice into a copy of the study."""
@@ -206,7 +206,7 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
     study = Study.create(folder / "study")
     study.import_campaign(signed.data, [signed.author], "map")
     for period in (0, 1):
-        rng = np.random.default_rng(1)  # the same keys
+        rng = np.random.default_rng(1)  # the same seed gives the same keys in both periods
         for first in range(0, rows // 2, COMMIT_ROWS):
             size = min(COMMIT_ROWS, rows // 2 - first)
             key = np.sort(rng.integers(-(2**63), 2**63 - 1, size))

@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     threading.Thread(target=importlib.import_module, args=("edge_sdk.presentation",), daemon=True).start()
     from kivy.config import Config
 
-    if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):  # no size was given
+    # This is Kivy's default, so no size was given.
+    if (Config.getint("graphics", "width"), Config.getint("graphics", "height")) == (800, 600):
         Config.set("graphics", "width", "420")
         Config.set("graphics", "height", "800")
     if Config.has_option("input", "mouse"):

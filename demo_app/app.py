@@ -38,7 +38,7 @@ from demo_app.widgets.dialogs import ask, close_dialogs, tell
 from demo_app.widgets.look import look
 from demo_app.worker import Worker
 
-if TYPE_CHECKING:  # loaded when something is sent
+if TYPE_CHECKING:  # imported at run time only when something is sent
     from demo_app.content.post import Delivery
     from demo_app.content.study import Agreement
     from demo_app.model import LinkContent

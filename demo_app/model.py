@@ -23,7 +23,7 @@ from demo_app.error_messages import NotAFile, NotTrusted
 from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
 
-if TYPE_CHECKING:  # loaded when they are first shown
+if TYPE_CHECKING:  # imported at run time only when they are first shown
     from demo_app.content.answer import History, Leaving, StudyAnswers
     from demo_app.content.exposure import ExposureSummary
     from demo_app.content.post import Delivery, OutboxContent
@@ -142,7 +142,8 @@ class Model:
 
     def _keys(self) -> list[AuthorKey]:
         if not self._brought:
-            return []  # then the first start need not import the parser of keys
+            # Return early, so that the first start need not import the parser of keys.
+            return []
         from edge_sdk.presentation import author_key
 
         return [author_key(line) for line in self._brought]

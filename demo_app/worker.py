@@ -80,4 +80,5 @@ class Worker:
     def _run(self) -> None:
         while (work := self._asked.get()) is not None:
             work()
-            del work  # it knows the screen that asked, which may be gone before the next is asked for
+            # The work refers to the screen that requested it, which may close before the next work arrives.
+            del work

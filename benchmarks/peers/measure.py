@@ -82,7 +82,7 @@ def tried(way: Way, people: list[int]) -> Trial:
     survey(way, people[:10])
     few = 20 if sum(survey(way, people[:20])[:2]) > SLOW else 200
     many = 5 * few
-    # The faster of two runs: load on the machine makes one survey in a hundred many times slower.
+    # Of two runs, the faster one counts: load on the machine makes one survey in a hundred many times slower.
     before = min(sum(survey(way, people[:few])[:2]) for _ in range(2))
     client, server = min((survey(way, people[:many])[:2] for _ in range(2)), key=sum)
     return Trial(many, client, server, max(0.0, client + server - before) / (many - few))
@@ -136,7 +136,7 @@ PARTS = {"costs": costs, "errors": errors}
 def main() -> None:
     """Print a line of JSON for each mechanism, k and eps."""
     library, part, inputs = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-    warnings.simplefilter("ignore")  # the libraries warn of small surveys and of their own deprecated calls
+    warnings.simplefilter("ignore")  # about small surveys and deprecated calls
     plan = json.loads((inputs / "plan.json").read_text())
     for k in plan["sizes"]:
         drawn = {n: np.load(inputs / f"{k}-{n}.npy") for n in plan["people"]}

@@ -50,7 +50,7 @@ def bytes_for(bits: int) -> int:
     return -(-bits // 8)
 
 
-# pure-LDP: values count from 1, reports are added one by one, estimates are of numbers of people.
+# In pure-LDP, values count from 1, reports are added one by one, and estimates are numbers of people.
 
 
 def _pure(k: int, client: Any, new_server: Callable[[], Any], bits: int, report_memory: int = 100) -> Way:
@@ -88,7 +88,7 @@ def _pure_few_hashes(k: int, eps: float) -> Way:
     from pure_ldp.frequency_oracles import FastLHClient, FastLHServer
 
     client = FastLHClient(eps, k, HASHES, use_olh=True)
-    table = FastLHServer(eps, k, HASHES, use_olh=True).hash_matrix  # made once for all surveys
+    table = FastLHServer(eps, k, HASHES, use_olh=True).hash_matrix  # computed once for all surveys
     bits = bits_for(HASHES) + bits_for(client.g)
     return _pure(k, client, lambda: FastLHServer(eps, k, HASHES, use_olh=True, hash_matrix=table), bits)
 
@@ -99,13 +99,14 @@ def _pure_hadamard(k: int, eps: float) -> Way:
     server = HadamardResponseServer(eps, k)
 
     def again() -> Any:
-        server.reset()  # the clients share its permutation
+        server.reset()  # a new server would have another permutation than the clients
         return server
 
     return _pure(k, HadamardResponseClient(eps, k, server.get_hash_funcs()), again, bits_for(server.hr.outsz))
 
 
-# multi-freq-ldpy: functions of k and eps, compiled when first called; only a clipped estimate is given.
+# In multi-freq-ldpy, functions depend on k and eps and are compiled at their first call; only a clipped estimate
+# exists.
 
 
 def _multi(k: int, client: Callable[[int], Any], shares: Callable[[Any], Any], bits: int, memory: int = 100) -> Way:
@@ -139,7 +140,7 @@ def _multi_subset(k: int, eps: float) -> Way:
     return _multi(k, lambda x: SS_Client(x, k, eps), lambda them: SS_Aggregator_MI(them, k, eps), bits, memory)
 
 
-# OpenDP.
+# Functions for OpenDP
 
 
 def _opendp_response(k: int, eps: float) -> Way:

@@ -13,7 +13,7 @@ from demo_app.content.study import StudyCard
 from demo_app.texts import spoken
 from edge_sdk import Device
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.answers.results import Receipt
     from edge_sdk.campaigns.terms import Terms
     from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from demo_app.texts import spoken
 from edge_sdk import Device
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.disclosure.envelopes import Outgoing
     from edge_sdk.transport.upload import Sent
 

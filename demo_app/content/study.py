@@ -15,7 +15,7 @@ from demo_app.content.declaration import Statement
 from demo_app.texts import spoken
 from edge_sdk import Device
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.campaigns.terms import Terms
     from edge_sdk.disclosure.preview import Preview
     from edge_sdk.presentation import AnswerChoices
@@ -178,7 +178,7 @@ class Fitting:
         alike = [one.campaign_id for one in device.exposure(campaign_id).campaigns]
         known = sum(sum(device.prior(one).values()) for one in alike)
         strengths = (
-            # As in Device.choose_class and Device.choose_prior: e^level / (e^level + C - 1).
+            # The probability is e^level / (e^level + C - 1), as in Device.choose_class and Device.choose_prior.
             Strength(level, 1 / (1 + others * math.exp(-level)), level + worst)
             for level in LEVELS
         )

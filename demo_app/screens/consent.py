@@ -96,7 +96,8 @@ class ConsentView(PageView):
         ]
 
         levels: list[float | None] = [one.level for one in fitting.strengths]
-        if prior:  # without a choice by the phone, the statement above is used
+        # The first entry is for no choice by the phone: then the prior stated above is used.
+        if prior:
             names, levels = [say("consent.fit_none"), *names], [None, *levels]
 
         def choose(place: int) -> None:

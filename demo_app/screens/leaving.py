@@ -22,7 +22,7 @@ from demo_app.widgets.chances import Belief, Chances
 from demo_app.widgets.look import look
 from demo_app.widgets.words import Mono
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
 
 WIDE_ROWS = 560
@@ -96,7 +96,7 @@ class LeavingView(PageView):
             words(say("leaving.bytes", count=leaving.total), "title", name="total"),
             words(say("leaving.bytes_how"), "small", "muted"),
         )
-        # The new report first, independently of the order of sending.
+        # The new report is shown first, whatever the order of sending.
         envelopes = sorted(leaving.envelopes, key=lambda one: one.data != leaving.report)
         for place, one in enumerate(envelopes[:MOST_SHOWN]):
             for part in self._envelope(leaving, place, one):
@@ -152,7 +152,7 @@ class LeavingView(PageView):
         self.app.do(lambda model: model.answer(campaign_id, value), self._made)
 
     def _made(self, leaving: Leaving) -> None:
-        # The way back skips the question, because it is answered.
+        # The question is answered, so ``fresh`` removes it from the way back.
         self.app.go("leaving", leaving, fresh=True)
 
 

@@ -27,7 +27,7 @@ from demo_app.widgets.dayfield import DayField
 from demo_app.widgets.gridmap import GridMap
 from demo_app.widgets.slider import NumberSlider
 
-if TYPE_CHECKING:  # loaded with the first campaign
+if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.presentation import AnswerChoices
 
 SHORT = 40
@@ -135,12 +135,12 @@ class QuestionView(ScreenView):
             return made
         if question.low:
             return self._day(question) if question.kind == "date" else self._number(question)
-        # The final width, so that a long list measures its texts only once.
+        # The lists get their final width now, so that a long list measures its texts only once.
         width = self._box.width - self._box.padding[0] - self._box.padding[2]
         if question.kind == "items":
             several = ItemSet(name="items", values=question.shown, width=width)
             several.bind(on_set=lambda _, chosen: self._choose(ITEMS_BETWEEN.join(question.labels[x] for x in chosen)))
-            self._choose("")  # none is a set as well
+            self._choose("")  # the empty set is an answer too
             return several
         one = ChoiceList(name="choice", values=question.shown, width=width)
         one.bind(on_choice=lambda _, x: self._choose(question.labels[x]))

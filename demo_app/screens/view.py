@@ -81,7 +81,8 @@ class PageView(ScreenView):
         self.page.scroll_y = 1
         self._coming = iter(widgets)
         self.filled = False
-        self._more()  # in the next frame: opening the view already filled this one
+        # Filling begins in the next frame, because opening the view took the time of this one.
+        self._more()
 
     def _continue(self, *_: object) -> None:
         until = time.perf_counter() + FRAME_SECONDS

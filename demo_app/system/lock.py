@@ -31,7 +31,7 @@ def unlock(title: str, done: Callable[[bool], object]) -> None:
     """
     keeper = _keeper()
     asking = None if keeper is None else keeper.createConfirmDeviceCredentialIntent(title, "")
-    if asking is None:  # the person has removed the lock in the meantime
+    if asking is None:  # the person has removed the lock meanwhile
         done(True)
         return
     shown, answers = activity(), importlib.import_module("android.activity")

@@ -9,7 +9,8 @@ def is_dark() -> bool:
     """Return whether the person has set the system to dark; False if the system does not say."""
     shown = activity()
     if shown is None:
-        import darkdetect  # a desktop's: it asks macOS, Windows, or GNOME
+        # This package is for desktops: it asks macOS, Windows or GNOME.
+        import darkdetect
 
         return darkdetect.isDark() is True
     modes = java("android.content.res.Configuration")

@@ -188,7 +188,7 @@ class Sign(Widget):
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
-        # Once a frame, even if the layout sets the position several times.
+        # The trigger draws once per frame, even if the layout sets the position several times.
         redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "sign", "ink"):
             self.fbind(followed, redraw)

@@ -127,7 +127,7 @@ class Dots(Widget):
         with self.canvas:
             self._full = Color(), Mesh(mode="triangles")
             self._hollow = Color(), Mesh(mode="triangles")
-        # Once a frame, even if the layout sets the position several times.
+        # The trigger draws once per frame, even if the layout sets the position several times.
         self._redraw = Clock.create_trigger(self._draw, -1)
         for followed in ("pos", "size", "filled", "across"):
             self.fbind(followed, self._redraw)
@@ -139,7 +139,7 @@ class Dots(Widget):
 
     def _draw(self, *_: object) -> None:
         across = int(self.across)
-        # Whole pixels, so that all dots look the same.
+        # Sizes are whole pixels, so that all dots look the same.
         side = max(1, int(min(self.width, self.height) / across))
         radius = side * 0.36
         left = round(self.x + (min(self.width, self.height) - side * across) / 2)
@@ -175,7 +175,7 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
         for row in range(side):
             for column in range(side):
                 away = hypot(row + 0.5 - side / 2, column + 0.5 - side / 2)
-                # The share of a pixel that is covered, on both edges.
+                # At each edge, the alpha is the covered share of the pixel.
                 covered = min(1.0, max(0.0, outer + 0.5 - away))
                 if inner:
                     covered *= min(1.0, max(0.0, away + 0.5 - inner))

@@ -88,7 +88,7 @@ class DayField(BoxLayout):
         try:
             date_of(text)
         except ValueError:
-            # No error while the person is still typing.
+            # There is no error while the person is still typing.
             self._take("", say("day.none", low=self.low) if len(text) >= len(self.low) else "")
             return
         try:

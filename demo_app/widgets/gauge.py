@@ -115,7 +115,7 @@ class Bar(Widget):
             slant = min(self.height, start + length - x)
             Line(points=[x, self.y, x + slant, self.y + slant], width=dp(1.2))
             x += dp(7)
-        # The stripes that begin at the left edge, above the bottom.
+        # These stripes begin at the left edge, above the bottom.
         y = self.y + dp(7)
         while y < self.y + self.height and length > 0:
             reach = min(self.y + self.height - y, length)

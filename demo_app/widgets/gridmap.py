@@ -215,7 +215,7 @@ class Surface(FocusBehavior, StencilView):
 
     def _draw(self) -> None:
         if not self._land.children:
-            # In a later frame, so that the question appears first.
+            # The land is drawn in a later frame, so that the question appears first.
             self._landing()
         self._shift.xy = self.where(0.0, 0.0)
         self._zoom.xyz = (self.scale * self.stretch, self.scale, 1.0)
@@ -224,7 +224,8 @@ class Surface(FocusBehavior, StencilView):
     def _fill_land(self, *_: object) -> None:
         self._land.clear()
         world = coast()
-        # x, y, and unused texture coordinates. OpenGL ES numbers vertices in 16 bits, enough for these 8,000.
+        # Each vertex has x, y, and two unused texture coordinates. OpenGL ES numbers vertices in 16 bits, which is
+        # enough for these 8,000.
         points = zip(world.longitudes, world.latitudes, repeat(0.0), repeat(0.0))
         vertices = list(chain.from_iterable(points))
         for colour, mode, places in (
@@ -277,7 +278,7 @@ class Surface(FocusBehavior, StencilView):
         self._over.add(Color(*look.accent))
         self._over.add(Line(rectangle=(x, y, right - x, top - y), width=dp(1.4)))
         if max(right - x, top - y) < dp(20):
-            # A ring around a cell that is too small to find.
+            # The cell is too small to find, so a ring marks it.
             self._over.add(Line(circle=((x + right) / 2, (y + top) / 2, dp(16)), width=dp(1.4)))
 
     # Fingers and keys

@@ -41,7 +41,8 @@ class Look(EventDispatcher):
         """Switch every widget to another palette."""
         for role in theme.roles():
             setattr(self, role, theme.rgba(getattr(palette, role)))
-        self.dark = palette is theme.DARK  # the last one, for widgets that draw themselves
+        # Widgets that draw themselves follow ``dark``, so it changes after all the colours.
+        self.dark = palette is theme.DARK
 
     def colour(self, role: str) -> tuple[float, float, float, float]:
         """Return the colour of a role."""

@@ -121,7 +121,7 @@ class Track(FocusBehavior, Slider):
         """Do nothing; Kivy calls this when the person moves the cursor."""
 
     def on_touch_down(self, touch: object) -> bool:
-        # No focus from a touch: on a phone it would open the keyboard.
+        # A touch must not set the focus, because on a phone that would open the keyboard.
         took = bool(super(FocusBehavior, self).on_touch_down(touch))
         if took and not self.disabled:
             self.dispatch("on_moved")
@@ -255,7 +255,8 @@ class NumberSlider(BoxLayout):
 
     def _prepare(self, *_: object) -> None:
         span = self.high - self.low
-        # A hundredth of the range, rounded to 1, 2 or 5 times a power of ten; no finer than the decimal places.
+        # The step is a hundredth of the range, rounded to 1, 2 or 5 times a power of ten, but no finer than the decimal
+        # places.
         step = 10.0 ** math.floor(math.log10(span / 100)) if span > 0 else 1.0
         step *= next(factor for factor in (1, 2, 5, 10) if step * factor >= span / 100 * 0.999)
         step = max(step, 10.0**-self.places)

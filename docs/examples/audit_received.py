@@ -12,7 +12,7 @@ from pathlib import Path
 from aggregator import audit
 from protocol import HalftruthError, open_campaign, public_from_line, unverified_campaign
 
-MOST = 2.0  # nats that this reader accepts for one answer
+MOST = 2.0  # this reader accepts at most 2 nats for one answer
 
 file, *author = sys.argv[1:]
 data = Path(file).read_bytes()

@@ -10,7 +10,7 @@ from aggregator import Study
 
 study = Study.open(sys.argv[1])
 estimate = study.estimate(sys.argv[2], confidence=0.9)
-table = estimate.table()  # a pyarrow.Table: a row for each value
+table = estimate.table()  # a pyarrow.Table with a row for each value
 for warning in estimate.warnings:
     print("Warning:", warning)
 

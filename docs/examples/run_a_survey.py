@@ -14,18 +14,18 @@ from protocol import SigningKey, open_campaign, public_line, seal_campaign
 draft, folder = Path(sys.argv[1]), Path(sys.argv[2])
 folder.mkdir()
 
-# What would 2,000 reports tell? The plan compares every mechanism by the exact error of its own channel.
+# The plan compares all mechanisms by the exact error of their channels, for 2,000 reports.
 chosen = plan(read_question(draft), reports=2_000).chosen
 print(f"{chosen.mechanism}: standard error of a share {chosen.se:.1%} with 2,000 reports")
 
-# The campaign: channel and certificate are made here, then signed. Devices trust the public key.
+# Make the campaign: compute channel and certificate, then sign. Devices trust the public key.
 key = SigningKey(os.urandom(32))
 campaign = open_campaign(seal_campaign(read_draft(draft), key), [key.public])
 (folder / "author.pub").write_text(public_line(key.public))
 (folder / f"{draft.stem}.campaign").write_bytes(campaign.data)
 print(f"one report bounds any change of belief by a level of {audit(campaign.terms).as_json()['levels']['ldp']} nats")
 
-# The people: simulated devices, each with a key of its own. Real ones run edge_sdk.
+# Simulate the people: each has a device with its own key. Real devices run edge_sdk.
 people = Truth(answers=("on foot", "bicycle", "bus", "train", "car"), counts=(200, 350, 450, 100, 900))
 now = int(time.time())
 period = campaign.terms.period_at(now)
@@ -33,7 +33,7 @@ with (folder / "reports.htr").open("wb") as file:
     for sent in simulate(campaign.terms, campaign.id, people, range(period, period + 1)):
         file.write(sent.reports)
 
-# The desk: verify every signature, count each report once, estimate.
+# Collect and estimate: verify every signature, and count each report once.
 study = Study.create(folder / "study")
 study.import_campaign(campaign.data, [key.public], draft.stem)
 counted = ingest(study, [folder / "reports.htr"], now=now)

@@ -14,7 +14,8 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import QuotaReached
 from protocol import public_from_line
 
-LARGEST = 8.0  # the last edge of the campaign: a higher load is reported as this
+# The last edge of the campaign: a higher load is reported as this one.
+LARGEST = 8.0
 
 campaign, author, store, hours = sys.argv[1:]
 trusted = public_from_line(Path(author).read_text())
@@ -26,9 +27,9 @@ with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=8.0)) as d
     for _ in range(int(hours)):
         load = min(os.getloadavg()[0], LARGEST)
         try:
-            device.collect(terms.campaign_id, f"{load:.2f}")  # in a unit: time.sleep(3600) after this
+            device.collect(terms.campaign_id, f"{load:.2f}")  # a real unit calls time.sleep(3600) after this line
         except QuotaReached:
-            break  # all readings of this period are given; the next period has as many again
+            break  # the readings of this period are used up; the next period has new ones
     print(f"{device.collected(terms.campaign_id)} readings, at a cost in nats of {device.budget.spent - spent:g}")
     print(f"{device.bundle(terms.campaign_id)} report")
     print(f"{device.outbox.export(Path(store) / 'day.htr')} envelopes in {Path(store) / 'day.htr'}")
