@@ -39,7 +39,7 @@ class Piece:
     """The envelopes that one step works on.
 
     Attributes:
-        ranges: of one large file, or of several small ones.
+        ranges: ranges of one large file, or of several small files.
         enrolments: whether it contains enrolments.
     """
 

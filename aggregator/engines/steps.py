@@ -48,7 +48,7 @@ class StudyVersion:
     """A study at one moment: all reports of an ingest are validated against the same campaigns and keys.
 
     Attributes:
-        path: of the study; the same on every machine.
+        path: the folder of the study; the same path on every machine.
         campaigns, keys: versions of these tables.
         verified: bytes of the file of verified digests; only the running time depends on them.
     """
@@ -236,8 +236,8 @@ def settle(
     """Find the reports of a shard whose slots are all free.
 
     Args:
-        table_version: of the table of reports.
-        parts: of this shard, in the order in which the reports were read.
+        table_version: the version of the table of reports.
+        parts: the parts of this shard, in the order in which the reports were read.
     """
     names = pinned(study_version).ids()
     candidates = shards.joined(names, parts)

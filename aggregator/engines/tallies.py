@@ -67,7 +67,7 @@ def part(
     """Return the tally of one of ``number`` shards, computed by ``Study.tally`` or ``Study.spans``.
 
     Args:
-        table_version: of the table of reports.
+        table_version: the version of the table of reports.
         campaign: id in hex.
     Raises:
         StudyError

@@ -31,7 +31,7 @@ class WorkItem:
     """A step on a worker.
 
     Attributes:
-        arguments: of the step.
+        arguments: the arguments of the step.
         future: its result, which stays on the worker until it is asked for.
         summary: the small part of the result that this process needs; the same as ``future`` if none was asked for.
     """

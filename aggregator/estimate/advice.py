@@ -1,4 +1,4 @@
-"""The warnings of an estimate, which a reader must know before using the numbers."""
+"""Warnings of an estimate that a reader must know before using the estimate."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ NOTHING_FINEST = (
 
 
 def noisy(se: Floats) -> list[str]:
-    """Return a warning if some standard errors are above ``UNKNOWN``.
+    """Return a warning if the standard error of any value is above ``UNKNOWN``, else an empty list.
 
     Args:
-        se: (k,)
+        se: (k,) the standard errors of the shares.
     """
     unknown = int(np.count_nonzero(se > UNKNOWN))
     if not unknown:
@@ -53,11 +53,12 @@ def noisy(se: Floats) -> list[str]:
 
 
 def outside(shares: Floats, low: Floats, high: Floats, level: float) -> list[str]:
-    """Return a warning if shares that depend on a prior lie outside simultaneous intervals, which do not.
+    """Return a warning if MMSE shares lie outside the simultaneous intervals, which do not depend on the prior.
 
     Args:
-        shares, low, high: (k,)
-        level: of the intervals.
+        shares: (k,) the MMSE estimates of the shares.
+        low, high: (k,) the simultaneous intervals.
+        level: the confidence level of the intervals.
     """
     beyond = int(np.count_nonzero((shares < low) | (shares > high)))
     if not beyond:
@@ -70,7 +71,8 @@ def outside(shares: Floats, low: Floats, high: Floats, level: float) -> list[str
 
 
 def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, reported: Reported) -> list[str]:
-    """Return a sentence that compares a robust estimate with the projection of all reports, if there is one."""
+    """Return a sentence that compares a robust estimate with the projection of all reports, if a robust estimate
+    exists."""
     if decoder.inputs > LARGEST or not decoder.one_hot or isinstance(decoder, Pooled):
         return []
     share, groups = tally.counts / tally.reports, tally.correlated
@@ -97,7 +99,7 @@ def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -
 
 
 def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
-    """Return the warning for a prior that the reports contradict, with advice."""
+    """Return the warning for a prior that the reports contradict, with advice on the method to use."""
     found = (
         f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f} where "
         f"{tested.freedom} are expected, p {max(tested.p_value, 1e-16):.1g})"

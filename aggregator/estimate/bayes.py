@@ -1,20 +1,20 @@
 """Empirical Bayes: each share's posterior mean under a distribution fitted to all raw estimates.
 
-With many values and much noise, most raw estimates are mostly noise. The typical size of shares can be estimated from
-all of them together. The distribution of the shares is fitted to the raw estimates, and each value's share is its
-posterior mean given its own raw estimate:
+With many values and much noise, most raw estimates are mostly noise. But the typical size of the shares can be
+estimated from all raw estimates together. The distribution of the shares is fitted to the raw estimates, and each
+value's share is its posterior mean given its own raw estimate:
 
     raw[x] ~ N(p[x], se[x]^2),   p[x] ~ G,   G by maximum likelihood on a grid     (Kiefer, Wolfowitz 1956; MATH 6.1)
 
 Standard errors that differ are informative: in a block with many people, shares and errors are both large. So the
-standard errors are divided into octaves, each with its own distribution of shares, which is pulled towards the common
-one if the octave has few values. A standard error is estimated too, and grows with its raw estimate. So octaves begin
-where the fewest values lie, and noise seldom separates similar values.
+standard errors are divided into octaves, and each octave has a distribution of shares. If an octave has few values, its
+distribution is shrunk towards the common distribution. Standard errors are estimated too, and grow with the raw
+estimates. So the octave boundaries are placed where the fewest values lie, and noise seldom separates similar values.
 
-A value is shrunk towards a share in proportion to the number of values with such a share: an isolated value keeps its
-raw estimate, and a value like a hundred others is estimated from all of them.
+A value is shrunk towards a share in proportion to the number of values that have about this share. An isolated value
+keeps its raw estimate; a value that is like a hundred others is estimated from all of them.
 
-Maximum likelihood of the reports: ``likelihood``.
+``likelihood`` maximises the likelihood of the reports instead.
 """
 
 from __future__ import annotations
@@ -71,16 +71,19 @@ BEYOND = 9.0
 
 
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
-    """Return the posterior means under the distribution of shares that fits the raw estimates best.
+    """Return the posterior mean of each share under the distribution of shares that fits the raw estimates best.
 
-    The difference of their sum from one is distributed over the values in proportion to their means, and hardly to
-    values that are large compared with their noise:  m(x) / (1 + (m(x) / (SURE se(x)))^4)  for a mean m(x).
+    The means do not sum to one. The difference is distributed over the values in proportion to
+
+        m(x) / (1 + (m(x) / (SURE se(x)))^4)      for a mean m(x),
+
+    so values that are large compared with their noise hardly change.
 
     Args:
         raw: (k,) unbiased estimates.
-        se: (k,) their standard errors; may differ, and be 0 where a value is known exactly.
+        se: (k,) the standard errors of ``raw``; 0 where a value is known exactly.
     Returns:
-        (k,) not negative, sums to one. O(k * GRID).
+        (k,) shares, not negative, with the sum one. Time O(k * GRID).
     """
     unsure = np.flatnonzero((se > 0) & (raw <= FAR * se))
     if not len(unsure):
@@ -97,13 +100,14 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
 
 
 def _drawn(raw: Floats, se: Floats) -> Floats:
-    """Return the posterior mean of each value, shrunk to a share in proportion to the number of values there.
+    """Return the posterior mean of each value. A value is shrunk towards a share in proportion to the number of values
+    near this share.
 
         crowd(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
         belief(g) = 1 / (1 + (CROWD / crowd(g))^4)
 
-    Without this, the fitted distribution has an atom at nearly every large raw estimate, and neighbouring values with
-    different shares get the same estimate.
+    Without this weighting, the fitted distribution has an atom at nearly every large raw estimate, and neighbouring
+    values with different shares get the same estimate.
     """
     grid = _grid(raw, se)
     phase = _phase(se)
@@ -162,14 +166,15 @@ def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floa
 
 
 def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, leaning: float) -> Floats:
-    """Return the maximum-likelihood weights of the grid points, by expectation maximisation.
+    """Return the maximum-likelihood weights of the grid points, computed by expectation maximisation.
 
-    It stops after ``ROUNDS`` rounds; later rounds only move weight between shares that explain the bins equally well.
+    The iteration stops after ``ROUNDS`` rounds. Later rounds only move weight between shares that explain the bins
+    equally well.
 
     Args:
-        likelihood: (bins, g)
-        count: (bins,) values in each bin.
-        start: (g,) the weights to begin with, which count for ``leaning`` values.
+        likelihood: (bins, g) the likelihood of each bin's raw estimate at each grid point.
+        count: (bins,) the number of values in each bin.
+        start: (g,) the weights at the start; they count as much as ``leaning`` values.
     """
     law, whole = start, count.sum() + leaning
     for _ in range(ROUNDS):
@@ -178,7 +183,7 @@ def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, le
 
 
 def _likelihood(raw: Floats, se: Floats, grid: Floats) -> Floats:
-    """Return (k, g): the likelihood of each raw estimate at each grid point, relative to the largest of its row."""
+    """Return the likelihood of each raw estimate at each grid point, (k, g), divided by the largest of its row."""
     z = raw[:, np.newaxis] - grid
     z /= se[:, np.newaxis]
     z *= z

@@ -1,6 +1,6 @@
 """Bins with familiar boundaries: tens of years, months, hundreds, or single values if there are few.
 
-The shares of people in them: ordered.
+``ordered`` estimates the shares of people in the bins.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _YEARS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def fewer_bins(reports: int) -> int:
-    """Return the number of bins for a number of reports: half its cube root, at least 4 and at most ``BINS``.
+    """Return the number of bins: half the cube root of the number of reports, at least 4 and at most ``BINS``.
 
-    The intervals of narrower bins are too wide to be useful: for 3,000 dates in a year at 1 nat, most intervals of a
-    month reached from zero to three times its share.
+    Narrower bins have intervals that are too wide to be useful: for 3,000 reports of a date within a year at 1 nat,
+    most intervals of a month's share reached from zero to three times the share.
     """
     return min(BINS, max(4, round(math.cbrt(reports) / 2)))
 
@@ -42,7 +42,7 @@ def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
     equal numbers of values.
 
     Args:
-        domain: of ordered values.
+        domain: the ordered values.
         most: the largest number of bins.
     """
     if domain.size <= most:
@@ -55,7 +55,8 @@ def bin_starts(domain: Domain, most: int = BINS) -> list[int]:
 
 
 def _multiples(domain: Line, most: int) -> list[int]:
-    """Return the first inputs of bins whose width is the smallest round multiple of the step that is wide enough."""
+    """Return the first inputs of the bins. Their width is the smallest round multiple of the step that gives ``most``
+    bins or fewer."""
     low, step = domain.scaled[0], domain.scaled[1] - domain.scaled[0]
     for power in count():
         for digit in (1, 2, 5):
@@ -70,7 +71,7 @@ def _multiples(domain: Line, most: int) -> list[int]:
 
 
 def _calendar(domain: Dates) -> Iterator[list[int]]:
-    """Yield bins of weeks, of months, and so on, and at last a single bin."""
+    """Yield the first inputs of bins of weeks, of months, of longer units, and at last of a single bin."""
     first = _EPOCH + datetime.timedelta(days=domain.low)
     monday = domain.low - first.weekday()
     yield _from(domain, list(range(monday, domain.high + 1, 7)))

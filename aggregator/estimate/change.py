@@ -1,15 +1,15 @@
 """The difference between the estimates of two periods, two classes of people, or two campaigns.
 
-The error depends on the devices that the two sides share. Without shared devices the errors are independent, and the
-intervals are combined by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), which keeps the coverage of
-exact intervals for few reports. With shared devices the sides are compared device by device, through the random groups:
-a device that sends the same output on both sides adds nothing to the error. A device of a campaign with views has the
-same view in every period, and the estimates from all views together are compared.
+The error depends on whether the two sides share devices. Without shared devices the errors are independent. The
+intervals are then combined by their squares (MOVER: Zou, Donner 2008; Newcombe 1998, method 10), which keeps the
+coverage of exact intervals if there are few reports. With shared devices the sides are compared device by device,
+through the random groups: a device that sends the same output on both sides adds nothing to the error. In a campaign
+with views, a device has the same view in every period, and the compared estimates use all views together.
 
-If very few devices changed their output, the estimated variance would be nearly zero. So t^2 / 2 devices with the
-largest possible change are added to the variance (Bonett, Price 2012, for any quantile).
+If very few devices changed their output, the estimated variance is nearly zero. So the variance of t^2 / 2 devices with
+the largest possible change is added (Bonett, Price 2012, for any quantile t).
 
-Which periods: trend. How it is printed: present.
+``trend`` chooses the periods, and ``present`` prints the result.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Side:
     """One side of a comparison.
 
     Attributes:
-        name: in words.
-        campaign, tally: restricted to a class if classes are compared.
-        where: that class; None for everybody.
-        estimate: of the tally; None if ``difference`` is to compute it.
+        name: the side's name in words.
+        campaign, tally: the campaign and the counts of its reports, restricted to a class if classes are compared.
+        where: the class that campaign and tally are restricted to; None for everybody.
+        estimate: the estimate of the tally; None if ``difference`` is to compute it.
     """
 
     name: str
@@ -81,9 +81,9 @@ class DistrictDifference(DifferenceFigures):
     """The differences at one of the coarser resolutions of a campaign with views.
 
     Attributes:
-        resolution: its name.
-        labels: of the districts.
-        before, after: (k_j,) unbiased shares.
+        resolution: the name of the resolution.
+        labels: the labels of the districts.
+        before, after: (k_j,) the unbiased shares of both sides.
     """
 
     resolution: str
@@ -97,20 +97,20 @@ class DistrictDifference(DifferenceFigures):
         return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract. ``only`` as of ``Difference.as_json``."""
+        """Return the machine-readable form; its keys are a contract. For ``only`` see ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
 
 
 @dataclass(frozen=True)
 class Difference(DifferenceFigures):
-    """The differences of the values: shares of the later side minus those of the earlier one.
+    """The differences of the values' shares: the later side minus the earlier side.
 
     Simultaneous intervals hold for all values, and for all differences that were computed together.
 
     Attributes:
-        names: of both sides.
-        before, after: their estimates.
-        level: of the intervals, such as 0.95.
+        names: the names of both sides.
+        before, after: the estimates of both sides.
+        level: the confidence level of the intervals, such as 0.95.
         paired: whether the sides were compared device by device.
         coarser: the differences at the coarser resolutions of both sides, the coarsest first.
     """
@@ -124,7 +124,7 @@ class Difference(DifferenceFigures):
 
     @cached_property
     def finest(self) -> DistrictDifference:
-        """The differences of the values, in the form of the coarser resolutions."""
+        """The differences of the values, in the same form as the differences at coarser resolutions."""
         labels = tuple(map(self.after.label, range(len(self.raw))))
         sides = self.before.unbiased(), self.after.unbiased()
         return DistrictDifference(self.raw, self.se, *self.intervals, FINEST, labels, *sides)
@@ -135,7 +135,7 @@ class Difference(DifferenceFigures):
         return (*self.coarser, self.finest)
 
     def at(self, resolution: str) -> DistrictDifference:
-        """Return the differences at one resolution, by its name.
+        """Return the differences at the resolution of this name.
 
         Raises:
             NotComparable: a side has no view of this resolution.
@@ -149,7 +149,7 @@ class Difference(DifferenceFigures):
         """Return the machine-readable form; its keys are a contract.
 
         Args:
-            only: a value or district; all if not given.
+            only: the value or district to return; None returns all.
         """
         return {
             "from": self.names[0],
@@ -184,14 +184,14 @@ def difference(
     only: bool = False,
     steps: int = 1,
 ) -> Difference:
-    """Return the differences between the shares of two sides.
+    """Return the differences between the shares of two sides, later minus earlier.
 
     Args:
-        before, after: the sides.
-        level: of the intervals.
-        method: of both sides' consistent distributions; the difference is that of the unbiased estimates.
-        paired: whether both tallies have the same groups of devices, and may share devices; otherwise they are taken
-            to share none.
+        before, after: the earlier and the later side.
+        level: the confidence level of the intervals.
+        method: the method of both sides' consistent distributions; the difference uses the unbiased estimates.
+        paired: whether both tallies use the same groups of devices and may share devices; if False, they must share
+            none.
         only: whether a single value or district was requested; simultaneous intervals then hold for it alone.
         steps: the number of differences for which simultaneous intervals hold together.
     Raises:
@@ -245,7 +245,7 @@ def _of_districts(
 
 
 def _within_one(ends: Floats) -> Floats:
-    """Return ends of intervals clipped to possible differences of shares."""
+    """Return interval ends clipped to -1 .. 1, the possible differences of shares."""
     return np.clip(ends, -1, 1)
 
 
@@ -261,29 +261,29 @@ class UnbiasedShares(Protocol):
 
     @property
     def raw(self) -> Floats:
-        """(k,) the shares."""
+        """Unbiased shares, shape (k,)."""
 
     @property
     def se(self) -> Floats:
-        """(k,) their standard errors."""
+        """Standard errors of the shares, shape (k,)."""
 
     @property
     def furthest(self) -> Floats:
-        """(k,) a bound on how far one device can move the shares."""
+        """Bounds on how far one device can move each share, shape (k,)."""
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """(GROUPS,) whether a group of devices has a report."""
+        """True for each group of devices that has a report, shape (GROUPS,)."""
 
     def intervals(self, alpha: float) -> Interval:
-        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
 
     def adds(self) -> Iterator[Floats]:
         """Yield for each group of devices (k,): the contribution of its reports, minus the group's share."""
 
 
 def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
-    """Return the standard errors of b - a for sides without shared devices, and its intervals by alpha."""
+    """Return standard errors of b - a for sides without shared devices, and a function from alpha to the intervals."""
     raw = b.raw - a.raw
 
     def ends(alpha: float) -> Interval:
@@ -294,7 +294,8 @@ def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float
 
 
 def same_devices(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
-    """Return the same as ``apart`` for sides that may share devices, compared device by device."""
+    """Return standard errors of b - a for sides that may share devices, which are compared device by device, and a
+    function from alpha to the intervals."""
     between = spread((later - earlier for earlier, later in zip(a.adds(), b.adds(), strict=True)), a.filled | b.filled)
     furthest, raw = np.maximum(a.furthest, b.furthest), b.raw - a.raw
 

@@ -1,11 +1,11 @@
 """Weights of classes by known shares of the population: post-stratification, and raking over groups of classes.
 
 The class of a report travels in clear. So the share of each class among the reports is known, and the weights that
-reproduce the margins are computed without noise. If one margin has a group for each class, its shares are the weights
-of the classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports and keeps
-everything that the margins do not determine.
+reproduce the margins have no noise. If one margin has a group for each class, its shares are the weights of the
+classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports, and does not change
+what the margins do not determine.
 
-The weighted decoder: reweighed.
+``reweighed`` contains the weighted decoder.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ UNSETTLED = 1e-9
 
 
 def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
-    """Return the shares of classes that have these margins and are nearest to those of the reports.
+    """Return the class shares that reproduce the margins and are nearest to the class shares among the reports.
 
     Args:
         members: (C,) the shares of the classes among the reports.
-        margins: by class.
+        margins: the known shares of the population by class.
     Returns:
         (C,) shares that sum to one; 0 for a class without reports.
     Raises:
@@ -68,9 +68,9 @@ def reported_by(shares: Floats, margin: KnownMargin) -> Floats:
     """Return the shares of a margin's groups of classes.
 
     Args:
-        shares: (C,) of the classes.
+        shares: (C,) the shares of the classes.
     Returns:
-        (G,)
+        (G,) the shares of the groups.
     """
     found: Floats = np.bincount(margin.groups, weights=shares, minlength=len(margin.names)).astype(np.float64)
     return found
@@ -82,9 +82,9 @@ def weigh(
     """Return the decoder that weights classes by their shares of the population, and the effect of the weights.
 
     Args:
-        decoder: of the campaign.
+        decoder: the decoder of the campaign.
         share: (m,) the relative frequency of each output.
-        margins: by class.
+        margins: the known shares of the population by class.
         dependent: whether a device has several reports.
     Raises:
         MarginRefused
@@ -106,7 +106,7 @@ def weigh(
 
 
 def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> tuple[float, float, float]:
-    """Return the design effect, and the most people that a report counts for with and without weights.
+    """Return the design effect, and the largest number of people that a report counts for, with and without weights.
 
     If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the
     mean, and the numbers of people are NaN.

@@ -1,6 +1,6 @@
 """Decoders for campaigns with classes of people, each class with its own channel.
 
-How estimates of classes are added: pooled. A class for each declared prior: personal.
+``pooled`` adds the estimates of the classes. ``personal`` has a class for each declared prior.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class ClassesDecoder(Pooled):
     """A decoder for several classes; its features are those of the classes, concatenated."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
-        """Decode each class by its decoder.
+        """Set the decoder of each class, and the shares and priors of the classes.
 
         Args:
-            decoders: of the classes, each with k inputs and one-hot features.
-            members, priors: as of ``Pooled``.
+            decoders: the decoders of the classes, each with k inputs and one-hot features.
+            members, priors: see ``Pooled``.
         """
         self._decoders = decoders
         self.classes, self.inputs = len(decoders), decoders[0].inputs
@@ -59,11 +59,11 @@ class ClassesDecoder(Pooled):
 
     @property
     def parts(self) -> Floats:
-        """(C,) the share of the population that each class counts for: its share of the reports."""
+        """Share of the population that each class counts for, here its share of the reports, shape (C,)."""
         return self.members
 
     def of_classes(self, features: NDArray[Number]) -> list[NDArray[Number]]:
-        """Split (m,) numbers by feature into those of each class."""
+        """Return an (m,) array of one number per feature as one array per class."""
         return np.split(features, self._cuts)
 
     def _forward(self, p: Floats) -> Floats:
@@ -98,7 +98,7 @@ class ClassesDecoder(Pooled):
 
     @property
     def scales(self) -> Floats:
-        """(C,) the weight of a report of each class."""
+        """Weight of a report of each class, shape (C,)."""
         return np.ones(self.classes)
 
     @property
@@ -132,7 +132,7 @@ class ClassesDecoder(Pooled):
 
 
 def _increments_of_steps(decoder: Decoder) -> WordIncrements:
-    """Return the increments of a decoder that has steps only, at even shares."""
+    """Return the increments of a decoder that has steps only, at equal shares of all inputs."""
     stairs = decoder.staircase(np.zeros(decoder.features, dtype=np.int64), 1)
     reach = stairs.heights.sum(axis=0)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
@@ -155,7 +155,7 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     """Return the campaign and the tally of one class.
 
     Args:
-        name: of the class.
+        name: the name of the class.
     Raises:
         NoSuchClass
     """
@@ -200,10 +200,10 @@ def classes_decoder(
     """Return the decoder of all classes together.
 
     Args:
-        channel: of all classes, of a campaign or of one of its views.
+        channel: the channel of all classes, in a campaign or in one of its views.
         counts: (m,) the number of reports with each output, from which the class sizes follow.
-        priors: (C, k) of the classes; None if a class has none.
-        classes: C.
+        priors: (C, k) the priors of the classes; None if a class has none.
+        classes: C, the number of classes.
     """
     channels = class_channels(channel, classes)
     parts = np.split(counts, np.cumsum([one.outputs for one in channels])[:-1])
@@ -214,7 +214,7 @@ def classes_decoder(
 
 
 def even_decoder(channel: Channel, classes: int) -> Decoder:
-    """Return the decoder of a view's channel for classes of equal size; with 0 classes, of the channel alone."""
+    """Return the decoder of a view's channel for ``classes`` classes of equal size, or without classes for 0."""
     if not classes:
         return decoder_of(channel)
     return ClassesDecoder([*map(decoder_of, class_channels(channel, classes))], np.full(classes, 1 / classes), None)
@@ -224,8 +224,8 @@ def view_decoder(terms: Campaign, view: int, tally: Tally) -> Decoder:
     """Return the decoder of one view, for all classes together.
 
     Args:
-        view: its position in the campaign.
-        tally: of the view.
+        view: the position of the view in the campaign.
+        tally: the tally of the view.
     """
     channel = terms.views[view].channel
     return classes_decoder(channel, tally.counts, classes=len(terms.classes)) if terms.classes else decoder_of(channel)

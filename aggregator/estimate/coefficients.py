@@ -1,10 +1,10 @@
-"""Sums with coefficients by class: S = sum over people of a_i X_i + b_i.
+"""Weighted sums over people with coefficients by class: S = sum over people i of a_i X_i + b_i.
 
-The class of a report travels in clear, so its coefficients are known. The sum is then a weighted sum of independent
-means, one for each class, decoded by the channel of the class. Nothing that only a device knows can be a coefficient,
-since the study would learn it.
+The class of a report travels in clear, so the coefficients are known. The sum is then a weighted sum of independent
+means, one for each class, decoded by the channel of the class. A value that only the device has cannot be a
+coefficient, since the study would learn it.
 
-Source: Jiang, Li, Tandon 2018, weighted summation (employers against employees, adults against children).
+Source: Jiang, Li, Tandon 2018, weighted summation; their examples are employers and employees, adults and children.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class Coefficients:
     """The coefficients of a class.
 
     Attributes:
-        weight: a, the factor of each person's number.
-        offset: b, added for each person.
-        people: the number of people in the class; None takes its number of reports.
+        weight: a, by which each person's number is multiplied.
+        offset: b, which is added for each person.
+        people: the number of people in the class; None takes the number of its reports.
     """
 
     weight: float
@@ -45,20 +45,20 @@ def sum_by_class(
     *,
     level: float = 0.95,
 ) -> Answer:
-    """Return the unbiased estimate of the sum over people of a[c] numbers[x] + b[c], c their class and x their value.
+    """Return the unbiased estimate of the sum of a[c] numbers[x] + b[c] over people with class c and value x.
 
-    Its variance is the sum of the variances of the classes, since no device is in two classes. Classes of weight 0 are
+    The variance is the sum of the variances of the classes, since no device is in two classes. Classes of weight 0 are
     not decoded.
 
     Args:
-        numbers: one for each value.
-        coefficients: one for each class, in the campaign's order.
+        numbers: the number of each value.
+        coefficients: the coefficients of each class, in the campaign's order.
     Returns:
         The sum with its interval; NaN if a class has no unbiased estimate. ``mmse`` only if every class has a prior.
     Raises:
         NotEnough: fewer devices of a class than the campaign waits for.
         NotInvertible: a class without a prior has no unbiased estimate.
-        ValueError: the number of coefficients is not that of the classes.
+        ValueError: the numbers of coefficients and classes differ.
     """
     if len(coefficients) != len(terms.classes):
         raise ValueError(f"coefficients of {len(terms.classes)} classes are expected, not of {len(coefficients)}")

@@ -1,19 +1,19 @@
-"""An estimate of the concentration of people inside the districts of a map.
+"""Estimate of how concentrated people are inside the districts of a map.
 
 With few reports for each cell, the projection puts all shares into the few cells whose estimates are largest by chance.
 If people are concentrated, these are often the right cells. If people are spread evenly, an even spread inside each
-parent is closer to the truth. The reports decide between the two. Of the mixtures f projected + (1 - f) even, inside
-parents whose shares are given, the one with the smallest squared error has
+parent is closer to the truth. The reports decide between the two. Among the mixtures f projected + (1 - f) even, inside
+parents whose shares are given, the mixture with the smallest squared error has
 
     f = sum u (p - even) / sum u^2,    u = projected - even,
 
-and an unbiased estimate of it replaces p by its estimate and subtracts from the numerator the contribution of the
-noise, the divergence of the projection (Stein 1981, theorem 1). The variance of that numerator is known too: sum u^2 v,
-and the trace of the square of the divergence's matrix (Bellec, Zhang 2021, theorem 2.1).
+The unbiased estimate of f replaces p by the raw estimate, and subtracts from the numerator the contribution of the
+noise, which is the divergence of the projection (Stein 1981, theorem 1). The variance of this numerator is sum u^2 v
+plus the trace of the squared matrix of the divergence (Bellec, Zhang 2021, theorem 2.1).
 
-Each resolution keeps the f of the next coarser one, beginning with 1, unless its own estimate contradicts it. Then f
-moves to the nearest end of the confidence interval of its estimate. A mixture inside parents does not change the sum of
-a parent, the unbiased estimates, or their intervals. (MATH 8.3)
+Each resolution uses the f of the next coarser resolution (1 at the coarsest), unless the estimate at this resolution
+contradicts it. Then f is the nearest end of the confidence interval of the estimate. A mixture inside parents does not
+change the sum of a parent, the unbiased estimates, or their intervals. (MATH 8.3)
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Children:
 
     Attributes:
         raw: (k,) unbiased shares.
-        variances: (k,) of the estimate from each district's own subtree; inside a parent they are proportional to
-            the variances that weighted the projection.
-        parent: (k,) of each district.
-        above: (parents,) shares of the parents, which may differ from the sums of ``raw``.
-        projected, even: (k,) two distributions of the parents' shares over their districts.
+        variances: (k,) the variances of the estimates from each district's own subtree; inside a parent they are
+            proportional to the variances that weighted the projection.
+        parent: (k,) the parent of each district.
+        above: (parents,) the shares of the parents, which may differ from the sums of ``raw``.
+        projected, even: (k,) the shares of the parents, distributed over their districts by projection or evenly.
     """
 
     raw: Floats
@@ -51,14 +51,15 @@ class Children:
     even: Floats
 
     def part(self) -> tuple[float, float]:
-        """Return the estimate of f, the part of the projection in the best mixture, and its standard error.
+        """Return the estimate of f, the part of the projection in the best mixture, and the standard error of the
+        estimate.
 
         Inside a parent of known share, the errors of the estimates have the covariance diag(v) - v v' / sum(v).
-        Projected on the districts A that are kept, it is diag(v_A) - v_A v_A' / sum(v_A). The divergence is the trace
-        of that matrix.
+        Projected on the set A of districts with a positive projected share, the covariance is diag(v_A) - v_A v_A' /
+        sum(v_A). The divergence is the trace of this matrix.
 
-        Only parents are used whose share is at least one standard error of their districts. In smaller ones a single
-        district is kept, and the choice of this district is not a smooth function of the counts.
+        Only parents whose share is at least one standard error of their districts are used. In smaller parents a single
+        district keeps a positive share, and the choice of this district is not a smooth function of the counts.
 
         Returns:
             f, not clipped, and its standard error; infinite if no parent is used.
@@ -85,10 +86,10 @@ class Children:
         return found / size, math.sqrt(max(float(u**2 @ v + trace), 0.0)) / size
 
     def mixed(self, part: float) -> tuple[Floats, float]:
-        """Return the mixed shares, and the part of the projection in them.
+        """Return the mixed shares, and the part f of the projection in the mixture.
 
         Args:
-            part: of the next coarser resolution, which is kept unless the reports contradict it.
+            part: the part of the next coarser resolution; it is used unless the reports contradict it.
         Returns:
             (k,) shares, and f.
         """

@@ -1,9 +1,9 @@
 """Consistent distributions: shares that are not negative and sum to one.
 
-Raw estimates are unbiased but may be negative. The projection uses only that shares form a distribution; the posterior
-mean also uses the campaign's prior.
+Raw estimates are unbiased but may be negative. The projection only uses the constraint that shares form a distribution;
+the posterior mean also uses the campaign's prior.
 
-Empirical Bayes: ``bayes``. Maximum likelihood: ``likelihood``.
+The module ``bayes`` contains empirical Bayes, and ``likelihood`` maximum likelihood.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
 
     Args:
         raw: (k,) unbiased shares.
-        reported: the shares that are reported; the inputs of item sets have further constraints (``_project_sets``).
-        variances: (k,) v, by which squared distances are divided; equal if not given. They must not be estimated from
-            the same reports: large shares have larger variances and would be biased downwards (up to 1.8 times the
-            squared error, in simulations of block channels).
+        reported: the shares that are reported; for item sets the inputs have further constraints (``_project_sets``).
+        variances: (k,) v, by which squared distances are divided; equal if not given. The variances must not be
+            estimated from the same reports: large shares have larger variances and would be biased downwards (the
+            squared error was up to 1.8 times as large in simulations of block channels).
     Returns:
-        (k,)
+        (k,) the distribution.
     Source: Euclidean projection onto the simplex, Duchi et al. 2008, fig. 1; the "norm-sub" of Wang et al. 2020.
     """
     if reported is not None and reported.factor > 1:
@@ -42,13 +42,14 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
 
 
 def _project_sets(raw: Floats, reported: Reported) -> Floats:
-    """Return the distribution of the sampled items nearest to ``raw`` among those that item sets can produce.
+    """Return the distribution of sampled items that is nearest to ``raw`` among the distributions that item sets can
+    produce.
 
-    A person sends each item with probability at most 1 / l, and all dummies have the same probability:
+    A person reports each item with probability at most 1 / l, and all dummies have the same probability:
 
         p[x] = min(max(raw[x] - c, 0), 1 / l)  of items,      max(mean raw of the dummies - c, 0)  of each dummy,
 
-    with c such that it sums to one. So l p[x] lies in 0 .. 1, and the shares of all items sum to l at most.
+    with c such that p sums to one. So l p[x] lies in 0 .. 1, and the shares of all items sum to l at most.
 
     Args:
         raw: (m + l,) unbiased shares of the inputs.
@@ -75,18 +76,18 @@ def _project_sets(raw: Floats, reported: Reported) -> Floats:
 
 
 def posterior_mean(decoder: Decoder, share: Floats, prior: Floats) -> Floats:
-    """Return the mean over the reports of each person's posterior: the MMSE estimate if the prior is right.
+    """Return the mean posterior over all reports: the MMSE estimate if the prior is right.
 
         p[x] = sum over y of share[y] P[x] Q(y|x) / P(y)             (Jiang, Li, Tandon 2020, sec. III; MATH 2.9)
 
-    It is exactly one step of expectation maximisation from the prior, so the bias of a wrong prior remains, for any
-    number of reports.
+    The estimate is exactly one step of expectation maximisation from the prior, so the bias of a wrong prior remains
+    for any number of reports.
 
     Args:
         share: (m,) the relative frequency of each output.
-        prior: (k,)
+        prior: (k,) the campaign's prior.
     Returns:
-        (k,)
+        (k,) the shares.
     """
     marginal = decoder.forward(prior)
     seen = marginal > 0

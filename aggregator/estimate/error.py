@@ -1,7 +1,7 @@
 """The expected error of an estimate, computed before any report exists.
 
 The variance of a linear estimate follows from the distribution of its features, so the exact expected error takes one
-pass through the channel and no simulation. The planner chooses channels by it, and the audit prints it.
+pass through the channel and no simulation. The planner chooses channels by this error, and the audit prints it.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def expected_mse(
 
     Args:
         p: the true shares of the inputs; uniform if not given.
-        reported: the shares that the error refers to; those of all inputs if not given.
-        reference: the shares that the estimate is tuned to, as of ``decoder_of``: a campaign's prior, if it has one.
+        reported: the shares that the error refers to; the shares of all inputs if not given.
+        reference: the shares at which the estimate has the smallest variance (see ``decoder_of``): the campaign's
+            prior, if it has one.
     Returns:
         The error of one report; divide by n for n reports.
     Raises:
@@ -49,7 +50,7 @@ def expected_mse(
 
 
 def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, reported: Reported) -> float:
-    """Return ``expected_mse`` of a channel by its decoder.
+    """Return ``expected_mse`` of the channel of a decoder.
 
     Raises:
         NotInvertible
@@ -65,7 +66,8 @@ class ViewWorth:
     Attributes:
         mse: expected squared error of one report, summed over the view's values, if all answers are equally frequent;
             divide by n for n reports of all views together. NaN if the view has no unbiased estimate.
-        weight: the most people that one report of this view counts for; NaN likewise.
+        weight: the largest number of people that one report of this view counts for; NaN if the view has no unbiased
+            estimate.
     """
 
     mse: float
@@ -78,19 +80,21 @@ class ViewWorth:
 
 
 def view_worths(terms: Campaign) -> list[ViewWorth]:
-    """Return the worth of one report in the estimate of each view of a campaign, as ``worths_of``."""
+    """Return ``worths_of`` the views of a campaign."""
     return worths_of(terms.domain, terms.views, len(terms.classes))
 
 
 def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[ViewWorth]:
-    """Return the worth of one report in the estimate of each view, from the reports of that view alone.
+    """Return for each view the variance and the weight of one report, in the estimate from the reports of this view
+    alone.
 
-    A view has about n w_j / W of n reports, so both numbers are W / w_j times those of its channel.
+    View j has the weight w_j among views of total weight W, so it has about n w_j / W of n reports. Variance and weight
+    are therefore W / w_j times those of its channel.
 
     Args:
-        domain: of the answers.
-        views: of the campaign.
-        classes: number of classes, over which people are spread evenly; 0 if the campaign has none.
+        domain: the domain of the answers.
+        views: the views of the campaign.
+        classes: the number of classes, assumed to be of equal size; 0 if the campaign has none.
     """
     total, found = sum(view.weight for view in views), []
     for view in views:
@@ -104,7 +108,7 @@ def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[V
 
 
 def _even_law(domain: Domain, view: View) -> Floats:
-    """Return (k_j,) the shares of a view's values if all answers are equally frequent."""
+    """Return the shares of a view's values if all answers are equally frequent, shape (k_j,)."""
     if isinstance(view.map, Questions):  # the answers of a form are too many to list
         return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))
     counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.inputs(domain))
@@ -113,14 +117,16 @@ def _even_law(domain: Domain, view: View) -> Floats:
 
 
 def campaign_error(terms: Campaign) -> tuple[float, float]:
-    """Return the expected error and the weight of one report in the unbiased estimate of a campaign.
+    """Return the expected squared error and the weight of one report in the unbiased estimate of a campaign.
 
-    People are spread evenly over inputs and classes. With several views, the error is that of the finest view from its
-    own reports, without the information of the other views; the weight is the largest of any view.
+    All inputs are assumed to be equally frequent, and classes to be of equal size. With several views, the error is
+    that of the finest view from its own reports, without the information of the other views. The weight is the largest
+    of any view.
 
     Returns:
         the expected squared error of one report, summed over the reported values (divide by n for n reports), and the
-        most people that one report counts for; for item sets both refer to people who hold an item.
+        largest number of people that one report counts for. For item sets both refer to the shares of people who have
+        an item.
     Raises:
         NotInvertible
     """
@@ -141,7 +147,8 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
 
 
 def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = None) -> float:
-    """Return the expected squared error of one person's posterior as an estimate of their histogram, under the prior.
+    """Return the expected squared error of the posterior as an estimate of one person's histogram (1 at their value),
+    under the prior.
 
         sum over x of (P[x] - sum over y of (P[x] Q(y|x))^2 / P(y))                                   (MATH 2.1)
 
@@ -161,7 +168,7 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
 
 
 def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
-    """Return the mean absolute error E|X - Y| of a one-bit report taken as the answer, under the prior.
+    """Return the mean absolute error E|X - Y| under the prior if a one-bit report Y is taken as the answer X.
 
     A channel does not say which output means yes; the reading with the smaller error is taken.
 
@@ -178,23 +185,23 @@ def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
 
 
 def prior_mse(prior: Sequence[int], reported: Reported | None = None) -> float:
-    """Return the error without any report: the sum over x of P[x] - P[x]^2."""
+    """Return the expected squared error without any report: the sum over x of P[x] - P[x]^2."""
     reported, total = reported or Reported(len(prior)), sum(prior)
     seen = [weight / total for weight in prior[: reported.count]]
     return (math.fsum(seen) - math.fsum(part**2 for part in seen)) * reported.factor**2
 
 
 def lip_mse_bound(level: int, prior: Sequence[int], reported: Reported | None = None) -> float:
-    """Return a lower bound of ``lip_mse`` for all channels within ``level`` of LIP; not always attained.
+    """Return a lower bound on ``lip_mse`` over all channels that satisfy LIP at ``level``; it is not always attained.
 
         sum over x of P[x] - P[x]^2 (1 + (u[x] - 1) (1 - l[x])),
         u[x] = min(b, (1 - a (1 - P[x])) / P[x]),   l[x] = max(a, (1 - b (1 - P[x])) / P[x]),
         b = e^level, a = e^-level                                                                     (MATH 2.2)
 
     Args:
-        level: nanonats.
+        level: the LIP level in nanonats.
         prior: positive integers.
-        reported: as of ``lip_mse``.
+        reported: see ``lip_mse``.
     """
     reported = reported or Reported(len(prior))
     b = math.exp(exact.nats(level))

@@ -1,9 +1,9 @@
-"""Estimates the shares of a campaign's values from a tally of its reports.
+"""Estimate the shares of a campaign's values from a tally of its reports.
 
-In this order: the decoder and the unbiased shares with their intervals (linear, interval), the consistent distribution
-(method), the screens for forged reports (screen), and the warnings (advice).
+The steps are: the decoder and the unbiased shares with their intervals (``linear``, ``interval``), the consistent
+distribution (``method``), the screens for forged reports (``screen``), and the warnings (``advice``).
 
-What an estimate consists of: result. Linear queries such as means: query.
+``result`` defines the parts of an estimate. ``query`` computes linear queries such as means.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ def estimate(
     """Return the shares of ``campaign``'s values, estimated from a tally of its reports.
 
     Args:
-        tally: of the campaign's reports.
-        method: one of ``names.METHODS``; None takes ``default_method``.
-        level: of the intervals, such as 0.95.
-        forged: a number of forged reports whose influence is stated in addition to the usual numbers.
+        tally: the counts of the campaign's reports.
+        method: one of ``names.METHODS``; None uses ``default_method``.
+        level: the confidence level of the intervals, such as 0.95.
+        forged: a number of forged reports; the estimate states their influence in addition to the usual figures.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
-        pool: one of ``POOLS``: how classes are combined.
+        pool: the way to combine classes, one of ``POOLS``.
         margins: known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
@@ -154,12 +154,12 @@ def _weighted_method(method: str | None, pool: str, where: str | None, *, by_val
 
 @dataclass(frozen=True)
 class _Unbiased:
-    """The unbiased shares of the inputs.
+    """Unbiased shares of the inputs, with their intervals.
 
     Attributes:
-        raw, se: (k,) the shares and their standard errors; NaN where none exists.
-        ends: the intervals that each miss their share with probability alpha.
-        weight: the most people that one report counts for.
+        raw, se: (k,) the shares and their standard errors; NaN where no unbiased estimate exists.
+        ends: a function from alpha to intervals, each of which misses its share with probability alpha.
+        weight: the largest number of people that one report counts for.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
         inverse: whether the channel has an inverse, so that every share has an unbiased estimate.
     """
@@ -174,7 +174,7 @@ class _Unbiased:
 
 
 def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
-    """Return the unbiased shares.
+    """Return the unbiased shares of all inputs, by the inverse of the channel.
 
     Raises:
         NotInvertible

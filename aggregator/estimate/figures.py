@@ -1,6 +1,6 @@
-"""The figures of a result, with standard errors and intervals, and their rows for programs.
+"""The estimates of a result with standard errors and intervals, and their machine-readable rows.
 
-How intervals are computed: interval.
+``interval`` computes the intervals.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ DIFFERENCE_COLUMNS = ("from", "to", "difference", *_ERRORS)
 class Figures:
     """Unbiased estimates with their standard errors and intervals.
 
-    All arrays are (k,), fractions of people; NaN where unknown.
+    All arrays have the shape (k,) and contain fractions of people; NaN where unknown.
 
     Attributes:
-        raw: the unbiased estimates; a share may be negative or above one.
+        raw: the unbiased estimates; an estimate may be negative or above one.
         se: their standard errors.
         low, high: the interval of each figure by itself.
         simultaneous_low, simultaneous_high: simultaneous intervals.
@@ -50,7 +50,7 @@ class Figures:
         return Intervals(self.low, self.high, self.simultaneous_low, self.simultaneous_high)
 
     def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
-        """Return a row for each figure: some columns, then the errors; None where unknown."""
+        """Return a row for each figure: the given columns, then the errors and intervals; None where unknown."""
         rows = zip(*(column.tolist() for column in (*columns, self.se, *self.intervals)), strict=True)
         return [{name: json_number(x) for name, x in zip(names, row, strict=True)} for row in rows]
 
@@ -60,19 +60,19 @@ class Shares(Figures):
     """Shares of people, by value or district.
 
     Attributes:
-        share: (k,) the consistent distribution. Intervals contain it.
+        share: (k,) the consistent distribution; each interval contains its share.
     """
 
     share: Floats
 
     @property
     def size(self) -> int:
-        """k, the number of shares."""
+        """Number of shares."""
         return len(self.share)
 
     @property
     def above_zero(self) -> NDArray[np.bool_]:
-        """(k,) whether the simultaneous interval is above zero, so that the value occurs in the population."""
+        """True where the simultaneous interval is above zero, so the value occurs in the population; shape (k,)."""
         above: NDArray[np.bool_] = self.simultaneous_low > 0
         return above
 
@@ -98,7 +98,7 @@ class Shares(Figures):
         Args:
             order: the positions, in the order of the result.
         Returns:
-            These shares.
+            The shares in this order.
         """
         intervals = self.intervals.each(lambda ends: ends[order])
         return Shares(self.raw[order], self.se[order], *intervals, self.share[order])
@@ -106,20 +106,20 @@ class Shares(Figures):
 
 @dataclass(frozen=True)
 class DifferenceFigures(Figures):
-    """Shares of one side minus those of another."""
+    """Differences: shares of one side minus shares of another side."""
 
     @property
     def significant(self) -> list[int]:
-        """The numbers of the figures whose simultaneous interval does not contain zero."""
+        """Indices of the differences whose simultaneous interval does not contain zero."""
         return [int(x) for x in np.flatnonzero((self.simultaneous_low > 0) | (self.simultaneous_high < 0))]
 
     @property
     def evidence(self) -> Floats:
-        """(k,) each difference divided by half its simultaneous interval; above 1 if significant, 0 if unknown."""
+        """Differences divided by half of their simultaneous intervals, (k,); above 1 if significant, 0 if unknown."""
         near = np.where(self.raw > 0, self.simultaneous_low, self.simultaneous_high)
         half = np.abs(self.raw - near)
         return np.nan_to_num(np.divide(np.abs(self.raw), half, out=np.zeros_like(half), where=half > 0))
 
     def numbers(self, before: Floats, after: Floats) -> list[dict[str, float | None]]:
-        """Return ``DIFFERENCE_COLUMNS`` of each difference between these shares; None where unknown."""
+        """Return a row with ``DIFFERENCE_COLUMNS`` for each difference between these shares; None where unknown."""
         return self._rows(DIFFERENCE_COLUMNS, before, after, self.raw)

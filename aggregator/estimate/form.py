@@ -1,15 +1,15 @@
-"""Single questions of a form, each estimated from all views that ask it.
+"""Estimates of single questions of a form, each from all views that ask the question.
 
-Each view asks its own people, so the views are independent surveys. Each gives an unbiased estimate of its questions,
-and these are averaged with the weights
+Each view asks different people, so the views are independent surveys. Each view gives an unbiased estimate of its
+questions, and the estimates are averaged with the weights
 
     w_j  proportional to  n_j / (mean variance of one report of view j under the reference law)
 
-The reference law has all answers equally frequent. Variances estimated from the same reports would bias large shares
-downwards. The weights are the same for all values of a question, so the average sums to one if the estimates of the
-views do.
+Under the reference law all answers are equally frequent. Variances estimated from the same reports would bias large
+shares downwards. The weights are the same for all values of a question, so the average sums to one if the estimates of
+the views sum to one.
 
-Tables of two questions: form_table. Shares among the people who did not skip: form_ratio.
+``form_table`` estimates tables of two questions, and ``form_ratio`` shares among the people who did not skip.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ class SharesEstimate(ABC):
     @property
     @abstractmethod
     def raw(self) -> Floats:
-        """(k,) the unbiased estimate."""
+        """Unbiased estimate, shape (k,)."""
 
     @property
     @abstractmethod
     def share(self) -> Floats:
-        """(k,) the consistent distribution."""
+        """Consistent distribution, shape (k,)."""
 
     @property
     @abstractmethod
     def variances(self) -> Floats:
-        """(k,) variances of ``raw``, estimated from the reports."""
+        """Variances of ``raw``, estimated from the reports, shape (k,)."""
 
     @abstractmethod
     def covariances(self, v: Floats) -> Floats:
-        """Return (k,) the covariances of ``raw`` with v . raw, estimated from the reports."""
+        """Return the covariance of each of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
 
     @property
     @abstractmethod
@@ -74,7 +74,7 @@ class SharesEstimate(ABC):
 
     @property
     def reach(self) -> Floats:
-        """(k,) a bound on how far one device can move each of ``raw``."""
+        """Bounds on how far one device can move each of ``raw``, shape (k,)."""
         found = np.zeros(len(self.raw))
         # A question may have thousands of values, so one unit vector at a time saves memory.
         for place in range(len(found)):
@@ -84,14 +84,14 @@ class SharesEstimate(ABC):
         return found
 
     def intervals(self, alpha: float) -> Interval:
-        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
         return self.among(np.ones(len(self.raw))).intervals(alpha)
 
     def among(self, kept: Floats) -> Ratio:
         """Return the shares among the people who have one of the kept values.
 
         Args:
-            kept: (a,) 1 for values of the denominator, 0 for others.
+            kept: (a,) 1 for the values of the denominator, 0 for others.
         Returns:
             The quotients of the kept values, in their order.
         """
@@ -110,7 +110,7 @@ class Margin(SharesEstimate):
     Attributes:
         question: its position in the form.
         asked: the views that ask it.
-        weights: (J,) of the views; they sum to one.
+        weights: (J,) the weights of the views, with the sum one.
     """
 
     question: int
@@ -132,30 +132,30 @@ class Margin(SharesEstimate):
 
     @cached_property
     def raw(self) -> Floats:
-        """(a,) unbiased shares, including "skipped" if a person may skip."""
+        """Unbiased shares, including "skipped" if a person may skip, shape (a,)."""
         parts = [view.margin(self.question, view.linear.raw) for view in self.views]
         return np.asarray(self.weights @ np.array(parts))
 
     @cached_property
     def share(self) -> Floats:
-        """(a,) the consistent distribution, by the rule of ``default_method``."""
+        """Consistent distribution by the method that ``default_method`` returns, shape (a,)."""
         noise = math.sqrt(float(np.mean(self.variances))) * len(self.raw)
         crowded = len(self.raw) >= CROWD and noise >= NOISY  # false if the errors are NaN
         return empirical_bayes(self.raw, self.se) if crowded else project(self.raw)
 
     @cached_property
     def variances(self) -> Floats:
-        """(a,) variances of ``raw``, estimated from the reports."""
+        """Variances of ``raw``, estimated from the reports, shape (a,)."""
         found = [view.variances[self.question].shown / view.reports for view in self.views]
         return np.asarray(self.weights**2 @ np.array(found))
 
     @property
     def se(self) -> Floats:
-        """(a,) standard errors of ``raw``."""
+        """Standard errors of ``raw``, shape (a,)."""
         return np.sqrt(self.variances)
 
     def covariances(self, v: Floats) -> Floats:
-        """Return (a,) the covariances of ``raw`` with v . raw, estimated from the reports."""
+        """Return the covariance of each of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
         found = [
             view.margin(self.question, covariances(view.decoder, view.share, view.lift(self.question, v)))
             / view.reports
@@ -168,10 +168,10 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
     """Return the shares of one question from all views that ask it.
 
     Args:
-        views: of the form, with reports.
+        views: the form's views that have reports.
         question: its position in the form.
     Raises:
-        NotAsked: no view asks it, or none that distinguishes single values.
+        NotAsked: no view asks the question, or no such view distinguishes single values.
         NotInvertible
     """
     holding = views_with(views, question)
@@ -182,26 +182,26 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
 
 
 def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
-    """Return quotients with their intervals.
+    """Return the quotients of a ratio as shares, with their intervals.
 
     Args:
         ratio: the unbiased numerators and their denominator.
         share: (k,) the consistent shares of the same values.
-        level: of the intervals, such as 0.95.
+        level: the confidence level of the intervals, such as 0.95.
     """
     intervals = Intervals.of(ratio.intervals, level, len(share))
     return Shares(ratio.raw, ratio.se, *intervals.possible(np.nan_to_num(ratio.se, nan=1.0), share), share)
 
 
 def answered(size: int, skippable: bool) -> Floats:
-    """Return (a,) 1 for each value of a question, 0 for "skipped", which comes last if a person may skip."""
+    """Return an indicator, 1 for each value of a question and 0 for "skipped", shape (a,)."""
     kept = np.ones(size)
     kept[-1] = not skippable
     return kept
 
 
 def part_of(share: Floats, kept: Floats) -> Floats:
-    """Return consistent shares among the kept values; equal if their sum is zero.
+    """Return consistent shares among the kept values, with the sum one; all equal if the kept values have no share.
 
     Args:
         share: (a,) consistent shares.
@@ -220,7 +220,7 @@ def question_shares(found: SharesEstimate, *, skippable: bool, level: float = 0.
     Args:
         found: the pooled shares.
         skippable: whether the last value is "skipped", which is excluded.
-        level: of the intervals.
+        level: the confidence level of the intervals.
     """
     kept = answered(len(found.raw), skippable)
     return shares_of(found.among(kept), part_of(found.share, kept), level)

@@ -1,14 +1,14 @@
 """The difference between two sides of a form: two periods, two classes of people, or two campaigns.
 
-As for one question (change), sides without shared devices have independent errors, and sides that share devices are
-compared device by device: a device that repeats its output adds nothing to the error. A share among the people who
-answered is a quotient. The contribution of a device to it is its contribution to
+Sides without shared devices have independent errors, and sides that share devices are compared device by device, as in
+``change``. A device that repeats its output adds nothing to the error. A share among the people who answered is a
+quotient. By linearisation (Cochran 1977, 2.11), the contribution of a device to the quotient is its contribution to
 
     (numerator - share x denominator) / denominator
 
-by linearisation (Cochran 1977, 2.11), as for the standard errors of the shares.
+The standard errors of the shares use the same linearisation.
 
-The sides: form_course.
+``form_course`` computes the sides.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from aggregator.families.decoder import Floats, Integers
 
 @dataclass(frozen=True)
 class AnsweredShares:
-    """The unbiased shares among the people who answered, for a comparison.
+    """Unbiased shares among the people who answered, for a comparison.
 
     Attributes:
         found: the estimate of all values or cells.
-        kept: (k,) 1 for values or cells of people who answered, 0 for the rest.
-        order: (s,) the order of the kept ones in the result.
+        kept: (k,) 1 for the values or cells of people who answered, 0 for the others.
+        order: (s,) the order of the kept values or cells in the result.
     """
 
     found: SharesEstimate
@@ -49,16 +49,16 @@ class AnsweredShares:
 
     @property
     def raw(self) -> Floats:
-        """(s,) the unbiased shares."""
+        """Unbiased shares, shape (s,)."""
         return self._ratio.raw[self.order]
 
     @property
     def se(self) -> Floats:
-        """(s,) standard errors of ``raw``."""
+        """Standard errors of ``raw``, shape (s,)."""
         return self._ratio.se[self.order]
 
     def intervals(self, alpha: float) -> Interval:
-        """Return (s,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return lower and upper ends, not clipped, shape (s,); each misses its share with probability ``alpha``."""
         if self.kept.all():
             low, high = self.found.intervals(alpha)
         else:
@@ -74,13 +74,13 @@ class AnsweredShares:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """(GROUPS,) whether a group has a report."""
+        """True for each group of devices that has a report, shape (GROUPS,)."""
         filled: NDArray[np.bool_] = np.any([view.linear.filled for view in self.found.views], axis=0)
         return filled
 
     @cached_property
     def furthest(self) -> Floats:
-        """(s,) a bound on how far one device can move the shares by changing all its reports."""
+        """Bounds on how far one device can move each share by changing all its reports, shape (s,)."""
         if self.kept.all():
             return self.found.reach[self.order]
         ratio = self._ratio
@@ -95,14 +95,15 @@ class AnsweredShares:
 
 @dataclass(frozen=True)
 class FormDifference(DifferenceFigures):
-    """Shares among the people who answered: those of the second side minus those of the first.
+    """Differences of shares among the people who answered: the second side minus the first.
 
-    NaN if possibly nobody answered. Simultaneous intervals hold for all differences that were computed together.
+    A difference is NaN if a side's estimated share of people who answered is not above zero. Simultaneous intervals
+    hold for all differences that were computed together.
 
     Attributes:
-        names: of both sides.
+        names: the names of both sides.
         labels: the values of each row, one for each question.
-        level: of the intervals.
+        level: the confidence level of the intervals.
         paired: whether the sides were compared device by device.
         before, after: (s,) the unbiased shares of both sides.
     """
@@ -144,11 +145,11 @@ def form_difference(
     """Return the differences between the shares of two sides.
 
     Args:
-        names: of both sides.
-        labels: of the rows.
-        before, after: of the same rows.
-        level: of the intervals.
-        paired: whether both sides have the same groups of devices, and may share devices; otherwise they share none.
+        names: the names of both sides.
+        labels: the labels of the rows.
+        before, after: the unbiased shares of both sides, for the same rows.
+        level: the confidence level of the intervals.
+        paired: whether both sides use the same groups of devices and may share devices; if False, they must share none.
         together: the number of differences for which simultaneous intervals hold together.
     """
     se, ends = (same_devices if paired else apart)(before, after)

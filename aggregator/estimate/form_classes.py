@@ -1,10 +1,10 @@
-"""The views of a form whose people have public classes: everybody together, or weighted to known shares of the classes.
+"""Views of a form for people with public classes: all classes together, or weighted to known shares of the classes.
 
-Each view is a survey of all classes, each decoded by its own channel (classes). With weights, a class counts in each
-view for its share of the population, and only the variation within classes is random (reweighed). A view without
-reports of a class is then left out.
+Each view is a survey of all classes, and each class is decoded by its own channel (``classes``). With weights, a class
+counts in each view for its share of the population, and only the variation within classes is random (``reweighed``). A
+view that lacks reports of a class is then left out.
 
-Weights by questions of the form, whose answers are hidden: form_weights.
+``form_weights`` weights by questions of the form, whose answers are hidden.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
     """Return views in which each class counts for its share of the population.
 
     Args:
-        views: of all classes.
-        margins: by class.
+        views: the form's views, with all classes.
+        margins: the known shares of the population by class.
     Raises:
         MarginRefused: the form has no classes, devices have several reports, a group of classes has no reports, or
             the margins contradict each other.
@@ -62,9 +62,9 @@ def class_weighting(
     """Return the effect of weights by class on an estimate.
 
     Args:
-        views: of all classes.
-        margins: by class.
-        estimate: a function from views to their estimate.
+        views: the form's views, with all classes.
+        margins: the known shares of the population by class.
+        estimate: a function from views to the estimate from these views.
     Raises:
         MarginRefused
     """
@@ -93,7 +93,7 @@ def _classes(view: FormView) -> ClassesDecoder:
 
 
 def _members(views: Sequence[FormView]) -> Floats:
-    """Return (C,) the share of each class among the reports of all views."""
+    """Return the share of each class among the reports of all views, shape (C,)."""
     sent = np.array([view.tally.reports for view in views], dtype=np.float64)
     found: Floats = sent @ np.array([_classes(view).members for view in views]) / sent.sum()
     return found

@@ -1,7 +1,7 @@
-"""The same shares of a form in several spans of periods, or in several classes of people, and their differences.
+"""Shares of a form in several spans of periods or several classes of people, and the differences between them.
 
 Two classes share no device. Two periods share devices, which repeat an output as long as their answer stays the same.
-How a difference is computed: form_change.
+``form_change`` computes a difference.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ Name = TypeVar("Name", Span, str)
 
 @dataclass(frozen=True)
 class FormSides(Generic[Name]):
-    """The same shares on several sides.
+    """Shares of the same values or cells on several sides.
 
     Attributes:
-        sides: those with enough devices, with their estimates; at least one.
-        few: those with too few devices.
-        differences: between sides; for classes, of each from the first. Their simultaneous intervals hold together.
+        sides: the names and estimates of the sides with enough devices; at least one.
+        few: the names of the sides with too few devices.
+        differences: the differences between sides; for classes, between each class and the first. Simultaneous
+            intervals hold for all differences together.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]
@@ -40,11 +41,12 @@ class FormSides(Generic[Name]):
 
 @dataclass(frozen=True)
 class FormCourse(FormSides[Span]):
-    """The same shares in several spans of periods.
+    """Shares of the same values or cells in several spans of periods.
 
     Attributes:
-        change: between the requested two, by default the first and the last with an estimate; None if only one has.
-            ``differences`` are the steps from each to the next, if requested.
+        change: the difference between the two requested spans, by default the first and the last with an estimate; None
+            if only one span has an estimate. ``differences`` contains the step from each span to the next, if
+            requested.
     """
 
     change: FormDifference | None = None
@@ -60,7 +62,7 @@ class FormCourse(FormSides[Span]):
 
 @dataclass(frozen=True)
 class FormClasses(FormSides[str]):
-    """The same shares in each class of people."""
+    """Shares of the same values or cells in each class of people."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; its keys are a contract."""
@@ -81,8 +83,8 @@ def form_course(
     """Return the shares of each span of periods, and the changes between them.
 
     Args:
-        spans: of periods, in order.
-        tallies: of each span, by groups of devices.
+        spans: the spans of periods, in order.
+        tallies: the tallies of each span, by groups of devices.
         ask: a function from a tally to its estimate.
         ends: the two spans of the change; by default the first and the last with an estimate.
         steps: whether to return the change from each span to the next, too.
@@ -106,8 +108,8 @@ def form_classes(
     """Return the shares of each class of people, and the differences of each class from the first.
 
     Args:
-        campaign: of a form with classes.
-        tally: of all classes.
+        campaign: a form with classes.
+        tally: the tally of all classes.
         ask: a function from the campaign and the tally of a class, and its name, to its estimate.
     Raises:
         NotEnough: no class has the campaign's minimum of devices.
@@ -124,7 +126,7 @@ Given = TypeVar("Given")
 def _enough(
     names: Sequence[Name], given: Iterable[Given], ask: Callable[[Given], FormEstimate]
 ) -> tuple[tuple[tuple[Name, FormEstimate], ...], tuple[Name, ...]]:
-    """Return the sides with enough devices with their estimates, and those with too few."""
+    """Return the sides with enough devices and their estimates, and the names of the sides with too few devices."""
     sides: list[tuple[Name, FormEstimate]] = []
     few: list[Name] = []
     refused: Exception | None = None

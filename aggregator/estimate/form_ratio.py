@@ -6,7 +6,7 @@ is small. The interval is the set of quotients that a test does not reject:
     t with (num - t den)^2 <= z^2 Var(num - t den)                                      (Fieller 1954)
 
 num - t den is linear in the reports and has mean 0 at the true quotient, so the interval has its nominal coverage under
-normality, for any denominator. If the denominator is not significantly above zero, the interval is 0 .. 1.
+normality, for any denominator. If the denominator is not significantly above zero, the interval is 0 to 1.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Ratio:
 
     Attributes:
         top: (k,) the numerators.
-        top_variances: (k,)
+        top_variances: (k,) the variances of the numerators.
         bottom: the denominator.
-        bottom_variance: its variance; 0 if it is known.
-        covariances: (k,) of each numerator with the denominator.
+        bottom_variance: the variance of the denominator; 0 if the denominator is known.
+        covariances: (k,) the covariance of each numerator with the denominator.
     """
 
     top: Floats
@@ -39,18 +39,18 @@ class Ratio:
 
     @property
     def raw(self) -> Floats:
-        """(k,) the quotients; NaN if the denominator is not above zero."""
+        """Quotients, shape (k,); NaN if the denominator is not above zero."""
         return self.top / self.bottom if self.bottom > 0 else np.full_like(self.top, np.nan)
 
     @property
     def se(self) -> Floats:
-        """(k,) standard errors by linearisation, (num - raw den) / den   (Cochran 1977, 2.11)."""
+        """Standard errors by linearisation, (num - raw den) / den, shape (k,) (Cochran 1977, 2.11)."""
         raw = self.raw
         variances = self.top_variances - 2 * raw * self.covariances + raw**2 * self.bottom_variance
         return np.sqrt(np.maximum(variances, 0)) / self.bottom if self.bottom > 0 else raw
 
     def intervals(self, alpha: float) -> Interval:
-        """Return the intervals of Fieller, each of which misses its quotient with probability ``alpha``.
+        """Return Fieller's intervals, each of which misses its quotient with probability ``alpha``.
 
         Returns:
             (k,) lower and upper ends, not clipped; 0 and 1 if the denominator is not significantly above zero.

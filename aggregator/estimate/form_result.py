@@ -2,7 +2,7 @@
 
 Shares are among the people who answered: people who skipped a question are excluded from its shares and its tables.
 
-How views are pooled: form. Tables: form_table.
+``form`` pools the views, and ``form_table`` estimates tables.
 """
 
 from __future__ import annotations
@@ -44,24 +44,25 @@ class NotOfForm(HalftruthError):
 
 @dataclass(frozen=True)
 class FormEstimate:
-    """The shares of one question of a form, or of the cells of two.
+    """The shares of one question's values, or of the cells of two questions, with their context.
 
     Attributes:
         terms: the campaign.
-        campaign_id: its id; empty if the campaign is not signed.
-        questions: the names, in the requested order.
+        campaign_id: the id of the campaign; empty if it is not signed.
+        questions: the names of the questions, in the requested order.
         labels: the values of each row of ``shares``, one for each question.
-        shares: among the people who answered.
+        shares: the shares among the people who answered.
         reports: the number of reports of the views that are used.
-        level: of the intervals.
+        level: the confidence level of the intervals.
         skipping: the questions that may be skipped; people who skipped one are excluded.
-        warnings: sentences that a reader must know before using the numbers.
+        warnings: sentences that a reader must know before using the estimate.
         association: the test of association of two questions; None for one question.
-        within: of two questions, for each value of the first the shares of the second among the people with this value.
+        within: for two questions and each value of the first: the shares of the second among the people with this
+            value.
         weighting: the effect of weights; None without weights.
-        rejected: envelopes refused, by reject class.
-        version: of the study's table from which the tally was read.
-        answered: the unbiased shares, for a comparison.
+        rejected: the number of refused envelopes by reject class.
+        version: the version of the study's table from which the tally was read.
+        answered: the unbiased shares among the people who answered, for a comparison.
         where: the class of people; None for everybody.
     """
 
@@ -140,19 +141,19 @@ def estimate_form(
     margins: Sequence[KnownMargin] = (),
     where: str | None = None,
 ) -> FormEstimate:
-    """Return the shares of one question, or of the cells of two.
+    """Return the shares of one question's values, or of the cells of two questions.
 
     Args:
-        campaign: of a form.
-        tally: of all its views.
-        names: of one question or two; the rows of a table are those of the first.
-        level: of the intervals.
+        campaign: a campaign with a form.
+        tally: the counts of the reports of all its views.
+        names: one or two questions; the first has the rows of a table.
+        level: the confidence level of the intervals.
         margins: known shares of the population by questions of the form, or by class, to which reports are weighted.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
-        NotOfForm: the form does not have a question, or it is named twice.
+        NotOfForm: the form does not have a requested question, or a question is named twice.
         NotAsked: there are no reports on the questions.
-        NotEnough: the shares are from fewer devices than the campaign's minimum.
+        NotEnough: the used views have fewer devices than the campaign's minimum.
         MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
     """
@@ -197,7 +198,7 @@ def estimate_form(
 
 @dataclass(frozen=True)
 class _Found:
-    """Shares with the views that they are from; the rest as of ``FormEstimate``."""
+    """Shares and the views from which they are computed; for the other attributes see ``FormEstimate``."""
 
     shares: Shares
     answered: AnsweredShares

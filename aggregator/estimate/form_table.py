@@ -1,7 +1,8 @@
-"""The table of two questions of a form, asked of the same people: cells, association, and shares within a row.
+"""Estimate of the table of two questions that the same people answer: cells, association, and shares within a row.
 
-The unbiased table T of the pair's own view is noisy in each cell. Its margins are more precise, since many views ask
-each question; and if the interaction of the two questions has low rank, its other singular values are noise. So
+The unbiased table T from the view that asks both questions is noisy in each cell. The margins are more precise, since
+many views ask each question. If the interaction of the two questions has low rank, its other singular values are noise.
+So
 
     p, q    the margins, pooled over all views
     R       T - p q', less the mean of each row and column: the interaction
@@ -9,17 +10,17 @@ each question; and if the interaction of the two questions has low rank, its oth
     e^2     sigma^2 ((sqrt(a - 1) + sqrt(b - 1))^2 - FREE): the edge of the singular values of noise, reduced for small
             tables; sigma^2 is the mean variance of R's (a - 1)(b - 1) degrees of freedom, from the exact covariance
 
-and p q' plus the shrunk interaction, fitted to p and q, is the table. Its errors are not known, so intervals are those
+The table is p q' plus the shrunk interaction, fitted to p and q. Its errors are not known, so the intervals are those
 of T, which are valid for any association.
 
-The test of association compares the largest singular value of R with those of tables simulated without association
-(parametric bootstrap, Efron and Tibshirani 1993, ch. 16). Its random numbers are seeded by the counts, so the result is
-reproducible.
+The test of association compares the largest singular value of R with the largest singular values of tables simulated
+without association (parametric bootstrap, Efron and Tibshirani 1993, ch. 16). The random generator is seeded with the
+counts, so the result is reproducible.
 
-Sources: shrinkage towards the edge, Gavish and Donoho 2017 (at large singular values both agree to first order);
-iterative proportional fitting, Deming and Stephan 1940.
+Sources: Gavish and Donoho 2017 for shrinkage towards the edge (this shrinkage agrees with theirs to first order at
+large singular values); Deming and Stephan 1940 for iterative proportional fitting.
 
-The estimate of a form: form_result.
+``form_result`` assembles the estimate of a form.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Association:
     Attributes:
         statistic: the largest singular value of the interaction.
         threshold: the critical value at the level ``SIGNIFICANT``.
-        p_value: by rank among the simulated tables.
+        p_value: the p-value, from the rank among the simulated tables.
     """
 
     statistic: float
@@ -79,10 +80,10 @@ class Association:
 
 
 def centred(table: Floats) -> Floats:
-    """Return a table, or several, minus the mean of each row and column, plus the mean of all cells.
+    """Return one table or several, minus the mean of each row and column, plus the mean of all cells.
 
     Args:
-        table: (..., a, b)
+        table: (..., a, b) one table or several.
     """
     rows, columns = table.mean(axis=-1, keepdims=True), table.mean(axis=-2, keepdims=True)
     found: Floats = table - rows - columns + rows.mean(axis=-2, keepdims=True)
@@ -90,10 +91,10 @@ def centred(table: Floats) -> Floats:
 
 
 def shrunk(interaction: Floats, edge: float) -> Floats:
-    """Return an interaction whose singular values s are sqrt(max(0, s^2 - edge^2)).
+    """Return an interaction in which each singular value s is replaced by sqrt(max(0, s^2 - edge^2)).
 
     Args:
-        interaction: (a, b)
+        interaction: (a, b) the interaction to shrink.
         edge: e, the edge of the singular values of noise.
     """
     left, s, right = np.linalg.svd(interaction, full_matrices=False)
@@ -102,11 +103,11 @@ def shrunk(interaction: Floats, edge: float) -> Floats:
 
 
 def fitted(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return the table with these margins, by iterative proportional fitting.
+    """Return the table scaled to the margins ``rows`` and ``columns`` by iterative proportional fitting.
 
     Args:
-        table: (a, b); cells below ``LEAST`` times their share without association are raised to that.
-        rows, columns: (a,) and (b,) not negative, each with the sum 1.
+        table: (a, b); cells below ``LEAST`` times their share without association are first raised to this bound.
+        rows, columns: (a,) and (b,) the margins, not negative, each with the sum 1.
     Source: Deming, Stephan 1940.
     """
     found = np.maximum(table, LEAST * np.outer(rows, columns))
@@ -127,7 +128,7 @@ def interaction_variance(view: FormView) -> float:
     """Return the mean variance of one report's contribution to the (a - 1)(b - 1) degrees of freedom of R.
 
     Args:
-        view: of two questions.
+        view: a view of two questions.
     """
     a, b = view.shape
     cells = float(np.maximum(view.decoder.variances(view.share), 0).sum())
@@ -144,7 +145,7 @@ class CrossTable:
     """The estimate of a table of two questions.
 
     Attributes:
-        view: that asks both questions.
+        view: the view that asks both questions.
         rows, columns: the margins, pooled over all views.
     """
 
@@ -154,34 +155,34 @@ class CrossTable:
 
     @property
     def raw(self) -> Floats:
-        """(a, b) unbiased shares of the cells, from the pair's own view."""
+        """Unbiased shares of the cells, from the view that asks both questions, shape (a, b)."""
         return self.view.linear.raw.reshape(self.view.shape)
 
     @cached_property
     def unrelated(self) -> Floats:
-        """(a, b) the shares without association."""
+        """Shares without association, shape (a, b)."""
         return np.outer(self.rows.share, self.columns.share)
 
     @cached_property
     def interaction(self) -> Floats:
-        """(a, b) R."""
+        """The interaction R of the module's formulas, shape (a, b)."""
         return centred(self.raw - self.unrelated)
 
     @cached_property
     def _unrelated_law(self) -> Floats:
-        """(m,) the distribution of the view's outputs without association."""
+        """Distribution of the view's outputs without association, shape (m,)."""
         return self.view.decoder.forward(self.unrelated.ravel())
 
     @cached_property
     def edge(self) -> float:
-        """e, the edge of the singular values of noise."""
+        """The edge e of the singular values of noise."""
         a, b = self.view.shape
         widest = (math.sqrt(a - 1) + math.sqrt(b - 1)) ** 2
         return math.sqrt(interaction_variance(self.view) / self.view.reports * max(widest - FREE, 0.0))
 
     @cached_property
     def share(self) -> Floats:
-        """(a, b) the consistent table, with the pooled margins."""
+        """Consistent table, with the pooled margins, shape (a, b)."""
         with_pattern = self.unrelated + shrunk(self.interaction, self.edge)
         return fitted(with_pattern, self.rows.share, self.columns.share)
 
@@ -194,7 +195,7 @@ class CrossTable:
         return Association(statistic, threshold, (1 + int((null >= statistic).sum())) / (TABLES + 1))
 
     def _simulated(self) -> Floats:
-        """Return (TABLES,) the largest singular values of interactions simulated without association."""
+        """Return the largest singular values of interactions simulated without association, shape (TABLES,)."""
         view, rng = self.view, np.random.default_rng(self._seed)
         tables = self._draws(rng).reshape(TABLES, *view.shape)
         rows, columns = (
@@ -206,7 +207,7 @@ class CrossTable:
         return found
 
     def _draws(self, rng: np.random.Generator) -> Floats:
-        """Return (TABLES, k) the unbiased shares of reports simulated without association."""
+        """Return the unbiased shares of reports simulated without association, shape (TABLES, k)."""
         view, law = self.view, np.maximum(self._unrelated_law, 0)
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
@@ -221,7 +222,7 @@ class CrossTable:
         return found
 
     def _margins(self, one: Margin, question: int, own: Floats, rng: np.random.Generator) -> Floats:
-        """Return (TABLES, a) pooled margins: from the simulated tables, with normal errors for other views."""
+        """Return the pooled margins of the simulated tables, (TABLES, a), with normal errors for the other views."""
         part = float(sum(w for w, view in zip(one.weights, one.views, strict=True) if view is self.view))
         mine = part**2 * self.view.variances[question].shown / self.view.reports
         errors = rng.normal(size=own.shape) * np.sqrt(np.maximum(one.variances - mine, 0))
@@ -237,7 +238,7 @@ class CrossTable:
 
         Args:
             skippable: whether the last row, and the last column, is "skipped", which is excluded.
-            level: of the intervals.
+            level: the confidence level of the intervals.
         """
         kept = self.kept(skippable)
         share = part_of(self.share.ravel(), kept)
@@ -250,19 +251,19 @@ class CrossTable:
     def within(
         self, question: int, value: int, *, skippable: tuple[bool, bool] = (False, False), level: float = 0.95
     ) -> Shares:
-        """Return the shares of the other question's values among the people with one value of a question.
+        """Return the shares of the other question's values among the people who gave ``value`` for ``question``.
 
         Args:
-            question: one of those of the view.
-            value: of this question.
-            skippable: as of ``cells``.
-            level: of the intervals.
+            question: one of the two questions of the view.
+            value: a value of this question.
+            skippable: see ``cells``.
+            level: the confidence level of the intervals.
         """
         kept = self.kept_within(question, value, skippable=skippable)
         return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), level)
 
     def kept_within(self, question: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
-        """Return (k,) 1 for the cells of one value of a question where the other is answered, 0 for the rest."""
+        """Return an indicator of the cells with one value of a question where the other is answered, shape (k,)."""
         place = self.view.questions.index(question)
         of_value = np.zeros(self.view.shape)
         where = (value, slice(None)) if place == 0 else (slice(None), value)
@@ -270,7 +271,7 @@ class CrossTable:
         return of_value.ravel()
 
     def kept(self, skippable: tuple[bool, bool]) -> Floats:
-        """Return (k,) 1 for the cells where both questions are answered, 0 for the rest."""
+        """Return an indicator of the cells where both questions are answered, shape (k,)."""
         both = [answered(size, skips) for size, skips in zip(self.view.shape, skippable, strict=True)]
         return np.outer(*both).ravel()
 
@@ -282,7 +283,7 @@ class CrossTable:
 
 @dataclass(frozen=True)
 class Cells(SharesEstimate):
-    """The shares of the cells of a table, row by row, from the reports of the pair's own view."""
+    """Shares of the cells of a table, row by row, from the reports of the view that asks both questions."""
 
     table: CrossTable
 
@@ -325,10 +326,10 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
     """Return the estimate of the table of two questions.
 
     Args:
-        views: of the form, with reports.
+        views: the form's views that have reports.
         first, second: the positions of the questions; the first has the rows and comes earlier in the form.
     Raises:
-        NotAsked: no view asks both.
+        NotAsked: no view asks both questions.
         NotInvertible
         ValueError: ``first`` does not come before ``second``.
     """

@@ -1,9 +1,10 @@
 """The estimate from one view of a form, which asks a single question or two questions of the same people.
 
-The inputs of the channel are the values of the question, or the cells of the table of two, numbered row by row. So a
-query on one question is a query on the cells, and the decoder of any mechanism answers it with its variance.
+The inputs of the channel are the values of the question, or the cells of the table of two questions, numbered row by
+row. So a query on one question is a query on the cells, and the decoder of any mechanism computes its result and its
+variance.
 
-How views are pooled: form. The table of two questions: form_table.
+``form`` pools the views, and ``form_table`` estimates the table of two questions.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ def covariances(decoder: Decoder, share: Floats, v: Floats) -> Floats:
     """Return the covariance of one report's contribution to each share with its contribution to v . raw.
 
     Args:
-        decoder: of the channel.
-        share: (m,) mean features.
-        v: (k,) a number for each input.
+        decoder: the decoder of the channel.
+        share: (m,) the mean features of the reports.
+        v: (k,) the weight of each input.
     Returns:
         (k,) covariances of one report.
     Raises:
@@ -48,8 +49,8 @@ class MarginVariances:
     """Variances of one report's contribution to the share of each value of a question.
 
     Attributes:
-        even: (a,) under the reference law, for the weights of views.
-        shown: (a,) estimated from the reports, for the errors.
+        even: (a,) the variances under the reference law, for the weights of views.
+        shown: (a,) the variances estimated from the reports, for the standard errors.
     """
 
     even: Floats
@@ -63,8 +64,8 @@ class FormView:
     Attributes:
         questions: the positions of its one or two questions in the form, in increasing order.
         shape: the number of values of each question, including "skipped" if a person may skip.
-        decoder: of the view's channel.
-        tally: of the devices with this view; at least one report.
+        decoder: the decoder of the view's channel.
+        tally: the counts of the devices with this view; at least one report.
     """
 
     questions: tuple[int, ...]
@@ -83,7 +84,7 @@ class FormView:
 
     @cached_property
     def share(self) -> Floats:
-        """(m,) the mean features of the reports."""
+        """Mean features of the reports, shape (m,)."""
         return self.tally.counts / self.tally.reports
 
     @cached_property
@@ -96,7 +97,7 @@ class FormView:
         """Return a bound on how far one device can move v . raw by changing all its reports.
 
         Args:
-            v: (k,)
+            v: (k,) the weight of each input.
         """
         phi = self.decoder.adjoint(v)
         apart = float(phi.max() - phi.min()) if self.decoder.one_hot else float(np.abs(phi).sum())
@@ -108,21 +109,21 @@ class FormView:
 
         Args:
             question: one of ``questions``.
-            v: (a,) a number for each of its values.
+            v: (a,) the weight of each value of the question.
         Returns:
-            (k,)
+            (k,) the weight of each input.
         """
         first = len(self.questions) > 1 and question == self.questions[0]
         return np.broadcast_to(v[:, np.newaxis] if first else v, self.shape).ravel()
 
     def margin(self, question: int, numbers: Floats) -> Floats:
-        """Return the sums of numbers of the view's inputs for each value of one question.
+        """Return for each value of one question the sum of the numbers of the inputs with this value.
 
         Args:
             question: one of ``questions``.
-            numbers: (k,)
+            numbers: (k,) a number for each input.
         Returns:
-            (a,)
+            (a,) the sums.
         """
         others = tuple(axis for axis, each in enumerate(self.questions) if each != question)
         summed: Floats = numbers.reshape(self.shape).sum(axis=others)
@@ -155,10 +156,10 @@ class FormView:
 
     @cached_property
     def even(self) -> Floats:
-        """(m,) the mean features under the reference law: all inputs equally frequent."""
+        """Mean features under the reference law, shape (m,): all inputs equally frequent."""
         return self.decoder.forward(np.full(self.decoder.inputs, 1 / self.decoder.inputs))
 
 
 def views_with(views: Sequence[FormView], *questions: int) -> list[FormView]:
-    """Return the views that ask all of some questions and distinguish their inputs, in their order."""
+    """Return the views that ask all ``questions`` and distinguish their inputs, in the given order."""
     return [view for view in views if set(questions) <= set(view.questions) and view.decoder.by_value]

@@ -1,17 +1,18 @@
-"""Shares of a form's questions, weighted to known shares of the population by other questions of the form.
+"""Shares of a form's questions, weighted by other questions whose shares in the population are known.
 
 A person's answer to the question of a margin is hidden, so single reports cannot be weighted. But additive weights
 
     w = 1 + g_0 + sum over margins m of g_m[the person's group]
 
-need tables of two questions only, which pairs give. With z the indicators of the groups, S = E[z z'], d the known
-margins minus those of the reports, and g = S^-1 d,
+need tables of two questions only, which views with two questions give. Let z be the indicators of the groups,
+S = E[z z'], d the known margins minus the margins of the reports, and g = S^-1 d. Then
 
     weighted share of t  =  E[w t]  =  E[t] + d' S^-1 E[z t]
 
-reproduces the known margins exactly (calibration estimator with the linear distance: Deville, Särndal 1992). With one
-margin this is post-stratification, sum over groups of M_g T(g, t) / T(g). With several it is linear raking: it removes
-the same bias as multiplicative raking if the groups' effects on t are additive, and needs no table of three questions.
+This estimate reproduces the known margins exactly (calibration estimator with the linear distance: Deville, Särndal
+1992). With one margin it is post-stratification, sum over groups of M_g T(g, t) / T(g). With several margins it is
+linear raking: it removes the same bias as multiplicative raking if the effects of the groups on t are additive, and
+needs no table of three questions.
 
 Every moment is computed from the pooled margins p and the tables T minus their own margins (consistent with p, and
 linear in the reports). So the weighted share is a smooth function of unbiased estimates, and its error follows by
@@ -19,10 +20,10 @@ linearisation:
 
     t + w t + b (M - z) - b w,    b = S^-1 E[z t] as a function of the person's groups      (Woodruff 1971)
 
-which is one number for each report of each view. People who skipped the question of a margin are in no group: the
-margin refers to the people who answer it, and their share does not change.
+The expression is one number for each report of each view. People who skipped the question of a margin are in no group:
+the margin refers to the people who answered the question, and weighting does not change their share.
 
-Pooled margins: form. Tables: form_table. Weights of public classes: class_weights.
+``form`` computes the pooled margins, ``form_table`` the tables, and ``class_weights`` the weights of public classes.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Moment: TypeAlias = Callable[[Function], float]
 
 
 def _times(one: Function, other: Function) -> Function:
-    """Return the product of two functions."""
+    """Return the product of two functions of answers, as a function of all their questions."""
     places = tuple(sorted({*one[0], *other[0]}))
     shaped = []
     for held, numbers in (one, other):
@@ -68,8 +69,8 @@ class AnsweredForm:
     """The pooled margins and the tables of a form, each computed at its first use.
 
     Args:
-        views: of the form, with reports.
-        form: that has the questions.
+        views: the form's views that have reports.
+        form: the form with all its questions.
     """
 
     def __init__(self, views: Sequence[FormView], form: Form) -> None:
@@ -106,7 +107,7 @@ class AnsweredForm:
         return self._tables[places]
 
     def raw(self, asked: Function) -> float:
-        """Return the unbiased mean of a function, by tables with the pooled margins."""
+        """Return the unbiased mean of a function of answers, from tables with the pooled margins."""
         places, numbers = asked
         if not places:
             return float(numbers)
@@ -118,7 +119,7 @@ class AnsweredForm:
         return float((centred(table.raw) * numbers).sum() + known)
 
     def consistent(self, asked: Function) -> float:
-        """Return the mean of a function under the consistent distributions."""
+        """Return the mean of a function of answers under the consistent distributions."""
         places, numbers = asked
         if not places:
             return float(numbers)
@@ -126,7 +127,7 @@ class AnsweredForm:
         return float((found * numbers).sum())
 
     def queries(self, functions: Sequence[Function]) -> list[tuple[FormView, Floats]]:
-        """Return the contribution of each view to the mean of the sum of functions, as queries on its inputs."""
+        """Return each view's contribution to the mean of the sum of ``functions``, as a query on the view's inputs."""
         found: dict[int, tuple[FormView, Floats]] = {}
 
         def add(view: FormView, numbers: Floats) -> None:
@@ -150,14 +151,14 @@ class AnsweredForm:
 
 @dataclass(frozen=True)
 class _Groups:
-    """A margin as functions of its question.
+    """A known margin, as indicator functions of its question.
 
     Attributes:
         known: the margin.
         place: the position of the question in the form.
-        indicators: (G', a) 1 if a value is in the group; if the groups contain everybody, one of them is left out.
-        targets: (G',) their known shares.
-        asked: (a,) 1 for values, 0 for "skipped".
+        indicators: (G', a) 1 if a value is in the group; if every person is in a group, the last group is left out.
+        targets: (G',) the known shares of these groups.
+        asked: (a,) 1 for each value, 0 for "skipped".
     """
 
     known: KnownMargin
@@ -178,7 +179,7 @@ class _Groups:
         return cls(known, known.question, indicators[used], known.shares[used], asked)
 
     def function(self, numbers: Floats) -> Function:
-        """Return a number for each group as a function of the question."""
+        """Return the function of the question that has ``numbers[g]`` for each value in group g."""
         found: Floats = numbers @ self.indicators
         return (self.place,), found
 
@@ -187,11 +188,11 @@ class Calibration:
     """The weights that calibrate a survey to known margins.
 
     Args:
-        survey: of the form.
-        margins: by its questions.
+        survey: the pooled margins and tables of the form.
+        margins: the known shares of the population by questions of the form.
     Raises:
         MarginRefused: a group has too few reports, or the margins are linearly dependent.
-        NotAsked: no view asks the questions of two margins together.
+        NotAsked: the questions of two margins are not asked together in any view.
     """
 
     def __init__(self, survey: AnsweredForm, margins: Sequence[KnownMargin]) -> None:
@@ -206,7 +207,7 @@ class Calibration:
         self._parts = [slice(first, past) for first, past in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
 
     def _reported(self, group: _Groups) -> Floats:
-        """Return (G,) the shares of the groups among the people who answered the question."""
+        """Return the shares of the groups among the people who answered the question, shape (G,)."""
         known, pooled = group.known, self.survey.margin(group.place)
         found = np.zeros(len(known.names))
         for place, name in enumerate(known.names):
@@ -223,7 +224,7 @@ class Calibration:
         return shares
 
     def _weights(self, moment: Moment) -> tuple[Floats, Floats]:
-        """Return (z,) g, and (z, z) S."""
+        """Return g, shape (z,), and S, shape (z, z), of the module's formulas."""
         z = self._indicators
         second = np.array([[moment(_times(one, other)) for other in z] for one in z])
         short = [0.0]
@@ -247,7 +248,7 @@ class Calibration:
         return self._weights(self.survey.consistent)[0]
 
     def _functions(self, numbers: Floats) -> list[Function]:
-        """Return numbers for the indicators as functions: a constant, and one for each margin."""
+        """Return a linear combination of the indicators as functions: a constant, and one function for each margin."""
         parts = [group.function(numbers[part]) for group, part in zip(self._groups, self._parts, strict=True)]
         return [((), np.array(numbers[0])), *parts]
 
@@ -261,21 +262,22 @@ class Calibration:
         return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
 
     def raw(self, asked: Function) -> float:
-        """Return the weighted mean of a function: consistent, with a bias of the order of its variance."""
+        """Return the weighted mean of a function of answers. It is a consistent estimate with a bias of the order of
+        its variance."""
         g, _ = self._raw
         return self.survey.raw(asked) + sum(
             float(each) * self.survey.raw(_times(z, asked)) for each, z in zip(g, self._indicators, strict=True)
         )
 
     def share(self, asked: Function) -> float:
-        """Return the weighted mean of a function under the consistent distributions."""
+        """Return the weighted mean of a function of answers under the consistent distributions."""
         moment = self.survey.consistent
         return moment(asked) + sum(
             float(each) * moment(_times(z, asked)) for each, z in zip(self._consistent, self._indicators, strict=True)
         )
 
     def gradient(self, asked: Function) -> list[tuple[FormView, Floats]]:
-        """Return the contribution of each view to the weighted mean of a function, as queries on its inputs."""
+        """Return each view's contribution to the weighted mean of a function, as a query on the view's inputs."""
         g, second = self._raw
         held = np.array([self.survey.raw(_times(z, asked)) for z in self._indicators])
         b = np.linalg.solve(second, held)
@@ -292,7 +294,7 @@ class WeightedShares(SharesEstimate):
     """Shares of values or cells, weighted to known margins.
 
     Attributes:
-        calibration: the weights.
+        calibration: the weights that reproduce the known margins.
         asked: the indicator of each value or cell.
     """
 
@@ -301,12 +303,12 @@ class WeightedShares(SharesEstimate):
 
     @cached_property
     def raw(self) -> Floats:
-        """(k,) the weighted estimate, whose bias is of the order of its variance."""
+        """Weighted estimate, whose bias is of the order of its variance, shape (k,)."""
         return np.array([self.calibration.raw(one) for one in self.asked])
 
     @cached_property
     def share(self) -> Floats:
-        """(k,) the consistent distribution."""
+        """Consistent distribution, shape (k,)."""
         return project(np.array([self.calibration.share(one) for one in self.asked]))
 
     @cached_property
@@ -331,7 +333,7 @@ class WeightedShares(SharesEstimate):
         return max((view.reach_of(numbers) for view, numbers in self._along(v).values()), default=0.0)
 
     def _along(self, v: Floats) -> dict[int, tuple[FormView, Floats]]:
-        """Return the contribution of each view to v . raw, as queries on its inputs."""
+        """Return each view's contribution to v . raw, as a query on the view's inputs."""
         whole: dict[int, tuple[FormView, Floats]] = {}
         for one, factor in zip(self._gradients, v.tolist(), strict=True):
             if factor:
@@ -340,11 +342,11 @@ class WeightedShares(SharesEstimate):
 
     @cached_property
     def variances(self) -> Floats:
-        """(k,) variances of ``raw``, estimated from the reports."""
+        """Variances of ``raw``, estimated from the reports, shape (k,)."""
         return np.array([_variance(one) for one in self._gradients])
 
     def covariances(self, v: Floats) -> Floats:
-        """Return (k,) the covariances of ``raw`` with v . raw, estimated from the reports."""
+        """Return the covariance of each of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
         whole = self._along(v)
         both = [(_variance(_sum(one, whole, 1)), _variance(_sum(one, whole, -1))) for one in self._gradients]
         return np.array([(plus - minus) / 4 for plus, minus in both])
@@ -367,7 +369,7 @@ def _variance(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
 
 
 def _furthest(queries: Mapping[int, tuple[FormView, Floats]]) -> float:
-    """Return the largest change of the estimate by one report."""
+    """Return the largest change of the estimate that one report can cause."""
     return max((view.decoder.furthest(v, view.share) / view.tally.reports for view, v in queries.values()), default=0.0)
 
 
@@ -384,7 +386,7 @@ def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
     """Return the weighted shares of a question's values, including "skipped" if a person may skip.
 
     Raises:
-        NotAsked: no view asks both this and the question of a margin.
+        NotAsked: no view asks both this question and the question of a margin.
     """
     size = calibration.survey.form.questions[place].size
     return WeightedShares(calibration, tuple(((place,), unit) for unit in np.eye(size)))
@@ -396,7 +398,7 @@ def weighted_table(calibration: Calibration, first: int, second: int) -> Weighte
     Args:
         first, second: the positions of the questions, in increasing order.
     Raises:
-        NotAsked: a margin is by a third question.
+        NotAsked: the question of a margin is neither of the two.
     """
     shape = tuple(calibration.survey.form.questions[place].size for place in (first, second))
     units = np.eye(math.prod(shape)).reshape(-1, *shape)

@@ -1,4 +1,4 @@
-"""Random groups of devices: the error of an estimate in which a device has more than one report.
+"""Random groups of devices, which give the error of an estimate if a device has more than one report.
 
 A device repeats the output it once drew for a value, so its reports are correlated in an unknown way. Devices are
 independent. So devices are assigned to groups by their key, which is a hash. Groups are independent, for any dependence
@@ -7,11 +7,11 @@ within a device, and the variance between them estimates the error:
     Var(raw) = G / (G - 1) sum over groups of (contribution of its reports to raw, minus its share of raw)^2
 
 (random groups: Mahalanobis 1946; Wolter 2007, ch. 2; raw is a ratio, since the number of reports varies as well:
-Cochran 1977, 6.5). Groups of two tallies hold the same devices, so the contributions of one device are subtracted: a
-device whose output has not changed adds nothing to the difference.
+Cochran 1977, 6.5). A device is in the same group in two tallies, so the contributions of a device are subtracted: if
+its output has not changed, it adds nothing to the difference.
 
-This takes G multiplications with the channel, and no matrix of devices or of outputs and values. How reports are
-assigned to groups: counting. How the error is used: linear, change.
+The computation takes G multiplications with the channel. It needs no matrix of devices, and no matrix of outputs and
+values. ``counting`` assigns reports to groups; ``linear`` and ``change`` use the error.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ GROUPS = 256
 
 @dataclass(frozen=True)
 class Groups:
-    """The counts of a tally by group of devices: one row for each group and feature that occurs in it.
+    """The counts of a tally by group of devices, one row for each feature that occurs in a group.
 
     Attributes:
-        group, feature, count: (r,) of each row, by increasing group.
+        group, feature, count: (r,) the group, the feature and the count of each row, by increasing group.
         reports: (GROUPS,) the number of outputs in each group.
-        devices: the number of devices that sent them; an upper bound if ``part``.
+        devices: the number of devices that sent the outputs; an upper bound if ``part``.
         most: the largest number of outputs of one device.
-        part: whether the groups have only a part of a tally.
+        part: whether the groups contain only a part of a tally.
     """
 
     group: Integers
@@ -51,11 +51,12 @@ class Groups:
 
     @classmethod
     def of(cls, group: Integers, feature: Integers, count: Integers, devices: int, most: int) -> Groups:
-        """Return the groups of rows in any order; rows of the same group and feature are added.
+        """Return the groups of the given rows, which may be in any order; rows of the same group and feature are added.
 
         Args:
-            group, feature, count: (r,) of each row, for a channel whose reports have one feature each.
-            devices, most: as of the class.
+            group, feature, count: (r,) the group, the feature and the count of each row, for a channel whose reports
+                have one feature each.
+            devices, most: see ``Groups``.
         """
         reports = np.bincount(group, weights=count, minlength=GROUPS).astype(np.int64)
         order = np.lexsort((feature, group))
@@ -68,7 +69,7 @@ class Groups:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """(GROUPS,) whether a group has a report."""
+        """True for each group of devices that has a report, shape (GROUPS,)."""
         filled: NDArray[np.bool_] = self.reports > 0
         return filled
 
@@ -87,7 +88,8 @@ class Groups:
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
-        """Yield for each group (k,): the contribution of its reports to ``raw``, minus the group's share of ``raw``."""
+        """Yield for each group the contribution of its reports to ``raw``, minus the group's share of ``raw``, shape
+        (k,)."""
         n = max(int(self.reports.sum()), 1)
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
@@ -99,14 +101,14 @@ class Groups:
             yield reports / n * (decoder.invert(counts / reports) - raw)
 
     def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """Return the contributions of the groups to a single number, as ``adds``, times n.
+        """Return n times the contribution of each group to a single estimate, minus the group's share of the estimate.
 
         Args:
-            weights: (m,) the addend of each feature.
-            constant: the addend of each report.
-            mean: the number, whose share by group is subtracted.
+            weights: (m,) the contribution of each feature.
+            constant: the contribution of each report.
+            mean: the estimate, of which each group's share is subtracted.
         Returns:
-            (GROUPS,)
+            (GROUPS,) the contributions.
         """
         sums = np.bincount(self.group, weights=self.count * weights[self.feature], minlength=GROUPS)
         found: Floats = sums + self.reports * (constant - mean)
@@ -115,11 +117,11 @@ class Groups:
 
 @dataclass(frozen=True)
 class Spread:
-    """A variance estimated between groups.
+    """Variances estimated between groups of devices.
 
     Attributes:
-        variance: (k,)
-        freedom: its degrees of freedom; 0 if nothing is known.
+        variance: (k,) the variances; (1,) for a single estimate.
+        freedom: their degrees of freedom; 0 if fewer than two groups have reports.
     """
 
     variance: Floats
@@ -131,10 +133,10 @@ class Spread:
 
 
 def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
-    """Return the variance of an estimate, from the contributions of the groups.
+    """Return the variances of an estimate, computed from the contributions of the groups.
 
     Args:
-        adds: (k,) for each group, as yielded by ``Groups.adds``.
+        adds: for each group, (k,), its contribution as yielded by ``Groups.adds``.
         filled: (GROUPS,) whether the group has a report.
     """
     squares = np.zeros(1)
@@ -144,7 +146,7 @@ def spread(adds: Iterator[Floats], filled: NDArray[np.bool_]) -> Spread:
 
 
 def spread_of(groups: Groups, weights: Floats, constant: float, mean: float) -> Spread:
-    """Return the variance of the estimate of a single number; arguments as of ``Groups.adds_to``."""
+    """Return the variance of a single estimate between groups. For the arguments see ``Groups.adds_to``."""
     adds = groups.adds_to(weights, constant, mean) / max(int(groups.reports.sum()), 1)
     return _spread(np.array([adds @ adds]), groups.filled)
 

@@ -1,12 +1,12 @@
 """Standard errors and confidence intervals of every value.
 
-One report adds one of a few numbers to a value's estimate, so the estimate is a sum of steps on binomial counts, and
-each count has an exact interval (Clopper, Pearson 1934). The sum of several exact intervals is too wide, so the normal
-interval replaces it if enough reports affect the value.
+One report adds one of a few numbers to a value's estimate. So the estimate is a sum of steps on binomial counts, and
+each count has an exact interval (Clopper, Pearson 1934). The sum of several exact intervals is too wide. So the normal
+interval is used instead if enough reports affect the value.
 
-Intervals are for the shares in the population that the reports are drawn from. For a fixed set of people the counts
-vary less (Hoeffding 1956), so the intervals hold there too and are conservative. They are not clipped here. Reports
-that are not independent count for fewer (design effect): linear.
+The intervals are for the shares in the population from which the people are sampled. For a fixed set of people the
+counts vary less (Hoeffding 1956), so the intervals are also valid, and conservative. This module does not clip them. If
+reports are not independent, ``linear`` divides their number by the design effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Interval: TypeAlias = tuple[Floats, Floats]
 
 
 class Intervals(NamedTuple):
-    """The intervals of k figures. All arrays are (k,).
+    """Intervals of k estimates. All arrays have the shape (k,).
 
     Attributes:
         low, high: the interval of each figure by itself.
@@ -42,23 +42,25 @@ class Intervals(NamedTuple):
         """Return the intervals at a level.
 
         Args:
-            ends: the intervals that each miss their figure with probability ``alpha``.
-            level: such as 0.95.
-            together: the number of simultaneous intervals.
+            ends: a function from alpha to intervals, each of which misses its estimate's true value with probability
+                alpha.
+            level: the confidence level, such as 0.95.
+            together: the number of intervals that are simultaneous.
         """
         return cls(*ends(1 - level), *ends((1 - level) / together))
 
     def each(self, change: Callable[[Floats], Floats]) -> Intervals:
-        """Return the intervals with every array changed."""
+        """Return the intervals with ``change`` applied to each array."""
         return Intervals(*map(change, self))
 
     def possible(self, se: Floats, share: Floats) -> Intervals:
         """Return the intervals clipped to possible shares and extended to the consistent shares.
 
-        About one value in forty has an interval entirely below zero, and clipping would reduce it to a point. So an
-        upper end is at least one standard error above 0, and a lower end at least one below 1. A consistent share uses
-        the other values or a prior and may lie outside the interval, which is then extended to it. Intervals only
-        become wider, so the coverage does not fall.
+        About 1 in 40 intervals at 95% lies entirely below zero if the true share is zero, and clipping would reduce
+        such an interval to a point. So an upper end is at least one standard error above 0, and a lower end is at least
+        one standard error below 1. A consistent share uses the other values or a prior and may lie outside its
+        interval; the interval is then extended to contain the share. Intervals only become wider, so the coverage does
+        not fall.
         """
         lower, upper = (self.low, self.simultaneous_low), (self.high, self.simultaneous_high)
         low, every_low = (np.minimum(np.clip(np.minimum(end, 1 - se), 0, 1), share) for end in lower)
@@ -75,7 +77,7 @@ the coverage of 95% intervals was 93.5%; with 500 and more it was at least 94.1%
 
 
 def standard_errors(decoder: Decoder, share: Floats, reports: int) -> Floats:
-    """Return (k,) the standard error of each raw estimate: sqrt(variance of one report's contribution / n)."""
+    """Return the standard error of each raw estimate, shape (k,): sqrt(variance of one report's contribution / n)."""
     return np.sqrt(np.maximum(decoder.variances(share), 0) / reports)
 
 
@@ -88,8 +90,9 @@ def clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) ->
     """Return the exact binomial intervals at the level 1 - ``alpha``.
 
     Args:
-        count: successes.
-        reports: trials, one number or one for each count; an effective number of reports need not be whole.
+        count: the number of successes.
+        reports: the number of trials, one number or one for each count; an effective number of reports need not be an
+            integer.
     Returns:
         lower and upper ends, of the shape of ``count``.
     Source: Clopper, Pearson 1934, as quantiles of the beta distribution.
@@ -110,7 +113,7 @@ def _clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -
 
 
 def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
-    """Return the normal intervals; NaN where the standard error is NaN."""
+    """Return the normal intervals raw +- z se; NaN where the standard error is NaN."""
     z = quantile(alpha)
     return raw - z * se, raw + z * se
 
@@ -125,17 +128,17 @@ def intervals(
 ) -> Interval:
     """Return intervals that each miss their share with probability ``alpha`` at most.
 
-    One step: exact. Several steps: normal if enough reports affect the value, else exact at ``alpha`` divided by the
-    number of steps, which is conservative (Boole) and up to 1.6 times as wide for two steps. If ``words`` are given,
-    ``raw`` has a smaller error than the steps: normal if enough reports affect the value, else the interval of the
-    steps.
+    With one step the interval is exact. With several steps it is normal if enough reports affect the value; otherwise
+    it is the sum of exact intervals at ``alpha`` divided by the number of steps, which is conservative (Boole) and up
+    to 1.6 times as wide for two steps. If ``words`` is given, ``raw`` has a smaller error than the steps: the interval
+    is normal if enough reports affect the value, and otherwise the interval of the steps.
 
     Args:
         stairs: the estimates as steps on counts.
         raw, se: (k,) the estimates and their standard errors.
-        alpha: divided by k, the intervals are simultaneous (Bonferroni).
+        alpha: the probability that an interval misses its share; for k simultaneous intervals, alpha / k (Bonferroni).
         effect: (k,) the design effects; None if reports are independent.
-        words: of the decoder.
+        words: the increments of the decoder's ``words``; None if the estimate is the sum of the steps.
     Returns:
         (k,) lower and upper ends, not clipped.
     """
@@ -163,11 +166,12 @@ def _exact(stairs: BinomialSteps, alpha: float, effect: Floats | None) -> Interv
 
 
 def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
-    """Return (k,) whether the tails of each estimate beyond ``z`` standard errors are nearly normal.
+    """Return True for each estimate whose tails beyond ``z`` standard errors are nearly normal, shape (k,).
 
-    N = (standard deviation of one report / its largest deviation)^2 * n is the count for a rare binomial and the
-    reports of the block for a block channel; the skewness of the mean is at most 1 / sqrt(N). Edgeworth's first term
-    multiplies a tail by about exp(z^3 skewness / 6), which is below 4/3 where N >= z^6 / 3.
+    N = (standard deviation of one report / its largest deviation)^2 * n is the effective number of reports. It is the
+    count for a rare binomial, and the number of reports of the block for a block channel. The skewness of the mean is
+    at most 1 / sqrt(N). Edgeworth's first term multiplies a tail by about exp(z^3 skewness / 6), which is below 4/3 if
+    N >= z^6 / 3.
     """
     furthest = np.maximum(stairs.base + stairs.heights.sum(axis=0) - raw, raw - stairs.base)
     reports = stairs.reports if effect is None else stairs.reports / effect

@@ -5,11 +5,12 @@ g = backward(share / forward(p)) and s reports of prior P for each report, the o
 
     F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
-(Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). A step of expectation maximisation is p[x] (g[x] + s P[x] / p[x]) /
-(1 + s); two steps and the curvature between them make a longer one (SQUAREM: Varadhan, Roland 2008). It ends when the
-log-likelihoods of the distribution and of the best one differ by a fraction of a nat, which the reports cannot detect.
+(Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). A step of expectation maximisation is p[x] (g[x] + s P[x] / p[x]) / (1
++ s); two steps and the curvature between them give a longer step (SQUAREM: Varadhan, Roland 2008). The iteration ends
+when the log-likelihood is within a fraction of a nat of its maximum, a difference that the reports cannot detect.
 
-It also works if a channel has no inverse. Then the Fisher information says which values the reports distinguish.
+Maximum likelihood needs no inverse of the channel. Without an inverse, the Fisher information shows which values the
+reports distinguish.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ LOST = 1e-9
 
 @dataclass(frozen=True)
 class Fit:
-    """A distribution, and its distance from the maximum likelihood.
+    """A distribution, and the distance of its log-likelihood from the maximum.
 
     Attributes:
         share: (k,) the distribution.
@@ -73,9 +74,9 @@ def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: i
     If several distributions are equally likely, the result depends on ``start``.
 
     Args:
-        decoder: of a channel whose outputs are counted one by one.
+        decoder: the decoder of a channel whose outputs are counted one by one.
         share: (m,) the relative frequency of each output.
-        reports: n.
+        reports: n, the number of reports.
         start: (k,) a distribution; the search is faster if it is near the result.
         steps: the largest number of steps.
     """
@@ -83,20 +84,20 @@ def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: i
 
 
 def posterior_mode(decoder: Decoder, share: Floats, reports: int, prior: Floats, *, steps: int = MAX_STEPS) -> Fit:
-    """Return the posterior mode of the distribution under a Dirichlet prior around ``prior``   (MATH 2.9).
+    """Return the posterior mode of the distribution under a Dirichlet prior centred at ``prior`` (MATH 2.9).
 
     The prior has the weight of ``PRIOR_REPORTS`` reports for each report. Unlike the posterior mean, the mode moves
     away from a wrong prior where the reports contradict it.
 
     Args:
-        decoder, share, reports, steps: as of ``em``.
+        decoder, share, reports, steps: see ``em``.
         prior: (k,) a distribution, which is the starting point too.
     """
     return _ascend(decoder, share, reports, prior, PRIOR_REPORTS * prior, steps)
 
 
 def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: Floats, steps: int) -> Fit:
-    """Return the maximum of the objective; ``pull`` is (k,) s P."""
+    """Return the distribution with the largest objective F of the module's formula; ``pull`` is s P, shape (k,)."""
     if not decoder.one_hot:
         raise ValueError("a likelihood needs counts of whole outputs, and here bits are counted one by one")
     whole = 1 + pull.sum()
@@ -151,9 +152,10 @@ class IdentifiedValues:
 
     Attributes:
         raw: (k,) the estimate of each value that is distinguished from all others; NaN for other values. It is unbiased
-            except that its weights are learnt from the same reports.
-        variance: (k,) of one report's contribution to ``raw``; NaN where ``raw`` is.
-        weight: the most people that one report counts for in any of them; NaN if no value is distinguished.
+            except that its weights are estimated from the same reports.
+        variance: (k,) the variance of one report's contribution to ``raw``; NaN where ``raw`` is NaN.
+        weight: the largest number of people that one report counts for in any estimate; NaN if no value is
+            distinguished.
     """
 
     raw: Floats
@@ -162,7 +164,7 @@ class IdentifiedValues:
 
     @property
     def identified(self) -> NDArray[np.bool_]:
-        """(k,) whether the channel distinguishes the value from all others."""
+        """True for each value that the channel distinguishes from all others, shape (k,)."""
         identified: NDArray[np.bool_] = ~np.isnan(self.raw)
         return identified
 
@@ -172,15 +174,15 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
 
         F = Q D^-1 Q',  raw = share D^-1 Q' F^+,  variance = diag(F^+) - p^2,  D = diag(forward(p))
 
-    F is the Fisher information of one report at ``p``. A value x is identified if its unit vector lies in the
-    range of F; otherwise other shares would give the same reports, and there is no estimate. It is one step of Fisher
-    scoring from ``p``, which is asymptotically as good as maximum likelihood and, unlike it, not biased by shares of
-    zero.
+    F is the Fisher information of one report at ``p``. A value x is identified if its unit vector lies in the range of
+    F; otherwise different shares of x give the same output distribution, and x has no estimate. The estimate is one
+    step of Fisher scoring from ``p``. It is asymptotically as good as maximum likelihood and, unlike maximum
+    likelihood, not biased by shares of zero.
 
     Args:
-        decoder: of the channel.
+        decoder: the decoder of the channel.
         share: (m,) the relative frequency of each output.
-        p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood ones.
+        p: (k,) the shares at which outputs are weighted, such as the maximum-likelihood shares.
     Raises:
         ValueError: the channel has more than ``MOST_CELLS`` cells.
     """

@@ -1,10 +1,11 @@
 """The unbiased estimate of a tally, and its standard errors.
 
-If each device has one report, reports are independent and the error follows from the channel. If a device has more, the
-error is the variance between groups of devices. It is kept as a design effect, by which the number of reports is
-divided (Kish 1965); exact intervals then use the effective number of reports (Korn, Graubard 1998).
+If each device has one report, reports are independent and the error follows from the channel. If a device has several
+reports, the error is estimated from the variance between groups of devices. This variance is expressed as a design
+effect, by which the number of reports is divided (Kish 1965). Exact intervals then use the effective number of reports
+(Korn, Graubard 1998).
 
-Consistent distributions: method. Weighted sums: query. Differences: change.
+``method`` computes consistent distributions, ``query`` weighted sums, and ``change`` differences.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats
 
 @dataclass(frozen=True)
 class Linear:
-    """The unbiased shares estimated from a tally.
+    """Unbiased shares estimated from a tally, with their errors.
 
     Attributes:
-        raw: (k,) the estimate.
-        se: (k,) its standard error; NaN if all reports come from one device.
+        raw: (k,) the unbiased estimate of each share.
+        se: (k,) the standard errors of ``raw``; NaN if all reports come from one device.
         effect: (k,) the design effect; None if all reports are independent.
         between: the variance between groups of devices; None if all reports are independent.
     """
@@ -43,12 +44,12 @@ class Linear:
 
     @cached_property
     def stairs(self) -> BinomialSteps:
-        """The estimate as steps on counts."""
+        """The estimate as a sum of steps on binomial counts."""
         return self.decoder.staircase(self.tally.counts, self.tally.reports)
 
     @cached_property
     def rough(self) -> NDArray[np.bool_]:
-        """(k,) whether too few reports affect the value for its standard error to be reliable."""
+        """True for each value that too few reports affect for its standard error to be reliable, shape (k,)."""
         reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
         height = self.stairs.heights.sum(axis=0)
         rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
@@ -56,23 +57,24 @@ class Linear:
 
     @cached_property
     def reach(self) -> Floats:
-        """(k,) the difference between the largest and the smallest contribution of one report."""
+        """Difference between the largest and the smallest contribution of one report to each share, shape (k,)."""
         words = self.decoder.words
         return self.stairs.heights.sum(axis=0) if words is None else words.most - words.least
 
     @property
     def furthest(self) -> Floats:
-        """(k,) a bound on how far one device can move the estimate by changing all its reports."""
+        """Bounds on how far one device can move each share by changing all its reports, shape (k,)."""
         most = 1 if self.tally.groups is None else self.tally.groups.most
         return self.reach * most / self.tally.reports
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """(GROUPS,) whether a group has a report."""
+        """True for each group of devices that has a report, shape (GROUPS,)."""
         return self._groups.filled
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group (k,): the contribution of its reports to the estimate, minus the group's share of it."""
+        """Yield for each group the contribution of its reports to the estimate, minus the group's share of the
+        estimate, shape (k,)."""
         return self._groups.adds(self.decoder, self.raw)
 
     @property
@@ -82,7 +84,8 @@ class Linear:
         return self.tally.groups
 
     def intervals(self, alpha: float) -> Interval:
-        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha`` at most."""
+        """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha`` at
+        most."""
         if self.effect is None or self.between is None:
             return interval.intervals(self.stairs, self.raw, self.se, alpha, words=self.decoder.words)
         if not self.between.freedom:
@@ -96,8 +99,8 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
     """Return the unbiased estimate of a tally.
 
     Args:
-        decoder: of the tally's channel.
-        tally: with at least one report.
+        decoder: the decoder of the tally's channel.
+        tally: the counts of at least one report.
     Raises:
         NotInvertible
     """
@@ -113,7 +116,7 @@ def solve(decoder: Decoder, tally: Tally) -> Linear:
 
 
 def design_effect(between: Floats, independent: Floats) -> Floats:
-    """Return (k,) the design effect: the variance divided by that of independent reports; at least 1.
+    """Return the design effect, shape (k,): the variance divided by that of independent reports; at least 1.
 
     If few reports affect a value, its estimated effect is unreliable and may be small by chance. So the effect of all
     values together is a lower bound.

@@ -1,10 +1,10 @@
-"""Reports on ordered numbers, with their channel as a matrix; neighbouring numbers are merged if there are many.
+"""Reports on ordered numbers, and their channel as a matrix in which neighbouring numbers may be merged.
 
 A report of the wave mechanism locates a number only within a part of the range. So above ``MOST_BLOCKS`` numbers,
 neighbouring numbers form a block, inside which the shares are assumed to be equal, and neighbouring outputs are counted
-together. With fewer numbers every block is one number.
+together. With fewer numbers, every block contains one number.
 
-The distribution estimated from it: smoothed. Intervals of shares of ranges: profile.
+``smoothed`` estimates the distribution, and ``profile`` the intervals of the shares of ranges.
 """
 
 from __future__ import annotations
@@ -25,30 +25,32 @@ class NumberBlocks:
     """Blocks of neighbouring numbers.
 
     Attributes:
-        ends: (K,) for each block the first number after it; the last is k.
+        ends: (K,) for each block the index of the first number after the block; the last is k.
     """
 
     ends: Integers
 
     @property
     def sizes(self) -> Integers:
-        """(K,) the number of numbers in each block."""
+        """Block sizes: how many numbers each block contains, shape (K,)."""
         sizes: Integers = np.diff(self.ends, prepend=0)
         return sizes
 
     def spread(self, p: Floats) -> Floats:
-        """Return (k,) shares of the numbers from (K,) shares of the blocks, equal within a block."""
+        """Return the shares of the numbers, shape (k,), from the shares of the blocks, (K,), spread equally within a
+        block."""
         each: Floats = np.repeat(p / self.sizes, self.sizes)
         return each
 
 
 @dataclass(frozen=True)
 class MergedChannel(NumberBlocks):
-    """A channel with ordered inputs and outputs, block by block.
+    """A channel with ordered inputs and outputs, both merged into blocks.
 
     Attributes:
         starts: (M',) the first output of each block of outputs.
-        channel: (K, M') the probability of each block of outputs, the numbers of a block equally frequent.
+        channel: (K, M') the probability of each block of outputs if the numbers of the input block are equally
+            frequent.
     """
 
     starts: Integers
@@ -56,7 +58,7 @@ class MergedChannel(NumberBlocks):
 
     @classmethod
     def of(cls, decoder: Decoder, most: int) -> MergedChannel:
-        """Return the channel of a decoder, in ``most`` blocks at most."""
+        """Return the channel of a decoder, merged into at most ``most`` blocks of inputs."""
         k = decoder.inputs
         blocks = min(k, most)
         ends = np.arange(1, blocks + 1) * k // blocks
@@ -69,7 +71,7 @@ class MergedChannel(NumberBlocks):
         return cls(ends, starts, channel)
 
     def merged(self, counts: Integers) -> Merged:
-        """Return the reports of this channel from their (m,) counts by output, not all zero."""
+        """Return the merged reports of this channel, from the counts of outputs, (m,), which must not all be zero."""
         merged = np.add.reduceat(counts, self.starts)
         came = merged > 0
         return Merged(self.ends, np.ascontiguousarray(self.channel[:, came]), merged[came])
@@ -77,14 +79,14 @@ class MergedChannel(NumberBlocks):
 
 @dataclass(frozen=True)
 class Merged(NumberBlocks):
-    """The reports on ordered numbers, block by block.
+    """Reports on ordered numbers, merged into blocks.
 
     Attributes:
-        channel: (K, M) the probability of each block of outputs that occurred, the numbers of a block equally frequent;
-            for C classes of people (C K, M), class after class.
-        counts: (M,) the reports in each block of outputs, above zero.
-        weights: (C,) known shares of the classes, which sum to one; None for a single class, or if the shares are those
-            of the reports.
+        channel: (K, M) the probability of each block of outputs that occurred, if the numbers of the input block are
+            equally frequent; for C classes of people (C K, M), class after class.
+        counts: (M,) the number of reports in each block of outputs, above zero.
+        weights: (C,) the known shares of the classes, with the sum one; None for a single class, or if each class
+            counts for its share of the reports.
     """
 
     channel: Floats
@@ -93,10 +95,10 @@ class Merged(NumberBlocks):
 
     @classmethod
     def of(cls, decoder: Decoder, counts: Integers, most: int = MOST_BLOCKS) -> Merged:
-        """Return the reports of a channel with ordered inputs and outputs.
+        """Return the merged reports of a channel with ordered inputs and outputs.
 
         Args:
-            decoder: of the channel.
+            decoder: the decoder of the channel.
             counts: (m,) the number of reports with each output, not all zero.
             most: the largest number of blocks.
         """
@@ -104,21 +106,21 @@ class Merged(NumberBlocks):
 
     @classmethod
     def joined(cls, classes: Sequence[Merged], weights: Floats | None = None) -> Merged:
-        """Return the reports of several classes of people, each with its own channel.
+        """Return the merged reports of several classes of people, each with its own channel.
 
         Args:
-            classes: at least one, over the same blocks.
-            weights: (C,) known shares of the classes, which sum to one.
+            classes: the merged reports of each class, over the same blocks; at least one class.
+            weights: (C,) the known shares of the classes, with the sum one.
         """
         channel = block_diag(*(one.channel for one in classes))
         return cls(classes[0].ends, channel, np.concatenate([one.counts for one in classes]), weights)
 
     @property
     def classes(self) -> int:
-        """C, the number of classes."""
+        """Number of classes, C."""
         return len(self.channel) // len(self.ends)
 
     @property
     def blocks(self) -> int:
-        """K, the number of blocks."""
+        """Number of blocks, K."""
         return len(self.ends)

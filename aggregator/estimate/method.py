@@ -1,9 +1,9 @@
 """The estimation methods: the default for a campaign, and the checks that a method can be used.
 
 Every method computes a distribution from the same unbiased estimate or the same counts. The default is the method with
-the smallest error in measurements for such a campaign.
+the smallest measured error for this kind of campaign.
 
-The methods themselves: distribution, bayes, likelihood, smoothed.
+The modules ``distribution``, ``bayes``, ``likelihood`` and ``smoothed`` contain the methods.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
     """Refuse a method that does not exist or cannot be used for the campaign.
 
     Args:
-        method: its name.
-        prior: (k,) of the campaign; None without one.
-        decoder: of the campaign.
+        method: the name of the method.
+        prior: (k,) the prior of the campaign; None without one.
+        decoder: the decoder of the campaign.
     Raises:
         MethodRefused
     """
@@ -69,26 +69,27 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
 def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *, ordered: bool = False) -> str:
     """Return the default method of a campaign.
 
-    - "mmse" if a prior is declared and whole outputs are counted: the prior makes it the best.
+    - "mmse" if a prior is declared and whole outputs are counted, because it has the least error if the prior is right.
     - "smooth" for numbers sent by the wave mechanism, and "em" for other channels without an unbiased estimate.
     - "empirical-bayes" for 16 or more values if the standard errors are at least a quarter of an even share 1/k.
     - "projection" otherwise, and for any number of ordered values.
 
-    Measured over k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4 and five distributions, in total variation distance:
-    if the noise is above a quarter of an even share, empirical Bayes has 0.45 to 0.79 times the error of the projection
-    (geometric means); below it, .89 to .99, and up to 1.15 in the worst case. It is worst if few values hold all the
-    people and few of them stand out: 1.5 times the error at k = 32.
+    Measurements (k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five distributions, total variation distance): if the
+    noise is above a quarter of an even share, the error of empirical Bayes is 0.45 to 0.79 times that of the projection
+    (geometric means). With less noise, it is .89 to .99 times that of the projection, and up to 1.15 times in the worst
+    case. Empirical Bayes is worst if few values have all the people and few of these values stand out from the noise:
+    1.5 times the error at k = 32.
 
-    Ordered values (numbers) are used for distances and quantiles. Empirical Bayes moves shares between values with
-    equal estimates, regardless of their order, so it is worse there: at k = 16, 32, 64, n = 2,000 and 50,000, eps = 1,
-    the projection has .39 to 1.02 of its Wasserstein distance on Beta(2, 5), two peaks, a spike on a hill and
-    exponential shapes, and at most 1.00 of that of expectation maximisation (geometric means). The projection is worse
-    on even shares and if all people have one value.
+    Estimates for ordered values (numbers) are used for distances and quantiles. Empirical Bayes moves shares between
+    values with equal estimates, regardless of their order, so it is worse for ordered values. At k = 16, 32, 64, n =
+    2,000 and 50,000, eps = 1, on Beta(2, 5), two peaks, a spike on a hill and exponential shapes, the Wasserstein
+    distance of the projection is .39 to 1.02 times that of empirical Bayes, and at most 1.00 times that of expectation
+    maximisation (geometric means). The projection is worse on even shares, and if all people have one value.
 
     Args:
-        decoder: of the campaign.
-        prior: (k,) of the campaign; None without one.
-        se: (k,) standard errors of the raw estimates; None if they do not exist.
+        decoder: the decoder of the campaign.
+        prior: (k,) the prior of the campaign; None without one.
+        se: (k,) the standard errors of the raw estimates; None if they do not exist.
         ordered: whether the values are ordered.
     """
     if prior is not None and decoder.one_hot:
@@ -109,15 +110,16 @@ def consistent(
     warnings: list[str],
     reported: Reported,
 ) -> Floats:
-    """Return (k,) shares of the inputs, estimated by ``method``.
+    """Return shares of the inputs, estimated by ``method``, shape (k,).
 
     Args:
         method: one of ``names.METHODS``.
-        decoder: of the campaign.
+        decoder: the decoder of the campaign.
         share: (m,) mean features of the reports.
-        reports: n.
-        linear: (k,) raw estimates and (k,) standard errors; None if they do not exist, and the method needs none.
-        prior: (k,) of the campaign; None without one.
+        reports: n, the number of reports.
+        linear: the raw estimates and their standard errors, both (k,); None if they do not exist and the method does
+            not need them.
+        prior: (k,) the prior of the campaign; None without one.
         warnings: a list to which a search that has not converged adds a warning.
         reported: the shares that are reported, whose constraints the projection takes into account.
     """
@@ -148,7 +150,8 @@ def consistent(
 
 
 def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, reported: Reported) -> Floats:
-    """Return (k,) the shares of all classes; those that use the wave mechanism are smoothed, the others projected."""
+    """Return the shares of all classes together, shape (k,); classes with the wave mechanism are smoothed, others
+    projected."""
     found = np.zeros(decoder.inputs)
     for inner, part, weight in zip(decoder.decoders, decoder.of_classes(share), decoder.parts, strict=True):
         if weight:

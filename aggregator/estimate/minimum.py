@@ -1,8 +1,8 @@
 """Checks that a tally comes from enough devices to be estimated.
 
-A campaign promises a minimum number of devices before anything is estimated. So devices are counted by their keys,
-not reports: a unit with a thousand readings is one device. For a class whose devices have several reports each, only a
-lower bound of the number is known, and the bound is used.
+A campaign promises that nothing is estimated from fewer than a minimum number of devices. So devices are counted by
+their keys, and not their reports: a unit with a thousand readings is one device. For a class whose devices have several
+reports each, only a lower bound on the number of devices is known, and the bound is used.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from protocol.errors import NotYet
 
 
 class NotEnough(NotYet):
-    """Fewer devices have answered than the campaign's minimum."""
+    """The number of devices that answered is below the campaign's minimum."""
 
 
 def devices_of(*tallies: Tally) -> int:
     """Return a lower bound on the number of devices behind some tallies; exact if each device has one report.
 
     Args:
-        tallies: of different devices, such as those of different views.
+        tallies: tallies of different devices, such as those of different views.
     """
     parts = [part for tally in tallies for part in tally.by_view]
     return sum(part.reports if part.groups is None else part.groups.least for part in parts)
@@ -35,7 +35,7 @@ def require_enough(terms: Campaign, *tallies: Tally) -> None:
     """Refuse tallies from fewer devices than the minimum.
 
     Args:
-        tallies: of different devices, such as those of the views of an estimate.
+        tallies: tallies of different devices, such as those of the views of an estimate.
     Raises:
         NotEnough
     """

@@ -1,11 +1,11 @@
 """Estimates for ordered values: quantiles, the distribution function, shares of ranges, the mean.
 
-Every number has an interval. The interval of the share of a range inverts its likelihood-ratio test (profile). So does
-that of a quantile: v is rejected as the p-quantile if the share at or below v is significantly less than p, or the
-share below v significantly more. Estimates are sums of the shares of ``estimator.estimate`` and lie within their
-intervals.
+Every estimate has an interval. The interval of a range's share inverts a likelihood-ratio test (``profile``). The
+interval of a quantile inverts two such tests: v is rejected as the p-quantile if the share at or below v is
+significantly less than p, or the share below v is significantly more than p. Estimates are sums of the shares of
+``estimator.estimate`` and lie within their intervals.
 
-Measured: docs/BENCHMARKS.md. How it is printed: present.ordered.
+docs/BENCHMARKS.md has measurements. ``present.ordered`` prints the result.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class NotOrdered(HalftruthError, ValueError):
 
 @dataclass(frozen=True)
 class Quantile:
-    """The p-quantile: the value at or below which a part ``p`` of the people are.
+    """The p-quantile: the value at or below which a part ``p`` of the people lie, with its interval.
 
     Attributes:
-        value: the smallest value with a share of at least p at or below it.
-        low, high: its interval, the smallest and the largest value that is not rejected.
+        value: the smallest value for which the share of people at or below it is at least p.
+        low, high: the smallest and the largest value that the test does not reject.
     """
 
     p: float
@@ -81,11 +81,11 @@ class Quantile:
 
 @dataclass(frozen=True)
 class RangeShare:
-    """The share of people in a range of values, both ends included.
+    """The share of people in a range of values, both ends included, with its interval.
 
     Attributes:
-        first, last: the ends.
-        estimate, low, high: fractions.
+        first, last: the first and the last value of the range.
+        estimate, low, high: the share and its interval, as fractions.
     """
 
     first: Value
@@ -101,11 +101,11 @@ class RangeShare:
 
 @dataclass(frozen=True)
 class Point:
-    """The share of people at or below a value.
+    """The share of people at or below a value, with its intervals.
 
     Attributes:
-        low, high: its interval.
-        simultaneous_low, simultaneous_high: its simultaneous interval; together they are the confidence band.
+        low, high: the interval of this share by itself.
+        simultaneous_low, simultaneous_high: the simultaneous interval; those of all points form the confidence band.
     """
 
     value: Value
@@ -128,12 +128,12 @@ class Point:
 
 
 class Statistic(NamedTuple):
-    """One requested number with its interval.
+    """One requested statistic with its interval.
 
     Attributes:
         what: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
         about: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
-        estimate, low, high: values for a quantile; fractions for shares.
+        estimate, low, high: the estimate and its interval: values for a quantile, fractions for a share.
     """
 
     what: str
@@ -145,13 +145,13 @@ class Statistic(NamedTuple):
 
 @dataclass(frozen=True)
 class Ordered:
-    """Statistics of the distribution of ordered values; those that were not requested are empty or None.
+    """Statistics of the distribution of ordered values; statistics that were not requested are empty or None.
 
     Attributes:
-        found: the estimate from which they are computed.
+        found: the estimate from which the statistics are computed.
         quantiles, cdf, bins: in increasing order.
         above, between: the share of people in one range.
-        mean: unbiased, of numbers.
+        mean: the unbiased mean, if the values are numbers.
     """
 
     found: Estimate
@@ -224,20 +224,20 @@ def ordered(
     where: str | None = None,
     margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
-    """Return quantiles, distribution function and shares of ranges, each with its interval.
+    """Return the requested quantiles, distribution function, shares of ranges and mean, each with its interval.
 
     Args:
-        campaign, tally: of ordered values.
+        campaign, tally: a campaign about ordered values, and the counts of its reports.
         quantiles: the parts p of the people, between 0 and 1.
         cdf: whether to return the distribution function, at up to ``POINTS`` values.
         bins: the boundaries of bins; a value at a boundary is in the upper bin.
         above: a value; returns the share of people above it.
-        between: two values; returns the share of people from one to the other, both included.
+        between: two values; returns the share of people from the first to the second, both included.
         mean: whether to return the mean.
-        method, level, where, margins: as of ``estimator.estimate``.
+        method, level, where, margins: see ``estimator.estimate``.
     Raises:
         NotOrdered: the values have no order, the reports do not support ranges, or a range has no value.
-        NotInDomain: an edge outside the campaign's range.
+        NotInDomain: an end of a range lies outside the campaign's range.
         NotEnough, MethodRefused, NotInvertible
     """
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
@@ -265,7 +265,7 @@ def ordered(
 
 
 def has_summary(terms: Campaign) -> bool:
-    """Return whether ``summary`` has more than single shares: for the wave mechanism, and if the goal is a mean."""
+    """Return whether ``summary`` applies: if a device uses the wave mechanism, or the campaign's goal is a mean."""
     return terms.goal == "mean" or is_wave(terms)
 
 
@@ -283,10 +283,10 @@ def is_wave(terms: Campaign) -> bool:
 
 
 def summary(tally: Tally, found: Estimate) -> Ordered:
-    """Return the mean, and for the wave mechanism the nine deciles and the shares of bins, too.
+    """Return the mean, and for the wave mechanism also the nine deciles and the shares of bins.
 
     Args:
-        tally: from which the estimate was computed.
+        tally: the counts from which the estimate was computed.
         found: the estimate.
     Raises:
         NotOrdered, NotEnough
@@ -312,10 +312,11 @@ def value_of(domain: Domain, x: int) -> Value:
 
 
 def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
-    """Return the reports by block and the tests of shares.
+    """Return the merged reports, and the likelihood-ratio tests of their shares.
 
     Raises:
-        NotOrdered: the reports are not from one channel for everybody, or not counted by whole outputs.
+        NotOrdered: the devices use different channels without public classes, reports are not counted by whole outputs,
+            or there are too many values for a channel that is not a wave.
     """
     if not is_plain(terms.views):
         raise NotOrdered(
@@ -340,7 +341,7 @@ def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -
 
 
 def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
-    """Return the reports of all classes that have any."""
+    """Return the merged reports of all classes that have reports."""
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
     most = max(LEAST_BLOCKS, min(BLOCKS, ROWS // len(counts)))
@@ -350,7 +351,7 @@ def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[Kno
 
 
 class _Reading:
-    """The statistics of ranges of inputs; a range is given by its first input and the one after its last."""
+    """Statistics of ranges of inputs. A range is given by its first input and the input after its last."""
 
     @classmethod
     def of(cls, tally: Tally, found: Estimate) -> _Reading:
@@ -385,7 +386,7 @@ class _Reading:
         return value_of(self._domain, x)
 
     def share_of(self, first: int, past: int, z: float) -> RangeShare:
-        """Return the share of the inputs from ``first`` to before ``past``."""
+        """Return the share of the inputs ``first`` to ``past`` - 1, with its interval."""
         if first >= past:
             raise NotOrdered(
                 f"a range holds no value of the campaign, whose values are {self._domain.label(0)} to "
@@ -396,12 +397,14 @@ class _Reading:
         return RangeShare(self.value(first), self.value(past - 1), share, min(low, share), max(high, share))
 
     def bins(self, starts: Sequence[int], z: float) -> tuple[RangeShare, ...]:
-        """Return the shares of the bins that begin at these inputs and at the first; empty without ``starts``."""
+        """Return the shares of the bins that begin at the first input and at each of ``starts``; empty without
+        ``starts``."""
         ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
         return tuple(self.share_of(first, past, z) for first, past in ends)
 
     def _interval(self, first: int, past: int, z: float) -> tuple[float, float]:
-        """Return the interval of a share: lower end for blocks inside the range, upper end for all that it overlaps."""
+        """Return the interval of a range's share: the lower end is that of the blocks inside the range, the upper end
+        that of all blocks that overlap the range."""
         ends = self._merged.ends
         starts = ends - self._merged.sizes
         inner, outer = (starts >= first) & (ends <= past), (ends > first) & (starts < past)
@@ -409,7 +412,7 @@ class _Reading:
         return low, high if (inner == outer).all() else self._profile.interval(outer, z)[1]
 
     def quantile(self, p: float, z: float) -> Quantile:
-        """Return the ``p``-quantile."""
+        """Return the ``p``-quantile with its interval."""
         last, z = self._merged.blocks - 1, z * math.sqrt(SHORTER)
         # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
@@ -420,7 +423,7 @@ class _Reading:
         return Quantile(p, self.value(found), self.value(min(first, found)), self.value(max(final, found)))
 
     def _root(self, block: int, p: float) -> float:
-        """Return the signed root of the test that the share up to a block is ``p``."""
+        """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
         return self._profile.root(self._places <= block, p)
 
     def cdf(self, level: float) -> tuple[Point, ...]:

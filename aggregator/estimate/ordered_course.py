@@ -1,12 +1,13 @@
-"""Quantiles and shares of ranges over the periods of a campaign or by classes of people, and their differences.
+"""Quantiles and shares of ranges by periods of a campaign or by classes of people, and their differences.
 
-Classes share no device: their intervals are combined by their squares, as in change. Periods share devices, and a
-device repeats its output while its answer stays the same, so two quantiles have an unknown correlation. For any
-correlation, the standard error of a difference is at most the sum of both. So the interval of a difference of periods
-goes from the lower end of the later minus the upper end of the earlier to the upper end minus the lower end. It is
-conservative, by a factor of at most 1.4 if the periods share no device.
+Classes share no device, so their intervals are combined by their squares, as in ``change``. Periods share devices, and
+a device repeats its output while its answer stays the same, so the quantiles of two periods have an unknown
+correlation. For any correlation, the standard error of a difference is at most the sum of the two standard errors. So
+the interval of a difference between periods extends from the later period's lower end minus the earlier period's upper
+end to the later period's upper end minus the earlier period's lower end. The interval is conservative; if the periods
+share no device, it is at most 1.4 times as wide as necessary.
 
-A single side: ordered. How it is printed: present.ordered_course.
+``ordered`` estimates a single side, and ``present.ordered_course`` prints the result.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ Ask = Callable[[SignedCampaign, Tally, str | None], Ordered]
 
 @dataclass(frozen=True)
 class OrderedSide:
-    """One span of periods, or one class.
+    """One side of a comparison: a span of periods, a class or a campaign.
 
     Attributes:
-        name: that a user types: ``0-3``, or the name of the class.
+        name: the name that a user types: ``0-3``, or the name of the class.
         words: the name in sentences: ``periods 0-3``.
-        reports: the number of outputs in it.
-        found: None if they come from fewer devices than the campaign's minimum.
+        reports: the number of outputs of this side.
+        found: the statistics; None if the outputs come from fewer devices than the campaign's minimum.
     """
 
     name: str
@@ -53,8 +54,9 @@ class Shift:
     """One statistic of the later side minus that of the earlier one.
 
     Attributes:
-        what, about: of the statistic.
-        difference, low, high: fractions for shares; in the unit of ``unit_of`` for quantiles and means.
+        what, about: the statistic; see ``Statistic``.
+        difference, low, high: the difference and its interval, as fractions for shares, and in the unit of ``unit_of``
+            for quantiles and means.
     """
 
     what: str
@@ -70,11 +72,11 @@ class Shift:
 
 @dataclass(frozen=True)
 class OrderedDifference:
-    """The differences between two sides.
+    """The differences of the statistics between two sides.
 
     Attributes:
-        before, after: the sides; both have statistics.
-        shifts: of each requested statistic.
+        before, after: the earlier and the later side; both have statistics.
+        shifts: the difference of each requested statistic.
     """
 
     before: OrderedSide
@@ -88,10 +90,10 @@ class OrderedCourse:
 
     Attributes:
         by: ``period``, ``class`` or ``campaign``.
-        sides: in the requested order; at least one has statistics.
-        differences: for periods, between the requested two (by default the first and the last with statistics), and
-            from each to the next if requested; for classes and campaigns, of each from the first. Empty if only one
-            side has statistics.
+        sides: the sides in the requested order; at least one has statistics.
+        differences: for periods, the difference between the two requested spans (by default the first and the last with
+            statistics), and from each span to the next if requested; for classes and campaigns, the difference of each
+            from the first. Empty if only one side has statistics.
     """
 
     by: str
@@ -117,7 +119,8 @@ class OrderedCourse:
         return replace(self, sides=tuple(sides), differences=tuple(differences))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form: for each side that of its statistics, or its number of reports alone."""
+        """Return the machine-readable form: for each side its statistics, or only its number of reports if it has
+        none."""
         whole = self.known[0][1].found
         name = "periods" if self.by == "period" else self.by
         return {
@@ -159,16 +162,16 @@ def by_period(
     ends: tuple[Span, Span] | None = None,
     steps: bool = False,
 ) -> OrderedCourse:
-    """Return quantiles and ranges of some spans of periods, and the difference between two of them.
+    """Return the statistics of each span of periods, and the difference between two spans.
 
     Args:
-        campaign: of ordered values.
-        spans: of periods, in order.
-        tallies: of each span.
-        ask: the statistics of a tally.
+        campaign: a campaign about ordered values.
+        spans: the spans of periods, in order.
+        tallies: the tallies of each span.
+        ask: a function that returns the statistics of a tally.
         where: a class of people; None for everybody.
         ends: the two spans of the difference; by default the first and the last with statistics.
-        steps: whether to return the difference from each span with statistics to the next, too.
+        steps: whether to return the difference from each span with statistics to the next as well.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
         NoSuchClass, NotOrdered, NotInDomain, MethodRefused
@@ -197,7 +200,7 @@ def by_period(
 
 
 def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
-    """Return quantiles and ranges of each class, and the difference of each from the first.
+    """Return the statistics of each class, and the difference of each class from the first.
 
     Raises:
         NotOrdered: the campaign has no classes.
@@ -213,11 +216,11 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
 
 
 def of_sides(asked: Sequence[Side], ask: Ask) -> OrderedCourse:
-    """Return quantiles and ranges of campaigns or classes without shared devices, and the differences from the first.
+    """Return the statistics of campaigns or classes that share no devices, and the differences from the first side.
 
     Args:
-        asked: two or more sides, of signed campaigns.
-        ask: the statistics of a tally.
+        asked: two or more sides with signed campaigns.
+        ask: a function that returns the statistics of a tally.
     Raises:
         NotComparable: the sides have different values.
         NotEnough: a side has fewer devices than its campaign's minimum.
@@ -267,7 +270,8 @@ def _shift(domain: Domain, before: Statistic, after: Statistic, *, paired: bool)
 
 
 def _number(domain: Domain, value: Value) -> float:
-    """Return a value as a number that can be subtracted: a number, a day, or the position of a label."""
+    """Return a value as a number, for differences: the number itself, the day number of a date, or the position of a
+    label."""
     if not isinstance(value, str):
         return float(value)
     place = domain.index(value, bytes(DITHER_BYTES))

@@ -1,10 +1,10 @@
 """Estimates of a campaign in which each person declares a personal prior.
 
-People who declare the same prior answer through the same channel, which follows from the prior by one rule. So reports
-are counted by (declared prior, output), and the people with one prior form a class (Jiang, Li, Tandon 2020, sec. III:
-local priors).
+People who declare the same prior answer through the same channel, because one rule computes the channel from the prior.
+So reports are counted by (declared prior, output), and the people with the same prior form a class (Jiang, Li, Tandon
+2020, sec. III: local priors).
 
-The rule: protocol.personal. How estimates of classes are added: pooled.
+``protocol.personal`` contains the rule. ``pooled`` adds the estimates of the classes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PersonalTally(Tally):
 
     Attributes:
         counts: (d * m,) the number of each of the m outputs, by declaration in the order of ``declared``.
-        declared: (d, 1 + k) the distinct declarations: the level in nanonats, the campaign's or a personal one, and
+        declared: (d, 1 + k) the distinct declarations: a level in nanonats (the campaign's or a personal level), and
             the weights of the prior.
     """
 
@@ -54,17 +54,17 @@ class PersonalTally(Tally):
 
     @property
     def levels(self) -> Integers:
-        """(d,) the declared levels, nanonats."""
+        """Declared levels in nanonats, shape (d,)."""
         return self.declared[:, 0]
 
     @property
     def priors(self) -> Integers:
-        """(d, k) the weights of the declared priors."""
+        """Weights of the declared priors, shape (d, k)."""
         return self.declared[:, 1:]
 
     @property
     def members(self) -> Floats:
-        """(d,) the share of each declaration among the reports."""
+        """Share of each declaration among the reports, shape (d,)."""
         shares: Floats = self.counts.reshape(len(self.declared), -1).sum(axis=1) / max(self.reports, 1)
         return shares
 
@@ -75,13 +75,13 @@ def offered_by(notion: OwnPrior, channel: Channel) -> Channel | None:
 
 
 def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
-    """Return which of the campaign's outputs are possible under each declaration.
+    """Return a mask of the campaign's outputs that are possible under each declaration.
 
     Args:
         terms: a campaign for personal priors.
-        declared: (d, 1 + k) levels and weights.
+        declared: (d, 1 + k) the levels and the weights of the priors.
     Returns:
-        (d, m)
+        (d, m) True for each possible output.
     """
     notion = terms.notion
     if not isinstance(notion, OwnPrior):
@@ -95,16 +95,17 @@ def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
 
 
 def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.bool_]:
-    """Return whether people with each prior answer through the offered channel, as by ``personal.own_channel``.
+    """Return for each prior whether people who declare it answer through the offered channel, as
+    ``personal.own_channel`` decides.
 
-    Floats decide if they certainly agree with the integers; otherwise the integers decide.
+    Floats are used if they certainly give the same result as the protocol's integers; otherwise the integers are.
 
     Args:
-        priors: (d, k) weights.
-        level: nanonats.
+        priors: (d, k) the weights of the priors.
+        level: the level in nanonats.
         offered: the alternative channel.
     Returns:
-        (d,)
+        (d,) True for priors whose people use the offered channel.
     """
     law, squares = _law_of(offered), _law_of(offered) ** 2
     takes = np.zeros(len(priors), dtype=np.bool_)
@@ -127,10 +128,10 @@ def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
     """Return the parameters of the response under each prior, as floats (``protocol.personal.lip_response``).
 
     Args:
-        share: (d, k) priors.
-        levels: nanonats, one for all or (d,).
+        share: (d, k) the priors, as shares.
+        levels: the levels in nanonats, one for all priors or (d,).
     Returns:
-        (d, k) cover and (d, 1) truth; the protocol's integers are these times 2^64, rounded up.
+        cover, (d, k), and truth, (d, 1); the protocol's integers are these parameters times 2^64, rounded up.
     """
     different, which = np.unique(levels, return_inverse=True)
     factors = np.array([exact.exp_lower(level) / (1 << exact.EXP_BITS) for level in different.tolist()])
@@ -142,16 +143,16 @@ def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=4)
 def _law_of(channel: Channel) -> Floats:
-    """Return (k, m) Q(y|x)."""
+    """Return the channel's probabilities Q(y|x), shape (k, m)."""
     return np.array(
         [[channel.weight(x, y) / (1 << channel.scale) for y in range(channel.outputs)] for x in range(channel.inputs)]
     )
 
 
 class PersonalDecoder(Pooled):
-    """The decoder of all declared priors together, each a class with its own channel.
+    """The decoder of all declared priors together; each declared prior is a class with its own channel.
 
-    A response is Q_i(y|x) = c_i[y] + t_i [y = x]; the offered channel is the same for all classes that use it.
+    Class i has the response Q_i(y|x) = c_i[y] + t_i [y = x], or the offered channel, which is the same for all classes.
     """
 
     def __init__(
@@ -162,15 +163,15 @@ class PersonalDecoder(Pooled):
         offered: Channel | None = None,
         own: Integers | None = None,
     ) -> None:
-        """Decode the reports of people with these priors.
+        """Compute the channel of each declared prior.
 
         Args:
             priors: (d, k) weights.
-            level: the campaign's, nanonats.
-            members: (d,) shares of the reports.
+            level: the campaign's level in nanonats.
+            members: (d,) the share of each class among the reports.
             offered: the campaign's LDP channel; None without one.
-            own: (d,) levels, nanonats, the campaign's or lower; None if all have the campaign's. The offered channel
-                does not satisfy a lower level, so people with one do not use it.
+            own: (d,) the level of each class in nanonats, the campaign's or lower; None if all have the campaign's
+                level. The offered channel does not satisfy a lower level, so people with a lower level do not use it.
         """
         self.classes, self.inputs = priors.shape
         self._width = self.inputs if offered is None else offered.outputs
@@ -195,14 +196,16 @@ class PersonalDecoder(Pooled):
         return numbers.reshape(self.classes, self._width)
 
     def _spread(self, responses: Floats, taken: Floats) -> Floats:
-        """Return (d * m,) from (d, k) numbers of responses and (t, m) of classes that use the offered channel."""
+        """Return the numbers of all classes by output, (d * m,), from the numbers of responses, (d, k), and the numbers
+        of the classes that use the offered channel, (t, m)."""
         found = np.zeros((self.classes, self._width))
         found[:, : self.inputs] = responses
         found[self._takes] = taken
         return found.ravel()
 
     def _joined(self, responses: Floats, taken: Floats) -> Floats:
-        """Return (d, k) from (d, k) numbers of responses and (t, k) of classes that use the offered channel."""
+        """Return the numbers of all classes by value, (d, k), from the numbers of responses, (d, k), and the numbers of
+        the classes that use the offered channel, (t, k)."""
         found = responses.copy()
         found[self._takes] = taken
         return found

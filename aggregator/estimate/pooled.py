@@ -1,10 +1,11 @@
-"""The decoder of several classes of people together, whose features are those of all classes.
+"""The decoder of several classes of people together, with the features of all classes.
 
-The share of a value is the sum over the classes of the share of people who are in the class and hold the value. A
+The share of a value is the sum over the classes of the share of people who are in the class and have the value. A
 report is evidence for its own class only. So each class is decoded by its own channel, and the estimates are added; no
 similarity between classes is assumed.
 
-Named classes: classes. A class for each declared prior: personal. Channels that depend on earlier reports: transcript.
+Its subclasses are in ``classes`` (named classes), ``personal`` (a class for each declared prior) and ``transcript``
+(channels that depend on earlier reports).
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ NEGLIGIBLE = 1e-10
 class Pooled(Decoder):
     """A decoder for the k values, over the features of C classes.
 
-    Numbers by class are rows of (C, k) arrays. Reports show their class, so the shares of the classes are known.
+    Arrays (C, k) have a row for each class. The class of a report is public, so the shares of the classes among the
+    reports are known.
 
     Attributes:
-        classes: C.
+        classes: C, the number of classes.
         members: (C,) the share of each class among the reports.
         priors: (C, k) the prior of each class; None if a class has none.
     """
@@ -41,27 +43,28 @@ class Pooled(Decoder):
 
     @abstractmethod
     def _forward(self, p: Floats) -> Floats:
-        """Return (m,) mean features from (C, k) shares of class and value."""
+        """Return the mean features, shape (m,), under the shares of class and value, (C, k)."""
 
     @abstractmethod
     def _forward_squares(self, p: Floats) -> Floats:
-        """Return the same with squared probabilities."""
+        """Return ``_forward`` with squared feature values, shape (m,)."""
 
     @abstractmethod
     def _backward(self, w: Floats) -> Floats:
-        """Return (C, k) the mean of w . f(Y) for each class and value."""
+        """Return the mean of w . f(Y) for each class and value, shape (C, k)."""
 
     @abstractmethod
     def _invert(self, share: Floats) -> Floats:
-        """Return (C, k) the unbiased shares of class and value, from (m,) mean features."""
+        """Return the unbiased shares of class and value, shape (C, k), from the mean features, (m,)."""
 
     @abstractmethod
     def _moments(self, share: Floats) -> Floats:
-        """Return (C, k) the mean square of one report's contribution to each of these shares."""
+        """Return the mean square of one report's contribution to each share of class and value, shape (C, k)."""
 
     @abstractmethod
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        """Return (l, k) the possible contributions of a report to each value, and (l, k) their numbers of reports."""
+        """Return the possible contributions of a report to each value, and their numbers of reports, both of shape (l,
+        k)."""
 
     def _slack(self, counts: Integers) -> Floats | float:
         """Return a bound on the error of the base of the steps; see ``BinomialSteps``."""
@@ -69,12 +72,12 @@ class Pooled(Decoder):
 
     @property
     def prior(self) -> Floats | None:
-        """(k,) the prior of a reporting person whose class is unknown; None if a class has no prior."""
+        """Prior of a person who reports and whose class is unknown, shape (k,); None if a class has no prior."""
         return None if self.priors is None else self.members @ self.priors
 
     @property
     def predicted(self) -> Floats:
-        """(m,) the mean features if the priors of the classes are right."""
+        """Expected mean features if the priors of the classes are right, shape (m,)."""
         return self._forward(self._joint)
 
     def forward(self, p: Floats) -> Floats:
@@ -105,7 +108,7 @@ class Pooled(Decoder):
         return BinomialSteps(stairs[-1], heights, reached, reports, self._slack(counts))
 
     def posterior_mean(self, share: Floats) -> Floats:
-        """Return (k,) the mean over the reports of each person's posterior under the prior of their class.
+        """Return the mean over the reports of the posterior under the prior of the report's class, shape (k,).
 
             p[x] = sum over classes c and their outputs y of share[y] P_c[x] Q_c(y|x) / P_c(y)
 
@@ -115,10 +118,10 @@ class Pooled(Decoder):
         return better
 
     def posterior_mode(self, share: Floats) -> Floats:
-        """Return (k,) the posterior mode of the shares, with a Dirichlet prior around the prior of each class.
+        """Return the posterior mode of the shares, with a Dirichlet prior around the prior of each class, shape (k,).
 
-        Expectation maximisation over classes and values together, as ``likelihood.posterior_mode`` over values alone;
-        no similarity between classes is assumed.
+        This is expectation maximisation over classes and values together; ``likelihood.posterior_mode`` is the same
+        over values alone. No similarity between classes is assumed.
         """
         prior = p = self._joint
         for _ in range(MAX_ROUNDS):
@@ -132,7 +135,7 @@ class Pooled(Decoder):
 
     @property
     def _joint(self) -> Floats:
-        """(C, k) the joint prior of class and value."""
+        """Joint prior of class and value, shape (C, k)."""
         if self.priors is None:
             raise ValueError("not every class has a prior")
         return self.members[:, np.newaxis] * self.priors

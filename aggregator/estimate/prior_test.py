@@ -1,11 +1,11 @@
-"""A chi-square test of the prior: it compares the counts of outputs with those that the prior predicts.
+"""Chi-square test of the prior, which compares the counts of outputs with the counts that the prior predicts.
 
 The statistic is Pearson's: the sum over cells of (count - expected)^2 / expected. Under a right prior its distribution
 is nearly chi-square. Outputs with a small expected count are joined with their neighbours.
 
-The method used if the test rejects: estimator. How priors are used: method.
+``estimator`` chooses the method if the test rejects, and ``method`` describes the use of priors.
 
-Source: Pearson 1900; Cochran 1954 for the least expectation of a cell.
+Source: Pearson 1900; Cochran 1954 for the smallest expected count of a cell.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class PriorTest:
     """The result of the test of a prior.
 
     Attributes:
-        statistic: Pearson's.
-        freedom: degrees of freedom, the number of cells minus one.
-        p_value: the probability of a statistic at least as large under a right prior.
+        statistic: Pearson's chi-square statistic.
+        freedom: the degrees of freedom: the number of cells minus one.
+        p_value: the probability of a statistic at least this large if the prior is right.
     """
 
     statistic: float
@@ -61,19 +61,19 @@ class PriorTest:
 
 
 def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, most: int = 1) -> PriorTest | None:
-    """Return the test of ``prior`` by the counts of the outputs; None if it cannot be tested.
+    """Return the test of ``prior`` against the counts of the outputs; None if the prior cannot be tested.
 
-    It cannot be tested if reports are counted bit by bit, if channels depend on transcripts, or if there are too few
-    reports for two cells. With classes, the numbers of reports by class are taken as given, which makes the test
+    A prior cannot be tested if reports are counted bit by bit, if channels depend on transcripts, or if there are too
+    few reports for two cells. With classes, the numbers of reports by class are taken as given, which makes the test
     slightly conservative.
 
     Args:
-        decoder: of the campaign.
-        prior: (k,); a pooled decoder uses the priors of its classes instead.
-        counts: (m,) of the outputs.
-        reports: n.
-        most: the largest number of reports of one device. These may all repeat one output, so the counts are divided
-            by it.
+        decoder: the decoder of the campaign.
+        prior: (k,) the prior; a pooled decoder uses the priors of its classes instead.
+        counts: (m,) the counts of the outputs.
+        reports: n, the number of reports.
+        most: the largest number of reports of one device. All reports of a device may repeat one output, so the counts
+            are divided by this number.
     """
     if not decoder.one_hot or isinstance(decoder, TranscriptDecoder):
         return None

@@ -8,11 +8,11 @@ Each maximum is found by a constrained Newton method: the support gains a local 
 of its points, a quadratic model of l is maximised on it by non-negative least squares, and a line search follows. The
 gradient bounds the remaining gain, since l is concave (Wang 2007; Lindsay 1983).
 
-LR has a chi-square distribution with one degree of freedom if the reports distinguish neighbouring values. If there are
-many values, so that the maximum-likelihood distribution is concentrated on few of them, the test of a distribution
-function at a point has shorter tails (Banerjee and Wellner 2001). On a grid the distribution lies between the two
-(Tang, Banerjee and Kosorok 2012). Intervals of shares use chi-square. Those of quantiles use the shorter tails, and add
-the steps of the grid to the interval.
+LR has a chi-square distribution with one degree of freedom if the reports distinguish neighbouring values. With many
+values the maximum-likelihood distribution is concentrated on few of them, and LR for a distribution function at a point
+has shorter tails than chi-square (Banerjee and Wellner 2001). On a grid the distribution of LR lies between these two
+(Tang, Banerjee and Kosorok 2012). Intervals of shares use chi-square. Intervals of quantiles use the shorter tails, and
+are extended by the steps of the grid.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ the unconstrained maximum gains in many directions at once: with all people at o
 
 
 class Profile:
-    """The maximum-likelihood distribution of ordered values, and the tests of the share in a set of them.
+    """The maximum-likelihood distribution of ordered values, and tests of the share of a set of values.
 
-    With several classes of people, the shares are those of (class, value), and the set contains its values in every
-    class. No similarity between classes is assumed.
+    With several classes of people, the distribution is over pairs (class, value), and a set contains its values in
+    every class. No similarity between classes is assumed.
 
     Args:
-        reports: by block of outputs.
+        reports: the reports, merged into blocks of outputs.
         effect: the design effect of dependent reports, at least 1.
     """
 
@@ -78,7 +78,7 @@ class Profile:
 
     @cached_property
     def share(self) -> Floats:
-        """(C K,) the maximum-likelihood distribution; mostly zeros if there are many blocks."""
+        """Maximum-likelihood distribution, shape (C K,); mostly zeros if there are many blocks."""
         rows = len(self._channel)
         even = self._masses[self._part] / np.bincount(self._part)[self._part]
         return self._best(even, np.ones(rows, dtype=np.bool_), 1.0)
@@ -88,13 +88,14 @@ class Profile:
         return self._log_likelihood(self.share)
 
     def root(self, chosen: Chosen, t: float) -> float:
-        """Return the signed root of the statistic for the share ``t`` in the chosen blocks, nearly standard normal.
+        """Return the signed root of the statistic for the share ``t`` in the chosen blocks. It is nearly standard
+        normal.
 
-        It increases in t, and is 0 if t is the share in the maximum-likelihood distribution.
+        The root increases in t, and is 0 if t is the share in the maximum-likelihood distribution.
 
         Args:
-            chosen: (K,) whether a block is in the set; neither all nor none are.
-            t: 0 to 1.
+            chosen: (K,) whether a block is in the set; at least one block is in the set, and at least one is not.
+            t: the tested share, 0 to 1.
         """
         inside = np.tile(chosen, self._classes)
         here = float(self.share[inside].sum())
@@ -102,12 +103,12 @@ class Profile:
         return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - here)
 
     def _start(self, inside: Chosen, t: float) -> Floats:
-        """Return a distribution with the share ``t`` in the rows ``inside``, near the maximum-likelihood one.
+        """Return a distribution with the share ``t`` in the rows ``inside``, near the maximum-likelihood distribution.
 
         Each class keeps its share, so that its reports keep a positive likelihood.
 
         Returns:
-            (C K,)
+            (C K,) the distribution.
         """
         start, slope = np.zeros_like(self.share), self._slope(self.share)
         sizes = np.bincount(self._class, self.share)
@@ -134,7 +135,7 @@ class Profile:
 
         Args:
             chosen: (K,) whether a block is in the set.
-            z: quantile of the standard normal distribution, such as 1.96.
+            z: the quantile of the standard normal distribution, such as 1.96.
         """
         if chosen.all() or not chosen.any():
             return (1.0, 1.0) if chosen.all() else (0.0, 0.0)
@@ -142,7 +143,8 @@ class Profile:
         return self._end(chosen, -z, here, 0.0), self._end(chosen, z, here, 1.0)
 
     def _end(self, chosen: Chosen, z: float, here: float, limit: float) -> float:
-        """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if there is none."""
+        """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if the root is not z
+        anywhere."""
         reached = self.root(chosen, limit)
         if abs(reached) <= math.sqrt(NOBODY) * abs(z):
             return limit
@@ -164,12 +166,12 @@ class Profile:
         return self._reports * float(self._weights @ np.log(p @ self._channel))
 
     def _slope(self, p: Floats) -> Floats:
-        """Return (C K,) the gradient of the log-likelihood per report."""
+        """Return the gradient of the log-likelihood per report, shape (C K,)."""
         slope: Floats = self._channel @ (self._weights / (p @ self._channel))
         return slope
 
     def _best(self, p: Floats, inside: Chosen, t: float) -> Floats:
-        """Return (C K,) the most likely distribution with the share ``t`` in the rows ``inside``.
+        """Return the most likely distribution that has the share ``t`` in the rows ``inside``, shape (C K,).
 
         Args:
             p: a distribution with this share, where the search begins.
@@ -194,8 +196,8 @@ class Profile:
     def _highest(self, slope: Floats, inside: Chosen, t: float) -> float:
         """Return the largest value of slope . q over distributions q with the share ``t`` inside.
 
-        In each class the best row inside is compared with the best row outside, and the share t is assigned to the
-        classes with the largest differences.
+        In each class the row with the largest slope inside is compared with that outside, and the share t is assigned
+        to the classes with the largest differences.
         """
         best = []
         for side in (inside, ~inside):
@@ -212,7 +214,8 @@ class Profile:
         return highest
 
     def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
-        """Return (C K,) the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support."""
+        """Return the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support, shape (C
+        K,)."""
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
             places = (side & (self._class == number)).nonzero()[0]
@@ -234,7 +237,7 @@ class Profile:
         return self._with_masses(target, p, sides)
 
     def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
-        """Return (C K,) ``target`` raked to the masses that ``p`` has inside, outside, and in each class."""
+        """Return ``target`` raked to the masses that ``p`` has inside, outside, and in each class, shape (C K,)."""
         parts = len(self._masses)
         for _ in range(MOST_RAKES if parts > 1 else 1):
             if parts > 1:

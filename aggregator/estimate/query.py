@@ -1,13 +1,13 @@
 """Linear queries of the shares: a single share, a mean, a sum, any weighted sum.
 
-With a number a[x] for each value, every report contributes a number to the result. So the result is a mean over the
-reports, and its error is the standard error of a mean, for every mechanism (MATH 6.2). If devices have several reports,
-it is the error of a mean over devices.
+A query has a number a[x] for each value x, and every report contributes a number to the result. So the result is a mean
+over the reports, and its error is the standard error of a mean, for every mechanism (MATH 6.2). If devices have several
+reports, its error is that of a mean over devices.
 
 Since the shares sum to one, a constant may be subtracted from all a[x] and added to the result. The raw estimates need
 not sum to one, so this changes the error: for ages between 60 and 90, subtracting 75 makes the error far smaller. The
-constant minimises the variance if all values are equally frequent (or as frequent as the prior says). It does not
-depend on the reports, so the result stays unbiased.
+chosen constant minimises the variance if all values are equally frequent (or have the frequencies of the prior). The
+constant does not depend on the reports, so the result stays unbiased.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NotANumber(HalftruthError, ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """One number about the population.
+    """The result of a query: one number about the population, with its interval.
 
     ``estimate``, ``raw``, ``se`` and the interval are NaN if the channel of a LIP campaign has no unbiased estimate.
 
@@ -55,11 +55,11 @@ class Answer:
         what: the query in words.
         estimate: the unbiased estimate; a share is clipped to 0 .. 1.
         raw: the unbiased estimate, not clipped.
-        se: its standard error.
-        low, high: its interval.
-        level: of the interval.
+        se: the standard error of ``raw``.
+        low, high: the confidence interval.
+        level: the confidence level of the interval.
         mmse: the estimate that uses the prior of a LIP campaign; None for other campaigns.
-        unit: of the numbers; ``DAYS`` for days, and "" if the campaign states none.
+        unit: the unit of the numbers; ``DAYS`` for days, and "" if the campaign states none.
         is_share: whether the number is a share of people, which is printed in percent.
     """
 
@@ -76,7 +76,7 @@ class Answer:
 
     @property
     def days(self) -> dict[str, str]:
-        """Estimate, low and high as YYYY-MM-DD if the number is a day; otherwise empty."""
+        """Estimate, low and high as YYYY-MM-DD if the number is a day; empty for other numbers."""
         if self.unit != DAYS or math.isnan(self.estimate):
             return {}
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
@@ -85,7 +85,7 @@ class Answer:
         """Return the same answer in another unit, such as people instead of shares.
 
         Args:
-            factor: by which all numbers are multiplied.
+            factor: the factor by which all numbers are multiplied.
             what: the query in words.
         """
         low, high = sorted((self.low * factor, self.high * factor))
@@ -119,21 +119,21 @@ def weighted(
     what: str = "weighted mean",
     margins: Sequence[KnownMargin] = (),
 ) -> Answer:
-    """Return the mean over people of weights[x] + offset, x their value.
+    """Return the estimated mean of weights[x] + offset over people with value x.
 
     Args:
         terms: the campaign.
-        tally: of its reports.
-        weights: one number for each value.
-        offset: added to each person's number.
-        level: of the interval.
+        tally: the counts of its reports.
+        weights: the number of each value.
+        offset: a number that is added to each person's number.
+        level: the confidence level of the interval.
         what: the query in words.
         margins: known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
         NotEnough: fewer devices than the campaign waits for.
         NotInvertible: no unbiased estimate exists, and the campaign has no prior.
-        ValueError: the number of weights is not that of the values.
+        ValueError: the numbers of weights and values differ.
     """
     a = np.asarray(weights, dtype=np.float64)
     reported = Reported.of(terms.domain)
@@ -176,7 +176,8 @@ def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, level: float) ->
 
 
 def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> Answer:
-    """Return the mean weight from all views of the tree, whose estimate is linear in the reports of each view."""
+    """Return the mean weight, estimated from all views of the tree. The estimate is linear in the reports of each
+    view."""
     require_enough(terms, tally)
     views = Views.of(terms, tally.by_view)
     districts = views.asked[views.tree[-1]].districts
@@ -201,10 +202,10 @@ def expected_variance(
     """Return the variance of one report's contribution to the mean weight as ``weighted`` estimates it.
 
     Args:
-        decoder: of the campaign.
+        decoder: the decoder of the campaign.
         weights: (k,) one number for each input.
         reference: (k,) the prior of the campaign; None without one.
-        law: (k,) the true shares of the inputs; the reference, or equal shares, if not given.
+        law: (k,) the true shares of the inputs; by default the reference, or equal shares without a reference.
     Raises:
         NotInvertible
     """
@@ -222,7 +223,7 @@ def unit_of(domain: Domain) -> str:
 
 
 def points_of(terms: Campaign) -> list[float]:
-    """Return the number of each value.
+    """Return the numeric value of each answer, for the mean.
 
     Raises:
         NotANumber: the values are not numbers.
@@ -233,10 +234,10 @@ def points_of(terms: Campaign) -> list[float]:
 
 
 def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequence[KnownMargin] = ()) -> Answer:
-    """Return the mean of a campaign that asks for a number; unbiased, since devices round without bias.
+    """Return the unbiased estimate of the mean in a campaign that asks for a number. Devices round without bias.
 
     Args:
-        terms, tally, level, margins: as of ``weighted``.
+        terms, tally, level, margins: see ``weighted``.
     Raises:
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
@@ -246,10 +247,10 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequenc
 
 
 def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> Answer:
-    """Return the sum over people of a campaign that asks for a number.
+    """Return the estimated sum over people in a campaign that asks for a number.
 
     Args:
-        terms, tally, level: as of ``weighted``.
+        terms, tally, level: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotANumber, NotEnough, NotInvertible
@@ -268,10 +269,11 @@ def weighted_sum(
     population: int | None = None,
     level: float = 0.95,
 ) -> Answer:
-    """Return the sum over people of weights[x] + offset, x their value   (Jiang, Li, Tandon 2020: weighted summation).
+    """Return the estimated sum of weights[x] + offset over people with value x (weighted summation in Jiang, Li, Tandon
+    2020).
 
     Args:
-        terms, tally, weights, offset, level: as of ``weighted``.
+        terms, tally, weights, offset, level: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotEnough, NotInvertible
@@ -281,14 +283,14 @@ def weighted_sum(
 
 
 def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> Answer:
-    """Return the share of people whose value is ``x``; ``Answer.times`` the population gives people.
+    """Return the estimated share of people with value ``x``. ``Answer.times`` converts the share to a number of people.
 
     The unbiased estimate and the interval are those of ``x`` in the histogram.
 
     Args:
-        terms, tally, level: as of ``weighted``.
-        x: the number of a value or district.
-        resolution: in a campaign with views, the name of the resolution that ``x`` is a district of.
+        terms, tally, level: see ``weighted``.
+        x: the index of a value or district.
+        resolution: the name of the resolution of the district ``x``, in a campaign with views.
     Raises:
         NotEnough, NotInvertible
         ValueError: ``x`` is not a value or district.
@@ -307,7 +309,7 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
 def _steady_shift(decoder: Decoder, a: Floats, reference: Floats) -> float:
     """Return the c that minimises the variance of (a - c) . raw at the reference: cov(a . raw, 1 . raw) / var(1 . raw).
 
-    0 if the raw shares always sum to one. The covariance follows from variances by polarisation.
+    The result is 0 if the raw shares always sum to one. The covariance is computed from variances by polarisation.
     """
     law, ones = decoder.forward(reference), np.ones_like(a)
     spread = decoder.variance(ones, law)

@@ -1,4 +1,4 @@
-"""The decoder that reads a campaign's tally, and the prior that its notion declares."""
+"""Choice of the decoder for a campaign's tally, and of the prior that the campaign's notion declares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
 
     Raises:
         NotEnough: too few devices for the campaign.
-        ValueError: the tally is of another channel.
+        ValueError: the tally was counted for another channel.
     """
     features = terms.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
     features = len(tally.chains) if isinstance(tally, TranscriptTally) else features

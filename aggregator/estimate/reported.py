@@ -1,10 +1,10 @@
-"""The shares that an estimate reports, computed from the shares of the channel's inputs.
+"""Conversion of the shares of a channel's inputs to the shares that an estimate reports.
 
-For most domains they are the same. For item sets the inputs are m items and l dummies, and a device samples one of
-them. The estimate reports the share of people who hold each item, which is l times the share of the item among the
-sampled inputs, and omits the dummies. Expected errors and standard errors both refer to these shares.
+For most domains both are the same. For item sets the inputs are m items and l dummies, and a device samples one of its
+items and dummies. The estimate reports the share of people who have each item, which is l times the share of the item
+among the sampled inputs, and omits the dummies. Expected errors and standard errors refer to the reported shares.
 
-How a device samples an item: protocol.domain.items.
+``protocol.domain.items`` describes how a device samples an item.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from protocol.domain import Domain, Items
 
 @dataclass(frozen=True)
 class Reported:
-    """The number of inputs that an estimate reports, and the factor of their shares.
+    """The number of inputs that an estimate reports, and the factor by which their shares are multiplied.
 
     Attributes:
-        count: the number of reported inputs, which come first: all k; for item sets the m items.
-        factor: 1; for item sets the padding l. Larger sets are truncated to l, so with many of them the shares of
-            holders are underestimated.
+        count: the number of reported inputs, which are the first inputs: all k, or the m items of item sets.
+        factor: 1, or for item sets the padding l. Sets with more than l items are truncated to l, so many larger sets
+            make the shares of people with an item too low.
     """
 
     count: int
@@ -39,25 +39,27 @@ class Reported:
         return cls(domain.count, domain.padding) if isinstance(domain, Items) else cls(domain.size)
 
     def reader(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
-        """Return the decoder from which these shares are estimated.
+        """Return the decoder with which the reported shares are estimated.
 
-        For item sets each input is decoded by itself: the shares of holders have no known sum, and the known sum of the
-        sampled inputs would save only a fraction 1 / (m + l) of the variance.
+        For item sets each input is decoded by itself: the shares of people who have each item have no known sum, and
+        the known sum of the sampled inputs would reduce the variance by a part 1 / (m + l) only.
 
         Args:
-            channel, reference: as of ``decoder_of``.
+            channel, reference: see ``decoder_of``.
         """
         decoder = decoder_of(channel, reference)
         return decoder.plain if self.factor > 1 else decoder
 
     def shares(self, column: Floats) -> Floats:
-        """Return (count,) the reported numbers from (k,) shares, standard errors or ends of intervals of the inputs."""
+        """Return the reported numbers, shape (count,), from shares, standard errors or interval ends of the inputs,
+        (k,)."""
         return column[: self.count] * self.factor
 
     def possible(self, shares: Floats) -> Floats:
-        """Return (count,) the same shares, clipped to one for item sets, where l times a share may exceed one."""
+        """Return the reported shares, (count,), clipped to one for item sets, where l times a share may exceed one."""
         return np.minimum(shares, 1.0) if self.factor > 1 else shares
 
     def squared_error(self, variances: Floats) -> float:
-        """Return the summed squared error of the reported shares from (k,) variances of the inputs' shares."""
+        """Return the expected squared error summed over the reported shares, from the variances of the inputs' shares,
+        (k,)."""
         return float(variances[: self.count].sum()) * self.factor**2

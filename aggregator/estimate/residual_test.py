@@ -1,17 +1,17 @@
-"""Residual test: it detects outputs that occurred more often than any distribution of inputs can explain.
+"""Residual test, which detects outputs that occurred more often than any distribution of inputs can explain.
 
 Honest outputs are distributed as a mixture of the channel's rows, and a direction that is orthogonal to all rows has
-mean zero under every mixture. Of these directions, the projection of y has the most power against forgers who send only
-output y. Under the output distribution q of equal shares it is:
+mean zero under every mixture. Among these directions, the projection of y has the most power against forgers who send
+only output y. Under the output distribution q of equal shares, this projection is
 
     w = D^-1 (e_y - R' a),  (R D^-1 R') a = R D^-1 e_y,  D = diag(q),      so R w = 0 and w' D w = w[y]
 
-(the efficient score: Neyman 1959). The same solution for all counts at once gives the statistic of every output,
-share . w. It takes one run of conjugate gradients, whose steps are a pass through the channel and back; the number of
-steps is the number of distinct singular values, which is small for designed channels. If the channel has no more
-outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
+(the efficient score: Neyman 1959). The same solution for all counts at once gives the statistic of every output, share
+. w. The solution takes one run of conjugate gradients. Each step multiplies by the channel and its transpose, and the
+number of steps is the number of distinct singular values, which is small for designed channels. If the channel has no
+more outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
 
-How the test is used: screen.
+``screen`` uses the test.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Direction:
-    """The direction of one output: the contribution of each report to its test statistic.
+    """The direction of one output: the contribution of each report to the test statistic of the output.
 
     Attributes:
-        adds: (m,) the contribution of a report, by its output.
+        adds: (m,) the contribution of a report with each output.
         forged: the contribution of a report with the tested output, above zero.
         mean: the largest mean contribution of honest reports over all shares: zero except for rounding.
         variance: the largest mean square of an honest report's contribution over all inputs.
@@ -50,13 +50,13 @@ class Direction:
 def scores(decoder: Decoder, share: Floats) -> Floats:
     """Return the statistic of each output, in units of its standard error at equal shares.
 
-    The units are right if the direction is nearly the output alone, and too small otherwise. They select the outputs
-    that are tested.
+    The standard error is right if the direction is nearly the output alone; otherwise it is too large, and the
+    statistic too small. The statistics only select the outputs to test.
 
     Args:
         share: (m,) the relative frequency of each output.
     Returns:
-        (m,)
+        (m,) the statistics.
     """
     inverse = _inverse(decoder)
     found: Floats = _beyond(decoder, inverse, share) / np.sqrt(np.where(inverse > 0, inverse, 1))
@@ -74,13 +74,13 @@ def direction(decoder: Decoder, y: int) -> Direction:
 
 
 def _inverse(decoder: Decoder) -> Floats:
-    """Return (m,) the diagonal of D^-1; 0 for outputs of probability zero."""
+    """Return the diagonal of D^-1, shape (m,); 0 for outputs of probability zero."""
     law = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
     return np.divide(1, law, out=np.zeros_like(law), where=law > 0)
 
 
 def _beyond(decoder: Decoder, inverse: Floats, counts: Floats) -> Floats:
-    """Return (m,) D^-1 (counts - R' a), a by weighted least squares.
+    """Return D^-1 (counts - R' a), with a by weighted least squares, shape (m,).
 
     Source: Hestenes, Stiefel 1952, on the normal equations.
     """

@@ -1,13 +1,13 @@
-"""The shares of a campaign with views at every resolution.
+"""Estimates of the shares of a campaign with views, at every resolution.
 
-Each view is a survey of its own devices. The views whose districts nest form a tree, and each resolution of the tree is
-estimated from all of them together. A view outside the tree is estimated from its own survey and from the views of the
-tree whose districts lie inside its districts; the tree does not use it.
+Each view is a survey of different devices. The views whose districts nest form a tree, and each resolution of the tree
+is estimated from all views of the tree together. A view outside the tree is estimated from its own survey and from the
+views of the tree whose districts lie inside its districts. The estimates of the tree do not use views outside the tree.
 
-A view without reports is left out. If no view has reports at a finer resolution, its districts have no unbiased
-estimate, and the share of the coarser district is spread evenly over its answers.
+A view without reports is left out. If no view of the finest resolution has reports, the answers have no unbiased
+estimate, and the share of each coarser district is spread evenly over its answers.
 
-How surveys are combined: tree. The estimate of a campaign: view_estimate.
+``tree`` combines the surveys, and ``view_estimate`` assembles the estimate of a campaign.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Place(NamedTuple):
     """A value, or a district of a coarser resolution.
 
     Attributes:
-        resolution: the name of its resolution, as by ``name_of``; ``FINEST`` for a value.
-        number: of the value or district.
+        resolution: the name of the resolution, as ``name_of`` returns it; ``FINEST`` for a value.
+        number: the index of the value or district.
     """
 
     resolution: str
@@ -51,7 +51,8 @@ class Place(NamedTuple):
 
 
 def name_of(map_: Map) -> str:
-    """Return the name of a resolution in tables: the answers on each side of a district, or the map's name."""
+    """Return the name of a resolution in tables: the number of answers on each side of a district, or the map's
+    name."""
     if isinstance(map_, Identity):
         return FINEST
     return str(map_.factor) if isinstance(map_, Coarse) else map_.name
@@ -59,13 +60,13 @@ def name_of(map_: Map) -> str:
 
 @dataclass(frozen=True)
 class Resolution(Shares):
-    """The shares of the k_j districts of one resolution.
+    """Shares of the k_j districts of one resolution.
 
     Attributes:
-        domain: of the answers.
-        map: from an answer to its district.
+        domain: the domain of the answers.
+        map: the map from an answer to its district.
         districts: (k,) the district of each answer.
-        reports: of the view's own devices.
+        reports: the number of reports of the view's own devices.
         rough: (k_j,) whether too few of the view's reports affect the district for ``se`` to be reliable.
     """
 
@@ -81,10 +82,10 @@ class Resolution(Shares):
         return name_of(self.map)
 
     def label(self, z: int) -> str:
-        """Return the name of a district in tables.
+        """Return the name of district ``z`` in tables.
 
         Args:
-            z: its number, 0 .. k_j - 1.
+            z: the index of the district, 0 .. k_j - 1.
         """
         return self.map.label(self.domain, z)
 
@@ -95,7 +96,7 @@ class AskedView:
 
     Attributes:
         districts: (k,) the district of each answer.
-        linear: the unbiased estimate; None without reports.
+        linear: the unbiased estimate of the districts' shares; None without reports.
     """
 
     view: View
@@ -118,7 +119,7 @@ class AskedView:
 
     @cached_property
     def survey(self) -> Survey | None:
-        """The survey of the view; None without reports."""
+        """The survey that the view's reports form; None without reports."""
         if self.linear is None:
             return None
         n = self.tally.reports
@@ -136,8 +137,8 @@ class Views:
     """The views of a campaign with their reports.
 
     Attributes:
-        asked: in increasing order of the number of districts.
-        tree: the positions in ``asked`` of the views that form the tree, the coarsest first.
+        asked: the views, in increasing order of the number of districts.
+        tree: the positions in ``asked`` of the views that form the tree, the coarsest view first.
     """
 
     asked: tuple[AskedView, ...]
@@ -145,7 +146,7 @@ class Views:
 
     @classmethod
     def of(cls, terms: Campaign, parts: Sequence[Tally]) -> Views:
-        """Return the views; the chain of nested views with the most reports forms the tree.
+        """Return the views of a campaign. The chain of nested views with the most reports forms the tree.
 
         Args:
             terms: the campaign.
@@ -171,11 +172,11 @@ class Views:
         return found
 
     def passes(self) -> Passes:
-        """Return the passes through the tree."""
+        """Return the passes through the tree of views."""
         return Passes.of(self.nested(self.tree), [self.asked[place].survey for place in self.tree])
 
     def nested(self, places: Sequence[int]) -> Tree:
-        """Return the tree of some views."""
+        """Return the tree that the views at the positions ``places`` form."""
         return Tree.of([self.asked[place].districts for place in places])
 
     def _combine(self, places: Sequence[int]) -> list[Combined]:
@@ -187,11 +188,11 @@ class Views:
 
 @dataclass(frozen=True)
 class TreeShares:
-    """The unbiased shares of one resolution, from all views of the tree together.
+    """Unbiased shares of one resolution, from all views of the tree together.
 
     Attributes:
-        map: from an answer to its district.
-        raw, se: (k_j,) the estimate and its standard error.
+        map: the map from an answer to its district.
+        raw, se: (k_j,) the unbiased shares and their standard errors.
     """
 
     map: Map
@@ -224,12 +225,12 @@ class TreeShares:
         ]
 
     def intervals(self, alpha: float) -> Interval:
-        """Return (k,) lower and upper ends, not clipped; each misses its share with probability ``alpha``."""
+        """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
         return interval.normal(self.raw, self.se, alpha)
 
     @property
     def furthest(self) -> Floats:
-        """(k,) a bound on how far one device can move the estimate; a device has one view."""
+        """Bounds on how far one device can move each share, shape (k,); a device has one view."""
         reach = [None if one.linear is None else one.linear.furthest for one in self._asked]
         alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
         furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
@@ -237,12 +238,13 @@ class TreeShares:
 
     @property
     def filled(self) -> NDArray[np.bool_]:
-        """(GROUPS,) whether a group has a report of any view."""
+        """True for each group of devices that has a report of any view, shape (GROUPS,)."""
         filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._asked if one.linear], axis=0)
         return filled
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group (k,): the contribution of its reports of all views, minus the group's share."""
+        """Yield for each group of devices the contribution of its reports of all views, minus the group's share, shape
+        (k,)."""
         nothing = repeat(None, GROUPS)
         for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._asked), strict=True):
             yield self._passes.estimate(self._level, adds, 0.0)
@@ -257,7 +259,7 @@ def _is_nested(coarse: Integers, fine: Integers) -> bool:
 
 
 def _largest_chain(asked: Sequence[AskedView]) -> tuple[int, ...]:
-    """Return the positions of the nested views with the most reports; the last one has reports."""
+    """Return the positions of the chain of nested views with the most reports; its last view has reports."""
     best: list[tuple[int, tuple[int, ...]]] = []
     for place, one in enumerate(asked):
         before = [best[other] for other in range(place) if _is_nested(asked[other].districts, one.districts)]
@@ -272,9 +274,9 @@ def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> 
 
     Args:
         terms: the campaign.
-        views: with their reports.
-        level: of the intervals.
-        method: ``projection``, inside each district of the next coarser resolution; or ``linear``, which takes the
+        views: the views of the campaign with their reports.
+        level: the confidence level of the intervals.
+        method: ``projection`` projects inside each district of the next coarser resolution; ``linear`` returns the
             unbiased estimates as shares.
     """
     combined = views.combined()

@@ -1,9 +1,9 @@
-"""The estimate of a campaign: shares with standard errors and intervals, and the influence of forged reports.
+"""Estimate of a campaign: shares with standard errors and intervals, and the influence of forged reports.
 
-An estimate has all that is needed to judge it: unbiased and consistent shares, standard errors, intervals for one value
-and for all values together, refused reports, the influence of a forged report, and warnings.
+An estimate contains all figures that are needed to judge it: unbiased and consistent shares, standard errors, intervals
+for one value and for all values together, refused reports, the influence of a forged report, and warnings.
 
-How it is made: estimator. How it is printed: present.
+``estimator`` computes an estimate, and ``present`` prints it.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ class Influence:
     """A bound on how far forged reports can move a share.
 
     Attributes:
-        people_per_report: the most people that one report counts for in a raw estimate; NaN without one.
-        reports: n.
-        asked: a number of forged reports whose influence was requested; None if no number was.
+        people_per_report: the largest number of people that one report counts for in a raw estimate; NaN without a raw
+            estimate.
+        reports: n, the number of reports.
+        asked: the number of forged reports whose influence was requested; None if not requested.
     """
 
     people_per_report: float
@@ -59,11 +60,11 @@ class Influence:
     asked: int | None = None
 
     def share_of(self, forged: int) -> float:
-        """Return the largest change of an unbiased share by ``forged`` of the reports."""
+        """Return the largest change of an unbiased share that ``forged`` forged reports can cause."""
         return forged * self.people_per_report / self.reports
 
     def as_json(self) -> dict[str, Any]:
-        """Return the influence of one report, of one in 1,000, of one in 100, and of the requested number."""
+        """Return the influence of one forged report, of one in 1,000, of one in 100, and of the requested number."""
         usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
         crowds = sorted(usual if self.asked is None else usual | {self.asked})
         return {
@@ -82,24 +83,24 @@ class Influence:
 
 @dataclass(frozen=True)
 class Estimate(Shares):
-    """The shares of a campaign's k values.
+    """Shares of a campaign's k values, with their errors and context.
 
     ``raw``, ``se`` and the intervals are NaN at values that the channel does not distinguish; a warning then says so.
 
     Attributes:
         terms: the campaign.
-        campaign_id: its id; empty if the campaign is not signed.
-        reports: n, the outputs counted.
-        method: one of ``names.METHODS``.
-        level: of the intervals, such as 0.95.
-        rejected: envelopes refused, by reject class.
-        version: of the study's table the tally was read from.
-        influence: of forged reports.
-        warnings: sentences that a reader must know before using the numbers.
+        campaign_id: the id of the campaign; empty if it is not signed.
+        reports: n, the number of outputs counted.
+        method: the estimation method, one of ``names.METHODS``.
+        level: the confidence level of the intervals, such as 0.95.
+        rejected: the number of refused envelopes by reject class.
+        version: the version of the study's table from which the tally was read.
+        influence: the effect that forged reports can have.
+        warnings: sentences that a reader must know before using the estimate.
         devices: the number of devices that sent the reports; None if unknown, for a class whose devices have several
             reports each.
         where: the class of people; None for everybody.
-        pool: one of ``names.POOLS``.
+        pool: the way in which classes are combined, one of ``names.POOLS``.
         prior: (k,) the shares that the campaign's prior predicts; None without a prior.
         prior_test: the test of the prior; None if it cannot be tested.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
@@ -148,7 +149,7 @@ class Estimate(Shares):
 
     @property
     def note(self) -> str | None:
-        """A note on the meaning of the values; None if they need none."""
+        """A note on the meaning of the values; None if no note is needed."""
         domain = self.terms.domain
         return ROUNDED if isinstance(domain, Line) and domain.rounds_randomly else None
 
@@ -161,9 +162,9 @@ class Estimate(Shares):
         """Return the name of value ``x``.
 
         Args:
-            x: a value's number, 0 .. k - 1.
+            x: the index of the value, 0 .. k - 1.
         Returns:
-            Its label as text.
+            The label as text.
         """
         return self.terms.domain.label(x)
 
@@ -206,7 +207,8 @@ class Estimate(Shares):
         }
 
     def _items(self) -> dict[str, Any]:
-        """Return the description of the items for an item set, numbered from 1 if they have no names; else nothing."""
+        """Return the description of the items of an item set, numbered from 1 if they have no names; empty for other
+        domains."""
         domain = self.terms.domain
         if not isinstance(domain, Items):
             return {}
@@ -217,7 +219,7 @@ class Estimate(Shares):
 def _rows(
     found: Shares, label: Callable[[int], str], rough: NDArray[np.bool_] | None, prior: Floats | None = None
 ) -> list[dict[str, Any]]:
-    """Return the machine-readable form of each value or district."""
+    """Return the machine-readable form of each value or district, as a row."""
     rows: list[dict[str, Any]] = [{"value": label(x), **numbers} for x, numbers in enumerate(found.numbers())]
     for x, (row, above) in enumerate(zip(rows, found.above_zero.tolist(), strict=True)):
         if prior is not None:

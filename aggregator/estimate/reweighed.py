@@ -1,11 +1,12 @@
-"""A decoder of classes whose weights differ from their shares of the reports.
+"""Decoder of classes with weights that differ from the classes' shares of the reports.
 
     raw = sum over classes of w_c raw_c
 
-The weights w are known beforehand or follow from the number of reports of each class, which is public. So the class
-sizes are fixed, and only the variation within classes is random.
+The weights w are known beforehand, or follow from the number of reports of each class, which is public. So the class
+sizes are taken as fixed, and only the variation within classes is random.
 
-Weights of known shares of the population: class_weights. Weights by precision, if classes have the same shares: shared.
+``class_weights`` computes weights from known shares of the population; ``shared`` computes weights by precision, for
+classes with the same shares.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class ReweighedDecoder(ClassesDecoder):
     """A ``ClassesDecoder`` with given weights of the classes.
 
     Attributes:
-        weights: (C,) w, which sum to one; 0 for a class without reports.
+        weights: (C,) w, with the sum one; 0 for a class without reports.
         factors: (C,) the weight of a report of each class: the weight of the class divided by its share of the reports.
     """
 
@@ -66,7 +67,8 @@ class ReweighedDecoder(ClassesDecoder):
         return found
 
     def covariances(self, v: Floats, share: Floats) -> Floats:
-        """Return (k,) the covariance of one report's contribution to each share with its contribution to v . raw."""
+        """Return the covariance of one report's contribution to each share with its contribution to v . raw, shape
+        (k,)."""
         phi, present = self.adjoint(v), self.members > 0
         both, alone = self._invert(share * phi)[present], self._invert(share)[present]
         parts = zip(np.split(share, self._cuts), np.split(phi, self._cuts), strict=True)

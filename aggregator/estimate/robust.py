@@ -33,10 +33,10 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
     """Return the shares fitted to the reduced counts, projected as by ``distribution.project``.
 
     Args:
-        decoder: of the campaign.
+        decoder: the decoder of the campaign.
         share: (m,) the relative frequency of each output.
         reports: n, or the effective number of reports.
-        reported: as of ``distribution.project``.
+        reported: see ``distribution.project``.
     Raises:
         NotInvertible
         ValueError: the channel has words of bits.

@@ -1,4 +1,4 @@
-"""The screen: tests for counts that no population of honest devices could produce.
+"""Screen for forged reports: tests for counts that no population of honest devices could produce.
 
 All tests are valid for every distribution of true values, so an alarm never means "an unlikely population".
 
@@ -7,15 +7,16 @@ All tests are valid for every distribution of true values, so an alarm never mea
     the unbiased shares do not sum to one                                      E[sum over x of raw[x]] = 1
 
 A device repeats its drawn output. So if devices have several reports, the tests count devices, weighted by their
-reports, and assume that all devices have as many reports as the one with the most. This makes them less sensitive, but
-not invalid.
+reports, and assume that every device has the largest number of reports that any device has. This makes the tests less
+sensitive, but not invalid.
 
-They detect floods of few outputs and attacks that raise many values at once (maximal gain attack: Cao, Jia, Gong 2021).
-The second test is the most sensitive. It needs a channel with more outputs than inputs and uses the most powerful
-direction for each output (residual_test); it is omitted if classes or people have different channels. In unary channels
-each bit counts as an output. They cannot detect forgeries that imitate honest people with one value, because
-these counts are possible, nor forged words with a plausible number of ones. The influence bounds the effect of those.
-The screen is shown, and never drops a report.
+The tests detect floods of few outputs and attacks that raise many values at once (maximal gain attack: Cao, Jia, Gong
+2021). The second test is the most sensitive. It needs a channel with more outputs than inputs and uses the most
+powerful direction for each output (``residual_test``). It is omitted if classes or people have different channels. In
+unary channels each bit counts as an output. The tests cannot detect forged reports that imitate honest people with one
+value, because such counts are possible, and they cannot detect forged words with a plausible number of ones. The
+influence of a forged report bounds the effect of such forgeries. The result of the screen is a warning; no report is
+dropped.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ def screen(
 ) -> tuple[str, ...]:
     """Return the problems found in the counts, as sentences; empty without a problem.
 
-    Without an unbiased estimate only the first test is made.
+    Without an unbiased estimate only the first test of the module's list is made.
 
     Args:
-        decoder: of the campaign.
-        counts: (m,) reports with each feature.
-        reports: n.
-        devices: the number of devices that sent them; None if each sent one.
+        decoder: the decoder of the campaign.
+        counts: (m,) the number of reports with each feature.
+        reports: n, the number of reports.
+        devices: the number of devices that sent the reports; None if each device sent one.
         most: the largest number of reports of one device.
     """
     decoder = decoder.plain  # a balanced decoder's shares sum to one by construction, so they cannot show an anomaly
@@ -70,7 +71,7 @@ def screen(
 
 
 def screen_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
-    """Return the problems found in a tally, as ``screen``."""
+    """Return the problems that ``screen`` finds in a tally."""
     groups = tally.correlated
     return screen(decoder, tally.counts, tally.reports, *(() if groups is None else (groups.devices, groups.most)))
 
@@ -117,19 +118,21 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
 
 
 def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alpha: float) -> float:
-    """Return a limit that the mean of the addends exceeds its expectation by with probability at most ``alpha``.
+    """Return d such that the mean of the addends exceeds its expectation by more than d with probability at most
+    ``alpha``.
 
-    The smaller of two bounds, each at half of ``alpha``. One uses the largest variance of any population. The other
-    uses the variance of the counts, which is smaller if most people have values of low variance; it holds only for one
-    report per device. A normal approximation fails for few reports, because a few outputs have large weights.
+    The limit is the smaller of two bounds, each at half of ``alpha``. The first uses the largest variance of any
+    population. The second uses the variance of the counts, which is smaller if most people have values of low variance;
+    it is valid only for one report per device. A normal approximation fails for few reports, because a few outputs have
+    large weights.
 
     Args:
-        adds: (m,) the addend of a report, by its output.
+        adds: (m,) the addend of a report with each output.
         variance: the largest variance of an honest report's addend.
         share: (m,) the relative frequency of each output.
-        n, most: reports, and the largest number of one device.
-        alpha: the probability.
-    Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, of independent reports with equal expectations.
+        n, most: the number of reports, and the largest number of reports of one device.
+        alpha: the probability of exceeding the limit.
+    Source: Bernstein's inequality; Maurer, Pontil 2009, Theorem 4, for independent reports with equal expectations.
     """
     if most > 1:
         return _bernstein(float(np.abs(adds).max()), variance, math.log(1 / alpha) * most / n)
@@ -143,7 +146,7 @@ def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alph
 
 
 def _bernstein(furthest: float, variance: float, doubt: float) -> float:
-    """Return the limit of Bernstein's inequality; ``doubt`` is - ln(probability) / n."""
+    """Return the limit of Bernstein's inequality for the mean of n addends; ``doubt`` is -ln(probability) / n."""
     linear = furthest * doubt / 3
     return linear + math.sqrt(linear**2 + 2 * variance * doubt)
 
@@ -175,7 +178,7 @@ def _unbalanced(decoder: Decoder, counts: Integers, n: int, most: int) -> str | 
 
 
 def _largest_variance(decoder: Decoder, adds: Floats) -> float:
-    """Return an upper bound on the variance of one report's sum, for every input."""
+    """Return an upper bound, over all inputs, on the variance of the sum of one report's addends."""
     if decoder.one_hot:
         return float(decoder.backward((adds - 1) ** 2).max())
     # For every input, the sum has mean one, and the bits of a report are independent or, in a subset, negatively

@@ -5,11 +5,12 @@ precision is the best unbiased combination of their estimates:
 
     raw = sum over classes of w_c raw_c,    w_c proportional to n_c / V_c
 
-with V_c the variance of one report of the class, summed over the values, at even shares (or its prior): known before
-any report, and never estimated from the same reports. If the shares differ, the result is not the distribution of any
-population. So the method must be requested, is tested, and is refused if the classes differ.
+V_c is the variance of one report of the class, summed over the values, at even shares or the prior of the class. So it
+is known before any report, and never estimated from the same reports. If the shares of the classes differ, the result
+is not the distribution of any population. So this method must be requested, the assumption is tested, and the method is
+refused if the test finds a difference.
 
-Without this assumption: classes.
+``classes`` estimates without this assumption.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ ALPHA = 0.05
 
 
 class NotShared(HalftruthError, ValueError):
-    """The classes of a campaign cannot be assumed to have the same shares."""
+    """The classes of a campaign cannot be pooled as if they had the same shares."""
 
 
 class SharedDecoder(ReweighedDecoder):
-    """A ``ClassesDecoder`` of classes with the same shares, weighted by their precision."""
+    """A ``ClassesDecoder`` for classes with the same shares, which weights each class by its precision."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
         even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
@@ -46,12 +47,12 @@ class SharedDecoder(ReweighedDecoder):
     def p_value(self, share: Floats, reports: int) -> float:
         """Return an upper bound on the p-value of the hypothesis that all classes have the same shares.
 
-        It is the normal tail of the largest difference of a class from all classes, times the number of comparisons
-        (Bonferroni).
+        The bound is the normal tail of the largest difference between a class and the pooled estimate, times the number
+        of comparisons (Bonferroni).
 
         Args:
             share: (m,) the relative frequency of each output.
-            reports: n.
+            reports: n, the number of reports.
         """
         together = self.invert(share)
         law = np.maximum(together, 0) / np.maximum(together, 0).sum()
@@ -74,12 +75,12 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
     """Return the decoder that assumes that all classes have the same shares.
 
     Args:
-        decoder: of the campaign.
+        decoder: the decoder of the campaign.
         share: (m,) the relative frequency of each output.
-        reports: n.
+        reports: n, the number of reports.
         dependent: whether a device has several reports.
     Raises:
-        NotShared: the campaign has no classes, or the classes differ, or that cannot be tested.
+        NotShared: the campaign has no classes, the classes differ, or the difference cannot be tested.
     """
     if not isinstance(decoder, ClassesDecoder):
         raise NotShared("pooling by precision is for campaigns with classes")
@@ -101,10 +102,12 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
 
 
 def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
-    """Return the standard errors of a share from one report, people spread evenly over values and classes.
+    """Return the root mean square standard errors of a share from one report, for both ways to pool classes. All values
+    and classes are assumed to be equally frequent.
 
     Returns:
-        the root mean squares over the values, pooled by heads and by precision; divide by sqrt(n) for n reports.
+        the errors of pooling "heads" (each class counts for its number of people) and of pooling by precision, each the
+        root mean square over the values; divide by sqrt(n) for n reports.
     Raises:
         NotInvertible
     """

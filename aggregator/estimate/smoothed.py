@@ -1,15 +1,16 @@
-"""Expectation maximisation with smoothing, whose strength is chosen by cross-validation.
+"""Expectation maximisation with smoothing; cross-validation chooses the strength of the smoothing.
 
 The maximum-likelihood distribution of ordered numbers has peaks that are noise. So each step of expectation
 maximisation may be followed by a step of smoothing of strength s,
 
     p <- (1 - s) p + s K p,     K a triangular kernel over about 1/64 of the range
 
-Li et al. 2020 (section 5.5) smooth fully, s = 1. That is best for smooth shapes, and doubles the error if many people
-have the same number, such as 40 hours a week. So the reports are split into two halves. Each half is fitted with every
-strength, and the strongest smoothing whose likelihood on the other half is close to the best is taken.
+Li et al. 2020 (section 5.5) smooth fully, s = 1. Full smoothing is best for smooth shapes, and doubles the error if
+many people have the same number, such as 40 hours a week. So the reports are split into two halves, and each half is
+fitted with every strength. The largest strength whose likelihood on the other half is close to the best likelihood is
+used.
 
-Measured: docs/BENCHMARKS.md.
+docs/BENCHMARKS.md has measurements.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ class Smoothed:
     """A distribution of ordered numbers.
 
     Attributes:
-        share: (K,) of the blocks.
-        strength: of the smoothing, 0 to 1.
+        share: (K,) the shares of the blocks.
+        strength: the strength of the smoothing, 0 to 1.
     """
 
     share: Floats
@@ -57,7 +58,7 @@ class Smoothed:
 
 
 def smoothed(reports: Merged) -> Smoothed:
-    """Return the distribution of ordered numbers, smoothed by the strength that cross-validation selects.
+    """Return the distribution of ordered numbers, smoothed with the strength that cross-validation selects.
 
     The same counts always give the same result.
     """
@@ -66,11 +67,11 @@ def smoothed(reports: Merged) -> Smoothed:
 
 
 def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
-    """Return the distributions of several sets of reports of one channel, each as by ``smoothed``, computed together.
+    """Return ``smoothed`` for each of several sets of reports of one channel, computed together.
 
     Args:
-        channel: (K, M) the probability of each block of outputs, above zero for those with reports.
-        counts: (R, M) the reports of each set.
+        channel: (K, M) the probability of each block of outputs, above zero for blocks with reports.
+        counts: (R, M) the number of reports of each set in each block of outputs.
     """
     sets, strengths = len(counts), np.array(STRENGTHS)
     # For each set of reports, every strength is fitted to the first half and to the second half.
@@ -85,16 +86,18 @@ def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
 
 
 def _halved(counts: Integers) -> Integers:
-    """Return (2, M) both halves of the reports; blocks of outputs without reports do not affect the split."""
+    """Return the counts of both halves of the reports, (2, M); blocks of outputs without reports do not affect the
+    split."""
     halved = np.zeros((2, len(counts)), dtype=np.int64)
     halved[:, counts > 0] = halves(counts[counts > 0])
     return halved
 
 
 def halves(counts: Integers) -> tuple[Integers, Integers]:
-    """Split reports at random, each into either half with probability 1/2; the split is a function of the counts.
+    """Return the counts of two random halves; each report is in either half with probability 1/2. The random generator
+    is seeded with the counts.
 
-    The halves are drawn from the binomial distribution, which has no limit on the number of reports.
+    The counts of a half are drawn from binomial distributions, so the number of reports is not limited.
     """
     seed = hashlib.sha256(np.ascontiguousarray(counts, dtype="<i8").tobytes()).digest()
     half = np.random.default_rng(int.from_bytes(seed, "big")).binomial(counts, 0.5)
@@ -102,16 +105,16 @@ def halves(counts: Integers) -> tuple[Integers, Integers]:
 
 
 def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
-    """Return the fixed points of expectation maximisation with smoothing, of R sets of reports together.
+    """Return the fixed points of expectation maximisation with smoothing, for R sets of reports together.
 
     Rounds of two steps are accelerated (SQUAREM: Varadhan, Roland 2008).
 
     Args:
-        channel: (K, M)
-        counts: (R, M) reports in each block of outputs; a set without reports has equal shares.
-        strengths: (R,) of the smoothing.
+        channel: (K, M) the probability of each block of outputs.
+        counts: (R, M) the number of reports in each block of outputs; a set without reports gets equal shares.
+        strengths: (R,) the strength of the smoothing of each set.
     Returns:
-        (R, K)
+        (R, K) the distributions.
     """
     found = np.full((len(counts), len(channel)), 1 / len(channel))
     reports = counts.sum(axis=1)
@@ -138,7 +141,7 @@ def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
 
 
 def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:
-    """Return (R, K) the next distributions, and (R,) the log-likelihoods of the given ones, nats per report."""
+    """Return the next distributions, shape (R, K), and the log-likelihoods of ``p`` in nats per report, (R,)."""
     law = p @ channel
     moved = p * ((weights / law) @ channel.T)
     moved /= moved.sum(axis=1, keepdims=True)
@@ -146,7 +149,7 @@ def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tup
 
 
 def _smooth(p: Floats, strengths: Floats) -> Floats:
-    """Return (R, K): (1 - s) p + s K p. Two moving averages make the kernel; mass is mirrored at the ends."""
+    """Return (1 - s) p + s K p, shape (R, K). The kernel K is two moving averages, mirrored at the ends."""
     size = p.shape[1]
     width = min(max(2, round(2 * size / PARTS)), size)
     spread = np.concatenate([p[:, : width - 1][:, ::-1], p, p[:, size - width + 1 :][:, ::-1]], axis=1)

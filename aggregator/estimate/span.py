@@ -1,6 +1,6 @@
 """Spans of periods and their names.
 
-Estimates over spans: trend.
+``trend`` estimates over spans.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tally: the counts from which an estimate is computed.
 
-It counts features: the output of a report, or the bits that are set in it. So tallies can be added. Devices with
-different views answer different questions, so each view has its own tally.
+A tally counts features: the output of a report, or the bits that are set in the report. So tallies can be added.
+Devices with different views answer different questions, so each view has its own tally.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of features, and of refused envelopes.
+    """Counts of features and of refused envelopes.
 
     Attributes:
         counts: (m,) the number of accepted outputs with each feature of the channel.
         reports: n, the number of accepted outputs.
-        rejected: envelopes refused for this campaign, by reject class.
-        version: of the study's report table from which the counts were read; None outside a study.
+        rejected: the number of envelopes refused for this campaign, by reject class.
+        version: the version of the study's report table from which the counts were read; None outside a study.
         groups: the same counts by group of devices; None if each device has one output and tallies are not compared.
     """
 
@@ -38,12 +38,12 @@ class Tally:
 
     @classmethod
     def of(cls, counts: NDArray[np.int64]) -> Tally:
-        """Return the tally of a channel whose reports have one feature each, their output."""
+        """Return the tally of a channel in which the only feature of a report is its output."""
         return cls(counts, int(counts.sum()))
 
     @property
     def by_view(self) -> tuple[Tally, ...]:
-        """The tally of each view, in the order of the campaign; this tally for a plain campaign."""
+        """The tally of each view, in the order of the campaign; only this tally for a campaign without views."""
         return (self,)
 
     @property
@@ -54,10 +54,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class ViewsTally(Tally):
-    """The tallies of several views.
+    """Tallies of several views.
 
     Attributes:
-        counts: of all views, concatenated.
+        counts: the counts of all views, concatenated.
         reports: the number of accepted outputs of all views.
         groups: None; the tally of each view has its own.
         parts: the tally of each view, which may have no reports.
@@ -71,7 +71,7 @@ class ViewsTally(Tally):
 
         Args:
             parts: the tally of each view.
-            rejected, version: as of ``Tally``.
+            rejected, version: see ``Tally``.
         """
         counts = np.concatenate([part.counts for part in parts])
         return cls(counts, sum(part.reports for part in parts), rejected, version, parts=tuple(parts))

@@ -1,14 +1,14 @@
 """Estimates of a campaign in which the channel of each report depends on the device's earlier reports.
 
-The unit of observation is a device with its whole transcript. Devices are counted by transcript, and the contribution
-of a transcript to the estimate is the mean contribution of its reports, each decoded by its own channel.
+The unit of observation is a device with its whole transcript. Devices are counted by transcript, and a transcript
+contributes to the estimate the mean contribution of its reports, each decoded by its own channel:
 
     D[x] = mean over its reports s of ([y_s = x] - c_s[x]) / t_s          Q_s(y|x) = c_s[y] + t_s [y = x]
 
-Given the earlier reports, each term is unbiased for the person's value in that period. Standard errors are computed
-between devices, so the dependence between reports of one device does not matter.
+Given the earlier reports, each term is an unbiased estimate of the indicator of the person's value in that period.
+Standard errors are computed between devices, so the dependence between reports of one device does not matter.
 
-The rule for the channels: protocol.notions.transcript. The use of the counts: pooled, estimator.
+``protocol.notions.transcript`` contains the rule for the channels; ``pooled`` and ``estimator`` use the counts.
 """
 
 from __future__ import annotations
@@ -38,14 +38,15 @@ _NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
 
 @dataclass(frozen=True)
 class TranscriptTally(Tally):
-    """Devices counted by transcript.
+    """Counts of devices by transcript.
 
     Attributes:
         counts: (d,) the number of devices with each transcript.
         reports: the number of devices, regardless of how many reports each sent.
         chains: (d, periods) the distinct transcripts: the output of each period, or ``SILENT``.
-        lost: the number of reports that cannot be decoded, since an earlier one of their device is missing or repeated.
-        period: the only period that is estimated, the last one of ``chains``; None for all.
+        lost: the number of reports that cannot be decoded, since an earlier report of the same device is missing or
+            repeated.
+        period: the only period that is estimated, which is the last of ``chains``; None for all periods.
     """
 
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -56,7 +57,7 @@ class TranscriptTally(Tally):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warning about reports that are left out, if there are any."""
+        """The warning about reports that are left out; empty if none is."""
         if not self.lost:
             return ()
         return (
@@ -68,17 +69,19 @@ class TranscriptTally(Tally):
 def transcripts(
     key: Integers, period: Integers, slot: Integers, output: Integers, periods: int, only: int | None = None
 ) -> tuple[Integers, Integers, int]:
-    """Return the transcript of each device.
+    """Return the transcript of each device, and the number of reports that cannot be decoded.
 
-    The slot of a report is the number of earlier reports of its device. So a transcript continues while slots 0, 1, 2
-    ... are present once each, in increasing periods; the channels of reports after a gap are unknown.
+    The slot of a report is the number of earlier reports of its device. So a transcript continues as long as each of
+    the slots 0, 1, 2 ... is present exactly once, in increasing periods. The channels of reports after a gap are
+    unknown.
 
     Args:
-        key, period, slot, output: (n,) of each report, in any order.
+        key, period, slot, output: (n,) the device, the period, the slot and the output of each report, in any order.
         periods: the number of columns of the transcripts.
-        only: a period; transcripts then end there, and only devices with a report in it are returned.
+        only: a period; transcripts then end with this period, and only devices with a report in this period are
+            returned.
     Returns:
-        (a,) keys, (a, periods) their transcripts, and the number of requested reports that cannot be decoded.
+        the keys, (a,), their transcripts, (a, periods), and the number of requested reports that cannot be decoded.
     """
     order = np.lexsort((period, slot, key))
     key, period, slot, output = key[order], period[order], slot[order], output[order]
@@ -101,15 +104,16 @@ def transcripts(
 
 
 class TranscriptDecoder(Pooled):
-    """The decoder whose features are the observed transcripts; one class, in which all people have the start prior."""
+    """The decoder whose features are the observed transcripts. It has one class, in which all people have the start
+    prior."""
 
     def __init__(self, notion: TranscriptPrior, chains: Integers, period: int | None = None) -> None:
-        """Decode devices with these transcripts.
+        """Compute the contributions, likelihoods and posteriors of the transcripts.
 
         Args:
-            notion: the campaign's.
-            chains: (d, periods), each with at least one output.
-            period: as of ``TranscriptTally``.
+            notion: the campaign's notion.
+            chains: (d, periods) the transcripts, each with at least one output.
+            period: see ``TranscriptTally``.
         """
         self.classes, self.inputs, self.features = 1, len(notion.prior), len(chains)
         self.members = np.ones(1)
@@ -156,7 +160,8 @@ class TranscriptDecoder(Pooled):
         self._posterior[some] = self._smoothed(passed, parts) if self.drift else expected
 
     def _multiply(self, some: slice, rows: Integers, law: Floats) -> None:
-        """Multiply the likelihoods by one more report; they are scaled to a maximum of 1 to prevent underflow."""
+        """Multiply the likelihoods by that of one more report, and scale them to a maximum of 1 to prevent
+        underflow."""
         likelihood = self._likelihood[some][rows] * law
         most = likelihood.max(axis=1)
         self._likelihood[some][rows] = likelihood / most[:, np.newaxis]
@@ -177,18 +182,18 @@ class TranscriptDecoder(Pooled):
         return mean
 
     def posterior_mean(self, share: Floats) -> Floats:
-        """Return (k,) the mean of P(value | transcript) over devices and the periods in which they answered."""
+        """Return the mean of P(value | transcript) over devices and the periods in which they answered, shape (k,)."""
         mean: Floats = share @ self._posterior
         return mean
 
     def forward(self, p: Floats) -> Floats:
-        """Return (d,) the probabilities of the observed transcripts for a person whose value does not change."""
+        """Return the probabilities of the observed transcripts for a person whose value does not change, shape (d,)."""
         law: Floats = (self._likelihood @ p) * np.exp(self._scale - self._scale.max())
         law /= law.sum()
         return law
 
     def _forward(self, p: Floats) -> Floats:
-        """Return the likelihoods up to a factor for each transcript, which cancels in a posterior."""
+        """Return the likelihood of each transcript up to a factor, which cancels in a posterior."""
         law: Floats = self._likelihood @ p[0]
         return law
 

@@ -1,21 +1,21 @@
 """Estimates at several resolutions from surveys of different people, one survey for each resolution.
 
-Each view asks its own part of the people for a district of one size. If each district of a resolution lies in one
-district of the next coarser one, the resolutions form a tree, and the best linear unbiased estimate of every district
-takes two passes through it (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here with variances that differ):
+Each view asks different people for a district of one size. If each district of a resolution lies in one district of the
+next coarser resolution, the resolutions form a tree, and the best linear unbiased estimate of every district takes two
+passes through the tree (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here variances may differ):
 
     up      z = w raw + (1 - w) sum of the children's z,     w = V_c / (V + V_c)
     down    est = z + v (est of the parent - sum of z in the parent) / V_c
 
-V is the variance of the district's own survey, V_c that of the sum of its children, v that of z. The parent of the
-coarsest districts is the whole map, with share 1. The weights use variances under a reference law, because variances
-estimated from the same reports would bias large shares downwards.
+V is the variance of the district's own survey, V_c the variance of the sum of its children, and v the variance of z.
+The parent of the coarsest districts is the whole map, with share 1. The weights use variances under a reference law,
+because variances estimated from the same reports would bias large shares downwards.
 
-The estimates are linear in the reports, so their errors follow from those of the surveys. The consistent shares are
-projected inside each parent, from the coarsest resolution to the finest, and mixed there with an even spread, by the
-estimated concentration of people (concentration).
+The estimates are linear in the reports, so their errors follow from the errors of the surveys. The consistent shares
+are projected inside each parent, from the coarsest resolution to the finest. Inside each parent they are mixed with an
+even spread, by the estimated concentration of people (``concentration``).
 
-The choice of the views that form the tree: resolutions.
+``resolutions`` chooses the views that form the tree.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Tree:
     """The districts of several resolutions, the coarsest first.
 
     Attributes:
-        parents: of each resolution, (k_j,) the district of the next coarser one that each district lies in; all 0 for
-            the coarsest.
-        answers: of each resolution, (k_j,) the number of answers in each district.
+        parents: for each resolution, (k_j,), the index of each district's parent in the next coarser resolution; all 0
+            for the coarsest.
+        answers: for each resolution, (k_j,), the number of answers in each district.
     """
 
     parents: tuple[Integers, ...]
@@ -53,10 +53,11 @@ class Tree:
 
     @classmethod
     def of(cls, districts: Sequence[Integers]) -> Tree:
-        """Return the tree of some resolutions.
+        """Return the tree of the given resolutions.
 
         Args:
-            districts: of each resolution, the coarsest first, (k,) the district of each answer; every number is used.
+            districts: for each resolution, the coarsest first, (k,), the district of each answer; every district has an
+                answer.
         Raises:
             NotNested
         """
@@ -71,7 +72,7 @@ class Tree:
         return [len(each) for each in self.parents]
 
     def sums(self, level: int, numbers: Floats) -> Floats:
-        """Return the sums of (k_level,) numbers of districts in the districts of the next coarser resolution."""
+        """Return for each district of the next coarser resolution the sum of its children's ``numbers``, (k_level,)."""
         parents = self.sizes[level - 1] if level else 1
         return np.bincount(self.parents[level], numbers, parents).astype(np.float64)
 
@@ -79,7 +80,7 @@ class Tree:
         """Return the shares of a resolution's districts if people are spread evenly inside each parent.
 
         Args:
-            level: the resolution.
+            level: the index of the resolution.
             above: the shares of the parents.
         """
         answers = self.answers[level].astype(np.float64)
@@ -88,7 +89,7 @@ class Tree:
 
 
 def parent_of(coarse: Integers, fine: Integers) -> Integers:
-    """Return the coarse district that each fine district lies in.
+    """Return the index of the coarse district that contains each fine district.
 
     Args:
         coarse, fine: (k,) the district of each answer.
@@ -107,9 +108,9 @@ class Survey:
     """The estimate of one view's districts from its own reports.
 
     Attributes:
-        raw: (k_j,) unbiased shares.
-        weighing: (k_j,) their variances under the reference law, for the weights.
-        variances: (k_j,) their variances estimated from the reports, for the errors.
+        raw: (k_j,) the unbiased shares.
+        weighing: (k_j,) the variances of ``raw`` under the reference law, for the weights.
+        variances: (k_j,) the variances of ``raw`` estimated from the reports, for the standard errors.
     """
 
     raw: Floats
@@ -119,13 +120,13 @@ class Survey:
 
 @dataclass(frozen=True)
 class Combined:
-    """The linear estimate of one resolution from the surveys of all.
+    """The linear estimate of one resolution from the surveys of all resolutions.
 
     Attributes:
-        raw: (k_j,) unbiased shares, which sum to those of the parents.
-        variances: (k_j,) of ``raw``, estimated from the reports.
+        raw: (k_j,) the unbiased shares, which sum to the shares of the parents.
+        variances: (k_j,) the variances of ``raw``, estimated from the reports.
         weighing: (k_j,) the variance under the reference law of z, the estimate from the district's own subtree.
-        excess: the sum of the variances of z estimated from the reports, divided by that of ``weighing``.
+        excess: the sum of the variances of z estimated from the reports, divided by the sum of ``weighing``.
     """
 
     raw: Floats
@@ -135,12 +136,12 @@ class Combined:
 
     @cached_property
     def se(self) -> Floats:
-        """(k_j,) standard errors of ``raw``."""
+        """Standard errors of ``raw``, shape (k_j,)."""
         return np.sqrt(self.variances)
 
 
 def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
-    """Return variances of independent numbers that have these variances when conditioned on their sum.
+    """Return the variances of independent numbers that have the variances ``variances`` if conditioned on their sum.
 
     The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
     the correlation -1 / (k - 1). If the channel has a few more inputs than there are districts, the sum varies a
@@ -149,11 +150,11 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
     treat the estimates as independent.
 
     Args:
-        decoder: of the survey's channel.
-        law: (m,) mean features at which ``variances`` were taken.
-        variances: (k,) of the survey's estimates.
+        decoder: the decoder of the survey's channel.
+        law: (m,) the mean features at which ``variances`` were computed.
+        variances: (k,) the variances of the survey's estimates.
     Returns:
-        (k,) v; ``variances`` if the variance of the sum is at least that of independent numbers.
+        (k,) v; ``variances`` itself if the variance of the sum is at least that of independent numbers.
     """
     total, alone = float(variances.sum()), float(decoder.variances(law).sum())
     if len(variances) == 1 or total <= 0 or alone <= 0:
@@ -171,9 +172,9 @@ class Passes:
     """The two passes through a tree, which depend on the reference law and not on the reports.
 
     Attributes:
-        own: of each resolution, (k_j,) w, the weight of the district's own survey; 0 without reports.
-        part: of each, (k_j,) g, the district's part of its parent's correction; they sum to 1 inside a parent.
-        weighing: of each, (k_j,) the variance under the reference law of z.
+        own: for each resolution, (k_j,), w, the weight of the district's own survey; 0 without reports.
+        part: for each resolution, (k_j,), g, the district's part of its parent's correction; sums to 1 inside a parent.
+        weighing: for each resolution, (k_j,), the variance of z under the reference law.
     """
 
     tree: Tree
@@ -183,7 +184,7 @@ class Passes:
 
     @classmethod
     def of(cls, tree: Tree, surveys: Sequence[Survey | None]) -> Passes:
-        """Return the passes for some surveys, one for each resolution; None without reports.
+        """Return the passes for the given surveys, one for each resolution; a survey is None without reports.
 
         Raises:
             ValueError: the finest resolution has no survey.
@@ -208,7 +209,8 @@ class Passes:
         return cls(tree, tuple(own), tuple(part), tuple(weighing))
 
     def up(self, surveys: Sequence[Survey | None]) -> list[tuple[Floats, Floats]]:
-        """Return (k_j,) z of each resolution, and its variances estimated from the reports."""
+        """Return the estimates z of each resolution and their variances estimated from the reports, each of shape
+        (k_j,)."""
         raw = self._up([None if survey is None else survey.raw for survey in surveys])
         variances = self._up([None if survey is None else survey.variances for survey in surveys], power=2)
         return list(zip(raw, variances, strict=True))
@@ -222,12 +224,13 @@ class Passes:
         return found
 
     def estimate(self, level: int, numbers: Sequence[Floats | None], whole: float) -> Floats:
-        """Return the estimate of a resolution, which is linear in those of the surveys.
+        """Return the estimate of a resolution, which is linear in the estimates of the surveys.
 
         Args:
-            level: the resolution.
-            numbers: of each resolution, (k_j,) the estimate of its survey, or an addend of it; None without reports.
-            whole: the sum of all shares, or the same addend of it.
+            level: the index of the resolution.
+            numbers: for each resolution, (k_j,), its survey's estimate or an addend of that estimate; None without
+                reports.
+            whole: the sum of all shares, or the addend's part of that sum.
         """
         above = np.array([whole])
         for at, z in enumerate(self._up(numbers)[: level + 1]):
@@ -235,11 +238,11 @@ class Passes:
         return above
 
     def furthest(self, level: int, numbers: Sequence[Floats | None]) -> Floats:
-        """Return (k,) a bound on the absolute value of ``estimate`` with a sum of 0.
+        """Return a bound on the absolute value of ``estimate`` with a sum of 0, shape (k,).
 
         Args:
-            level: the resolution.
-            numbers: of each resolution, (k_j,) bounds on the absolute values of the survey's estimates.
+            level: the index of the resolution.
+            numbers: for each resolution, (k_j,), bounds on the absolute values of the survey's estimates.
         """
         above = np.zeros(1)
         for at, z in enumerate(self._up(numbers)[: level + 1]):
@@ -251,11 +254,11 @@ class Passes:
         """Return the coefficients of the surveys in the estimate of v . p.
 
         Args:
-            level: the resolution of ``v``.
-            v: (k_level,) a number for each district.
+            level: the index of the resolution of ``v``.
+            v: (k_level,) the weight of each district.
         Returns:
-            a constant, and of each survey (k_j,) coefficients of its estimates, zeros without reports; v . est is the
-            constant plus their scalar products.
+            a constant, and for each survey the coefficients of its estimates, (k_j,), zero without reports; v . est is
+            the constant plus the scalar products of coefficients and estimates.
         """
         est, of_z = v, [np.zeros_like(w) for w in self.own]
         for at in range(level, -1, -1):
@@ -271,17 +274,17 @@ class Passes:
 def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
     """Return the best linear estimate of every district.
 
-    Time is linear in the number of districts. On the way down, the error of a parent's estimate is kept in two
-    independent parts: A from all surveys outside its subtree, and b times the error of its own z. The estimate of its
-    child is
+    Time is linear in the number of districts. In the pass down, the error of a parent's estimate is the sum of two
+    independent parts: A from all surveys outside its subtree, and b times the error of the parent's z. The estimate of
+    a child is
 
         est = (1 + g u) z + g (A + b w raw of the parent + u (sum of the siblings' z)),    u = b (1 - w) - 1
 
     so the same two parts of the child's error follow from those of the parent.
 
     Args:
-        tree: of the resolutions.
-        surveys: of each resolution; None without reports. The finest has reports.
+        tree: the districts of all resolutions.
+        surveys: the survey of each resolution; None without reports. The finest has reports.
     """
     passes = Passes.of(tree, surveys)
     found: list[Combined] = []
@@ -303,14 +306,15 @@ def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
 
 
 def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
-    """Return shares that are not negative and add up, from the coarsest resolution to the finest.
+    """Return shares that are not negative and sum to the share of their parent, from the coarsest resolution to the
+    finest.
 
-    Inside each parent the children's shares are the nearest to their estimates that sum to the share of the parent:
-    max(est - c v, 0), with distances weighted by the variance under the reference law. Below the coarsest resolution
-    they are mixed with an even spread, by ``concentration``.
+    Inside each parent the children's shares are nearest to their estimates among shares that sum to the parent's share:
+    max(est - c v, 0), with squared distances divided by the variances under the reference law. Below the coarsest
+    resolution the shares are mixed with an even spread, by ``concentration``.
 
     Returns:
-        of each resolution, (k_j,) shares that sum to one.
+        for each resolution, (k_j,), shares that sum to one.
     """
     shares: list[Floats] = []
     above, part = np.ones(1), 1.0
@@ -330,10 +334,10 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     """Return the numbers nearest to ``raw`` that are not negative and have the sum ``share`` inside each parent.
 
     Args:
-        raw: (k,)
-        variances: (k,) by which squared distances are divided, unless all are zero.
-        parent: (k,) of each number; every parent has a number.
-        share: (parents,) not negative.
+        raw: (k,) the unbiased shares.
+        variances: (k,) the numbers by which squared distances are divided, unless all are zero.
+        parent: (k,) the parent of each number; every parent has a number.
+        share: (parents,) the sum inside each parent, not negative.
 
     Source: Euclidean projection onto the simplex, Duchi et al. 2008, fig. 1, for all parents at once.
     """
@@ -352,7 +356,7 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
 
 
 def _running(numbers: Floats, first: Integers, of: Integers) -> Floats:
-    """Return (k,) running sums that restart at each of ``first``."""
+    """Return running sums that restart at each of ``first``, shape (k,)."""
     running = np.cumsum(numbers)
     before = running[first] - numbers[first]
     begun: Floats = running - before[of]

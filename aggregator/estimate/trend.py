@@ -1,7 +1,8 @@
-"""The estimates of the periods of a campaign, and the changes between them.
+"""Estimates of the periods of a campaign, and of the changes between periods.
 
-The errors of two periods are correlated, because a device repeats its output as long as its answer stays the same. So a
-change is not the difference of two independent estimates; it is computed device by device (change).
+The errors of two periods are correlated, because a device repeats its output as long as its answer stays the same. So
+the error of a change does not follow from the errors of two estimates; ``change`` compares the periods device by
+device.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class TrendPoint:
     """One span of a trend.
 
     Attributes:
-        reports: the number of outputs in it.
-        estimate: None if they come from fewer devices than the campaign's minimum.
-        truth: (k,) the true shares of a rehearsal.
+        reports: the number of outputs in the span.
+        estimate: the estimate; None if the outputs come from fewer devices than the campaign's minimum.
+        truth: (k,) the true shares; None if the study is not a rehearsal.
     """
 
     span: Span
@@ -42,13 +43,14 @@ class TrendPoint:
 
 @dataclass(frozen=True)
 class Trend:
-    """The estimates of some spans of periods.
+    """Estimates of several spans of periods, and the changes between them.
 
     Attributes:
-        points: in the requested order; at least one has an estimate.
-        change: between the requested two, by default the first and the last with an estimate; None if only one has.
-        steps: from each point with an estimate to the next, if requested; their simultaneous intervals hold for all
-            values and all steps together.
+        points: the spans in the requested order; at least one has an estimate.
+        change: the change between the two requested spans, by default the first and the last with an estimate; None if
+            only one span has an estimate.
+        steps: the changes from each span with an estimate to the next, if requested; their simultaneous intervals hold
+            for all values and all steps together.
         only: the requested value or district; None for all.
     """
 
@@ -76,7 +78,8 @@ class Trend:
         return self.known[-1][1]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form: for each span that of its estimate, or its number of reports alone."""
+        """Return the machine-readable form: for each span its estimate, or only its number of reports if it has
+        none."""
         latest = self.latest
         terms = latest.terms
         rows = []
@@ -120,11 +123,11 @@ def _estimated(point: TrendPoint, found: Estimate, only: Place | None) -> dict[s
 
 
 def true_shares(found: Estimate, resolution: str, truth: Floats) -> Floats:
-    """Return (k_j,) the true shares at a resolution of an estimate.
+    """Return the true shares at one resolution of an estimate, shape (k_j,).
 
     Args:
         found: the estimate.
-        resolution: its name.
+        resolution: the name of the resolution.
         truth: (k,) the true shares of the values.
     """
     each = found.at(resolution)
@@ -146,18 +149,18 @@ def trend(
     only: Place | None = None,
     truths: Sequence[Floats] = (),
 ) -> Trend:
-    """Return the estimates of some spans, and the changes between them.
+    """Return the estimate of each span, and the changes between spans.
 
     Args:
-        campaign: of the spans.
-        spans: of periods, in order.
-        tallies: of each span, by groups of devices; at most four are held at a time.
-        level, method: as of ``estimate``.
+        campaign: the campaign of the spans.
+        spans: the spans of periods, in order.
+        tallies: the tallies of each span, by groups of devices; at most four are in memory at once.
+        level, method: see ``estimate``.
         where: a class of people; None for everybody.
         ends: the two spans of the change; by default the first and the last with an estimate.
-        steps: whether to return the change from each span to the next, too.
+        steps: whether to return the change from each span to the next as well.
         only: a value or district; simultaneous intervals then hold for it alone.
-        truths: the true shares of a rehearsal, for each span or one for all.
+        truths: the true shares of a rehearsal, one array for each span or one for all spans.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
         NoSuchClass, MethodRefused, NotInvertible

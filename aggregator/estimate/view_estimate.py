@@ -1,4 +1,4 @@
-"""Estimates the shares of a campaign whose devices are asked for views of the answer, at every resolution."""
+"""Estimate the shares of a campaign whose devices are asked for views of the answer, at every resolution."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def estimate_views(
 
     Args:
         campaign_id: empty if the campaign is not signed.
-        method: one of ``VIEW_METHODS``; None takes the first.
-        level, forged, where: as of ``estimator.estimate``.
+        method: one of ``VIEW_METHODS``; None uses the first.
+        level, forged, where: see ``estimator.estimate``.
     Raises:
         NotEnough, MethodRefused, NotInvertible
     """

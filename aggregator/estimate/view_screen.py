@@ -1,8 +1,8 @@
-"""The screen of views: a test that the numbers of devices agree with the weights of the views.
+"""Screen of views: a test of whether the numbers of devices agree with the weights of the views.
 
 A device's view follows from its public key. Honest keys are random, so the numbers of devices by view are multinomial
-with the weights, for any answers. An attacker who generates many keys and keeps those with one view has more influence
-on that view's estimate, and this test detects it.
+with the weights, for any answers. An attacker who generates many keys and uses only keys with one view has more
+influence on the estimate of this view. This test detects the attack.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from aggregator.families.decoder import Integers
 def screen_views(weights: Sequence[int], devices: Integers) -> str | None:
     """Return the problem found in the numbers of devices by view, as a sentence; None without a problem.
 
-    The number of devices with one view is binomial, so the test is exact: both tails of each view, at ``FALSE_ALARM``
-    for all together.
+    The number of devices with one view is binomial, so the test is exact. It uses both tails for each view, with the
+    significance level ``FALSE_ALARM`` for all views together.
 
     Args:
-        weights: of the views.
+        weights: the weights of the views.
         devices: (J,) the number of devices with each view that have answered.
     """
     total = int(devices.sum())

@@ -2,12 +2,12 @@
 
 People who answer are seldom a representative sample. If the population's shares of some groups are known, reports of an
 underrepresented group get larger weights (post-stratification: Holt, Smith 1979; several margins: raking, Deming,
-Stephan 1940, and calibration, Deville, Särndal 1992). That removes the nonresponse bias as far as the groups explain
-it, and it has a price: the variance grows by the design effect, and a forged report of a group with a larger weight has
-more influence.
+Stephan 1940, and calibration, Deville, Särndal 1992). Weighting removes the nonresponse bias as far as the groups
+explain it, but the variance grows by the design effect, and a forged report of a group with a larger weight has more
+influence.
 
-Weights of classes, which are public: class_weights. Of questions of a form, which are hidden: form_weights. The file
-format: aggregator.population.
+``class_weights`` computes weights of classes, which are public; ``form_weights`` computes weights by questions of a
+form, whose answers are hidden. ``aggregator.population`` reads the file format.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLASS = "class"
 
 
 class MarginRefused(BadData):
-    """Known margins to which the reports cannot be weighted."""
+    """The reports cannot be weighted to the known margins."""
 
     stage = "population"
 
@@ -37,11 +37,11 @@ class KnownMargin:
 
     Attributes:
         by: ``class``, or the name of a question.
-        question: its position in the form; None for classes.
-        names: of the G groups.
-        shares: (G,) above zero; they sum to one.
+        question: the position of the question in the form; None for classes.
+        names: the names of the G groups.
+        shares: (G,) the known shares of the groups, above zero, with the sum one.
         groups: (a,) the group of each class or value.
-        source: of the shares, in words; may be empty.
+        source: the source of the shares, in words; may be empty.
     """
 
     by: str
@@ -57,13 +57,14 @@ class Weighting:
     """The effect of weights on an estimate.
 
     Attributes:
-        margins: to which the reports are weighted.
-        reported: of each margin, (G,) the shares of its groups among the reports.
+        margins: the known margins to which the reports are weighted.
+        reported: for each margin, (G,), the shares of its groups among the reports.
         least, most: the smallest and the largest weight of a report; the mean weight is 1.
-        design_effect: the mean variance of the weighted shares, divided by that of the unweighted ones; NaN if the
-            latter is 0. For the wave mechanism, the variances are those of the mean.
-        people_per_report: the most people that one report counts for in a raw estimate; NaN for the wave mechanism.
-        people_unweighted: the same without weights.
+        design_effect: the mean variance of the weighted shares, divided by the mean variance of the unweighted shares;
+            NaN if the latter is 0. For the wave mechanism, the variances are those of the mean.
+        people_per_report: the largest number of people that one report counts for in a raw estimate; NaN for the wave
+            mechanism.
+        people_unweighted: ``people_per_report`` without weights.
     """
 
     margins: tuple[KnownMargin, ...]
@@ -81,7 +82,7 @@ class Weighting:
 
     @property
     def words(self) -> str:
-        """A sentence about the margins, the weights and their price."""
+        """A sentence about the margins, the weights and the design effect."""
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
         source = f" ({sources})" if sources else ""
         text = (
@@ -98,7 +99,7 @@ class Weighting:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warning about negative weights, if there are any."""
+        """The warning about negative weights; empty if no weight is negative."""
         if self.least >= 0:
             return ()
         return (

@@ -60,18 +60,18 @@ class BinomialSteps:
 
     @property
     def steps(self) -> Integers:
-        """Return (k,) the number of steps of each input."""
+        """Return the number of steps of each input, shape (k,)."""
         number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
         return number
 
     @property
     def inside(self) -> Floats:
-        """Return (k,) p* of inputs with one step, and NaN for the others."""
+        """Return p* of inputs with one step, NaN for the others, shape (k,)."""
         return self._where_one_step((1 - self.base) / self.heights.sum(axis=0))
 
     @property
     def outside(self) -> Floats:
-        """Return (k,) q* of inputs with one step, and NaN for the others."""
+        """Return q* of inputs with one step, NaN for the others, shape (k,)."""
         return self._where_one_step(-self.base / self.heights.sum(axis=0))
 
     def _where_one_step(self, numbers: Floats) -> Floats:
@@ -115,15 +115,15 @@ class Decoder(ABC):
 
     @abstractmethod
     def forward(self, p: Floats) -> Floats:
-        """(k,) -> (m,): sum over x of p[x] R[x], the mean features (one-hot: the law of the output) under ``p``."""
+        """Return the mean features under ``p``, sum over x of p[x] R[x]: from (k,) to (m,)."""
 
     @abstractmethod
     def forward_squares(self, p: Floats) -> Floats:
-        """(k,) -> (m,): sum over x of p[x] R[x]^2."""
+        """Return the mean squares of the features under ``p``, sum over x of p[x] R[x]^2: from (k,) to (m,)."""
 
     @abstractmethod
     def backward(self, w: Floats) -> Floats:
-        """(m,) -> (k,): R @ w, the mean of w . f(Y) for each input."""
+        """Return the mean of w . f(Y) for each input, R @ w: from (m,) to (k,)."""
 
     def intercept(self, v: Floats) -> float:
         """Return the constant that every report adds to the estimate of v . p.
@@ -135,7 +135,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def invert(self, share: Floats) -> Floats:
-        """(m,) -> (k,): the unbiased estimate from ``share``, the count of each feature over the reports.
+        """Return the unbiased shares of the inputs: from (m,) to (k,).
 
         Raises:
             NotInvertible
@@ -143,7 +143,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def adjoint(self, v: Floats) -> Floats:
-        """(k,) -> (m,): L @ v, a feature's contribution to the estimate of v . p, beside the ``intercept``.
+        """Return each feature's contribution to the estimate of v . p, L @ v: from (k,) to (m,).
 
         Raises:
             NotInvertible
@@ -151,7 +151,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def variances(self, share: Floats) -> Floats:
-        """(m,) -> (k,): variance of one report's contribution to the estimate of each input.
+        """Return the variance of one report's contribution to the estimate of each input: from (m,) to (k,).
 
         Raises:
             NotInvertible
@@ -187,7 +187,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
-        """(m,) counts of the features of ``reports`` reports -> the estimate as steps on binomial counts.
+        """Return the estimate as steps on binomial counts.
 
         Raises:
             NotInvertible
@@ -206,7 +206,7 @@ class Decoder(ABC):
     @property
     @abstractmethod
     def ceiling(self) -> Floats:
-        """(m,) an upper bound of max over x of R[x], the largest probability of each feature for any inputs."""
+        """Upper bounds on the probability of each feature, max over x of R[x], shape (m,)."""
 
     @property
     @abstractmethod

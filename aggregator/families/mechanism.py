@@ -60,7 +60,7 @@ class Question:
 
     @property
     def size(self) -> int:
-        """k, the number of the channel's inputs."""
+        """Number of the channel's inputs, k."""
         return self.notion.inputs or self.domain.size
 
     def missing(self, channel: Channel) -> list[str]:
@@ -76,7 +76,7 @@ class Question:
 
     @property
     def shares(self) -> list[float] | None:
-        """Return (k,) the expected shares: uniform, or if ``part`` is given uniform within each set of values.
+        """Return the expected shares, shape (k,): uniform, or uniform within each set of values if ``part`` is given.
 
         For the mean of a number, the shares after random rounding if all numbers are equally common.
         """

@@ -58,15 +58,15 @@ class SupportDecoder(Decoder):
 
     @abstractmethod
     def _over_outputs(self, w: Floats) -> Floats:
-        """(K,) -> (k,): sum of w[y] over the outputs y of each S_x."""
+        """Return the sum of w[y] over the outputs y of each S_x: from (K,) to (k,)."""
 
     @abstractmethod
     def _over_inputs(self, v: Floats) -> Floats:
-        """(k,) -> (K,): sum of v[x] over the inputs x whose S_x has each output."""
+        """Return the sum of v[x] over the inputs x whose S_x contains each output: from (k,) to (K,)."""
 
     @abstractmethod
     def _count(self, counts: Integers) -> Integers:
-        """(K,) -> (k,): ``_over_outputs`` of integers, exactly."""
+        """Return ``_over_outputs`` of integers, computed exactly: from (K,) to (k,)."""
 
     def forward(self, p: Floats) -> Floats:
         law: Floats = self._unlikely * p.sum() + (self._likely - self._unlikely) * self._over_inputs(p)

@@ -96,7 +96,7 @@ class Candidate:
         """Return the reason why ``choice`` is preferred to this candidate.
 
         Args:
-            goal: of the analysis; "" without one.
+            goal: the goal of the analysis; "" without one.
         """
         if not self.within(most_bits):
             return f"needs {self.channel.output_bits} bits, more than {most_bits}"

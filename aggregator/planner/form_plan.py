@@ -106,7 +106,7 @@ class FormPlan:
 
     Attributes:
         reports: the number of people.
-        level: of the form, nanonats.
+        level: the level of the form in nanonats.
         questions: one plan for each question.
         tables: one plan for each pair that is asked together, the smallest detectable association first.
         enough: the least of ``LEVELS`` at which this number of people shows a medium association in half of the

@@ -123,7 +123,7 @@ class _Estimator:
         return [self._line.spread(one.share) for one in smoothed_sets(self._line.channel, merged)]
 
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
-        """Return (m,) simulated counts of the outputs."""
+        """Return simulated counts of the outputs, shape (m,)."""
         law = self._decoder.forward(shape)
         counts: Integers = generator.multinomial(reports, law / law.sum())
         return counts

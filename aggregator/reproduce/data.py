@@ -119,7 +119,7 @@ class Baskets:
 
     @property
     def times(self) -> Integers:
-        """(items,) number of occurrences of each item."""
+        """Number of occurrences of each item, shape (items,)."""
         return np.bincount(self.items)
 
 
@@ -156,7 +156,7 @@ class LastCheckIns:
 
     @property
     def earlier(self) -> Integers:
-        """(1296,) number of earlier check-ins of all users in each district."""
+        """Number of earlier check-ins of all users in each district, shape (1296,)."""
         found = np.zeros(DISTRICTS**2, dtype=np.int64)
         np.add.at(found, self.district, self.count)
         return found
@@ -167,7 +167,7 @@ class DataFolder:
     """The folder of the data sets.
 
     Attributes:
-        path: of the folder; None if none was given.
+        path: the folder; None if none was given.
     """
 
     path: Path | None

@@ -48,7 +48,7 @@ class Document:
     Attributes:
         paper: the name of its module.
         quick: whether it was a quick run.
-        seed: of all randomness.
+        seed: the seed of all random draws.
         found: the experiments that were run.
         missing: the reasons why others were not run, by name.
     """

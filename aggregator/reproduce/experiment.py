@@ -43,7 +43,7 @@ class Curve:
 
     Attributes:
         name: for the legend.
-        x, y: of the same length; NaN in ``y`` is a gap.
+        x, y: the coordinates, two lists of the same length; NaN in ``y`` is a gap.
         role: one of ``ROLES``.
         marks: simulated points, drawn without a line.
     """
@@ -89,7 +89,7 @@ class ExperimentResult:
     """The result of an experiment.
 
     Attributes:
-        panels: of its figure; empty for none.
+        panels: the panels of its figure; empty without a figure.
         findings: rows of the table, at least one.
         verdict: one sentence with numbers, for a reader who chooses a mechanism.
         data: label of the data set; None for synthetic data.

@@ -165,8 +165,8 @@ def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int
 
 
 def _groups(law: Floats) -> Integers:
-    """Return (k,) the class of each value: its distinct prior, or one of ``PRIOR_CLASSES`` intervals on a logarithmic
-    scale."""
+    """Return the class of each value, shape (k,): its distinct prior, or one of ``PRIOR_CLASSES`` logarithmic
+    intervals."""
     _, exactly = np.unique(law, return_inverse=True)
     if exactly.max() < PRIOR_CLASSES:
         return exactly.astype(np.int64)

@@ -147,7 +147,7 @@ def classes_of(notion: Matrix) -> list[list[int]]:
 
 
 def _bounds_of(notion: Pairwise, classes: Sequence[Sequence[int]]) -> Floats:
-    """Return (t, t) the bound of each pair of classes, in nats; infinite for pairs without a bound."""
+    """Return the bound of each pair of classes in nats, shape (t, t); infinite for pairs without a bound."""
     levels = np.full((len(classes), len(classes)), np.inf)
     if isinstance(notion, Matrix):
         for c, members in enumerate(classes):

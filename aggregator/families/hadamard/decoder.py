@@ -72,11 +72,11 @@ class HadamardDecoder(Decoder):
         return 1 / self._contrast
 
     def _over_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """(..., K) -> (..., k): for each input's row, the sum of +-columns."""
+        """Return the sum of +-columns for each input's row: from (..., K) to (..., k)."""
         return walsh(columns)[..., self._rows]
 
     def _over_rows(self, numbers: Floats) -> Floats:
-        """(..., k) -> (..., K): for each column, the sum of +-numbers over the inputs' rows."""
+        """Return the sum of +-numbers over the inputs' rows for each column: from (..., k) to (..., K)."""
         rows = np.zeros((*numbers.shape[:-1], self.features))
         rows[..., self._rows] = numbers
         return walsh(rows)

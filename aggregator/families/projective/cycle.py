@@ -55,12 +55,12 @@ class Cycle:
         self._norm = 2**51 / (64 * math.log2(self._length) * math.sqrt(2 * geometry.support))
 
     def over_outputs(self, w: Floats) -> Floats:
-        """(K,) -> (k,): sum of w[y] over the outputs y orthogonal to each input."""
+        """Return the sum of w[y] over the outputs y orthogonal to each input: from (K,) to (k,)."""
         sums: Floats = self._correlate(w[self._point_at])[self._place_of]
         return sums
 
     def over_inputs(self, v: Floats) -> Floats:
-        """(k,) -> (K,): sum of v[x] over the inputs x orthogonal to each output."""
+        """Return the sum of v[x] over the inputs x orthogonal to each output: from (k,) to (K,)."""
         along = np.zeros(self._points)
         along[self._place_of] = v
         sums: Floats = np.empty(self._points)
@@ -158,7 +158,7 @@ class _Vectors:
 
 
 def _tables(field: FiniteField) -> tuple[Integers, Integers]:
-    """Return (q, q) the addition table and (q, q) the multiplication table of a small field."""
+    """Return the addition table and the multiplication table of a small field, both of shape (q, q)."""
     elements = range(field.order)
     negatives = [field.minus(0, one) for one in elements]
     sums = [[field.minus(one, negatives[other]) for other in elements] for one in elements]
@@ -166,12 +166,12 @@ def _tables(field: FiniteField) -> tuple[Integers, Integers]:
 
 
 def _inverses(field: FiniteField) -> Integers:
-    """Return (q,) 1/a for every a of a small field except 0."""
+    """Return 1/a for every a of a small field, except for a = 0, shape (q,)."""
     return np.array([0, *map(field.inverse, range(1, field.order))])
 
 
 def _prime_inverses(q: int) -> Integers:
-    """Return (q,) 1/a modulo q for every a except 0: a^(q-2), by Fermat."""
+    """Return 1/a modulo q for every a except 0, computed as a^(q-2) (Fermat), shape (q,)."""
     numbers = np.arange(q)
     power, exponent = np.ones_like(numbers), q - 2
     while exponent:

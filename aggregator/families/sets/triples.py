@@ -39,7 +39,7 @@ class TriplesDecoder(SupportDecoder):
         return self._turned(counts)
 
     def _turned(self, w: NDArray[Number]) -> NDArray[Number]:
-        """(K,) -> (k,): sum of w[y] over the triples y that contain each input; exact for integers."""
+        """Return the sum of w[y] over the triples y that contain each input: from (K,) to (k,). Exact for integers."""
         columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._reach, self._ring)
         sums: NDArray[Number] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
         for distance in range(1, self._reach + 1):

@@ -67,7 +67,7 @@ class Coordinates:
     budget: float
 
     def worth(self, lifts: Floats) -> Floats:
-        """Return (c,) the squared length of the posterior of each row of lifts, (c, n)."""
+        """Return the squared length of the posterior of each row of lifts: from (c, n) to (c,)."""
         a, b = self.low, self.high
         worth: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
         return worth
@@ -77,8 +77,8 @@ class Coordinates:
         return _corners(self) if len(self.mass) <= _LISTED else None
 
     def alone(self) -> Floats:
-        """Return (n, n) for each class, the lifts of the posterior that raises it most, with all others equal (MATH
-        2.4).
+        """Return for each class the lifts of the posterior that raises it most, with all others equal, shape (n, n)
+        (MATH 2.4).
 
         With suitable weights their mean is the prior, so the search starts from them.
         """

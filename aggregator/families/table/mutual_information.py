@@ -88,7 +88,8 @@ def information(law: Floats, rows: Floats) -> float:
 
 
 def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
-    """Return (k,) the distribution of the outputs of the best channel if a unit of distortion costs ``price`` nats."""
+    """Return the distribution of the outputs of the best channel if a unit of distortion costs ``price`` nats, shape
+    (k,)."""
     size = len(law)
     worth = np.exp(-price * d)
 
@@ -111,7 +112,7 @@ def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
 
 
 def _answering(r: Floats, d: Floats, price: float) -> Floats:
-    """Return (k, k) the channel whose rows are in proportion to r[y] e^(-price d(x, y))."""
+    """Return the channel whose rows are in proportion to r[y] e^(-price d(x, y)), shape (k, k)."""
     rows: Floats = np.exp(-price * d) * r
     rows /= rows.sum(axis=1, keepdims=True)
     return rows

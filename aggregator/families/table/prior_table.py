@@ -104,7 +104,7 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     error is the mean of both errors. The response has the smaller of two probabilities: the one that makes the error
     ``MOST_ERROR`` times the minimum, and the one that loses a part ``MOST_LOST`` of the best table's gain.
 
-    Args, Raises: as of ``optimal_table``.
+    Args, Raises: see ``optimal_table``.
     """
     best = optimal_table(prior, level, radius)
     # Two nanonats are reserved for the rounding of the table's cells.

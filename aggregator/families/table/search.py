@@ -115,9 +115,7 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
 
 
 def _shortest(matrix: Matrix) -> Floats:
-    """Return (k, k) nats, minus ``ROOM``: the tightest bound over all paths of pairs; infinite if no path is
-    bounded.
-    """
+    """Return the tightest bound of each pair over all paths of pairs, shape (k, k), in nats, minus ``ROOM``."""
     levels = np.array([[np.inf if e == UNBOUNDED else exact.nats(e) - ROOM for e in row] for row in matrix.levels])
     np.fill_diagonal(levels, 0.0)
     for through in range(len(levels)):
@@ -126,7 +124,7 @@ def _shortest(matrix: Matrix) -> Floats:
 
 
 def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats]:
-    """Return (k, m) the rays of the best design found and (m,) their weights."""
+    """Return the rays of the best design found, shape (k, m), and their weights, (m,)."""
     size = len(law)
     # The starting design is LDP at the smallest level, and only better designs replace it.
     start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
@@ -187,7 +185,8 @@ def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts:
 
 
 def _subset_rays(levels: Floats) -> Floats:
-    """Return (k, m) for each subset S the rays that are 1 on S, and elsewhere as low or as high as the levels allow."""
+    """Return for each subset S the ray that is 1 on S and elsewhere as low as the levels allow, and the ray that is as
+    high."""
     size = len(levels)
     rays = []
     for members in itertools.product((False, True), repeat=size):

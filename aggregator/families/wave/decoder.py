@@ -37,7 +37,7 @@ class WaveDecoder(Decoder):
         self._stop = np.minimum(places, self.inputs - 1) + 1
 
     def _near(self, p: Floats) -> Floats:
-        """Return (m,) the mass of the inputs whose window contains each output."""
+        """Return the mass of the inputs whose window contains each output, shape (m,)."""
         ends = np.concatenate([[0.0], np.cumsum(p)])
         mass: Floats = ends[self._stop] - ends[self._first]
         return mass

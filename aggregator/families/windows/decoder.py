@@ -61,7 +61,7 @@ class _Circle:
         return cls(np.asarray(layout.sequence, dtype=np.int64), cut, before, first)
 
     def masses(self, p: Floats) -> Floats:
-        """Return (..., 2 J) the mass before each border, for two rounds of the circle, from (..., n) in this order."""
+        """Return the mass before each border, for two rounds of the circle, shape (..., 2 J)."""
         ends = np.concatenate([np.zeros((*p.shape[:-1], 1)), np.cumsum(p, axis=-1)], axis=-1)
         mass = ends[..., self.cut] + p[..., self.cut] * self.before
         return np.concatenate([mass, mass + ends[..., -1:]], axis=-1)
@@ -78,7 +78,7 @@ class _Circle:
         return lost
 
     def means(self, cells: Floats) -> Floats:
-        """Return (n,) or (a, n) the mean over each arc, from a number for each cell, (J,) or (a, J)."""
+        """Return the mean over each arc, (n,) or (a, n), of a number for each cell, (J,) or (a, J)."""
         means: Floats = cells[..., self.first].copy()
         steps = (1 - self.before) * (self.before > 0) * (cells - np.roll(cells, 1, axis=-1))
         np.add.at(means.T, self.cut, steps.T)  # an arc may contain several borders
@@ -112,7 +112,7 @@ class WindowsDecoder(Decoder):
         return self._channel.orders if self._channel.types else 0
 
     def _blocks(self) -> Iterator[tuple[int, int, slice]]:
-        """Yield (type, order, outputs) for each type and order."""
+        """Yield the type, the order and the outputs of each type and order."""
         start, cells = len(self._single) + 1, self._channel.cells
         for number in range(len(self._channel.types)):
             for order in range(self._orders):
@@ -120,7 +120,7 @@ class WindowsDecoder(Decoder):
                 start += cells
 
     def forward(self, p: Floats) -> Floats:
-        """Return (..., m) the distribution of the outputs for each distribution of inputs, (..., k)."""
+        """Return the distribution of the outputs, shape (..., m), for each distribution of inputs, (..., k)."""
         law = self._flat(p, 1)
         masses = [circle.masses(p[..., circle.sequence]) for circle in self._circles]
         cells = self._channel.cells
@@ -168,7 +168,7 @@ class WindowsDecoder(Decoder):
         return law
 
     def backward(self, w: Floats) -> Floats:
-        """Return (k,) or (a, k) the mean for each input of the numbers of the outputs, (m,) or (a, m)."""
+        """Return the mean of the outputs' numbers, (m,) or (a, m), for each input, shape (k,) or (a, k)."""
         singles = len(self._single)
         mean: Floats = self._rest * w[..., singles, np.newaxis] + (w[..., :singles] @ self._other)[..., np.newaxis]
         mean[..., self._single] += (self._own - self._other) * w[..., :singles]
@@ -198,13 +198,13 @@ class WindowsDecoder(Decoder):
 
     @cached_property
     def _per_marginal(self) -> Floats:
-        """Return (m,) diag(D^-1), D = diag(reference @ Q); 0 for outputs that no input gives, which never occur."""
+        """Return the diagonal of D^-1, D = diag(reference @ Q), shape (m,); 0 for outputs that no input gives."""
         marginal = self.forward(self._reference)
         return np.divide(1.0, marginal, out=np.zeros_like(marginal), where=marginal > 0)
 
     @cached_property
     def _solved(self) -> Floats:
-        """Return (k, k) the inverse of Q D^-1 Q', computed by running sums; as for a table, L is D^-1 Q' times this."""
+        """Return the inverse of Q D^-1 Q', computed by running sums, shape (k, k). L is D^-1 Q' times this inverse."""
         if self.inputs > MOST_INPUTS or self.inputs * self.features > MOST_CELLS:
             raise NotInvertible(
                 f"an unbiased estimate of {self.inputs} values from {self.features} outputs is not computed for "
@@ -226,7 +226,7 @@ class WindowsDecoder(Decoder):
         return solved
 
     def _columns(self, chunk: slice) -> Floats:
-        """Return (c, m) the columns of L for the inputs ``chunk``; L as a whole is never in memory."""
+        """Return the columns of L for the inputs ``chunk``, shape (c, m); L as a whole is never in memory."""
         return self.forward(self._solved[chunk]) * self._per_marginal
 
     def invert(self, share: Floats) -> Floats:

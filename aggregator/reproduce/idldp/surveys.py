@@ -87,7 +87,7 @@ class ItemHolders:
 
     @cached_property
     def counts(self) -> Integers:
-        """(m,) people who hold each item."""
+        """People who hold each item, shape (m,)."""
         return np.bincount(self.items, minlength=self.size)
 
     @cached_property
@@ -115,7 +115,7 @@ class ItemHolders:
 
 @lru_cache(maxsize=64)
 def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
-    """Return (m,) and (m,): the mean over people of the probability to report an item, and of its square."""
+    """Return for each item, (m,), the mean over people of the probability to report it, and the mean of its square."""
     each = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
     once, twice = (
         np.bincount(people.items, weights=weights, minlength=people.size) / len(people) for weights in (each, each**2)
@@ -219,7 +219,7 @@ class Simulated:
 
     @cached_property
     def raw(self) -> Floats:
-        """(m,) the paper's estimate, unbiased but for sets that are cut off."""
+        """The paper's estimate, shape (m,); unbiased except for sets that are cut off."""
         return self._counts(self.linear.raw)
 
     @cached_property

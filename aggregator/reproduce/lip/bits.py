@@ -207,7 +207,7 @@ def example_1(setting: Setting) -> ExperimentResult:
 
 
 def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting: Setting) -> Floats:
-    """Return (surveys,) (S - E[S|Y])^2 of simulated surveys."""
+    """Return the squared errors (S - E[S|Y])^2 of simulated surveys, shape (surveys,)."""
     law, decoder = np.array(prior) / sum(prior), decoder_of(channel)
     squares = []
     for yes in setting.generator.binomial(people, law[1], size=setting.repeats).tolist():

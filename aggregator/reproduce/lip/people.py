@@ -208,7 +208,7 @@ def _bit_errors(p: Floats, zero_as_one: Floats, one_as_zero: Floats) -> Floats:
 
 
 def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
-    """Return (surveys,) (S - E[S|Y])^2 / N of simulated surveys of people with declared priors."""
+    """Return (S - E[S|Y])^2 / N of simulated surveys of people with declared priors, shape (surveys,)."""
     decoder, truths = _rule(yes, eps)
     people, p = len(yes), yes / UNIT
     squares = []

@@ -75,7 +75,7 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
 
 
 def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return (t, k) lifts and (t,) weights of the optimal mixture."""
+    """Return the lifts, shape (t, k), and the weights, (t,), of the optimal mixture."""
     b = math.exp(level)
     centred = law * (f - law @ f)
     variance = float(centred @ f)
