@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import Windows
 from protocol.channels.windows.arrangement import Single, Type
-from protocol.notions import Information
+from protocol.notions import Information, Ldp
 from tests.families.shapes import MOST, ONE, SEED, Law, Shapes, big, edges, first_above
 
 
@@ -239,6 +239,8 @@ SHAPES = Shapes(
         "windows, many arcs": (Information(MOST, joining._prior(400)), joining._windows(400, 16, 4, 2)),
         "windows, many cells": (Information(MOST, joining._prior(9)), joining._windows(9, 200, 4, 2)),
         "windows, many types": (Information(MOST, joining._prior(30)), joining._windows(30, 100, 2, 20)),
+        "windows, wide windows": (Ldp(MOST), joining._windows(2, 13, 8, 8)),
+        "windows, pairs of arcs": (joining._matrix(4), joining._windows(4, 6, 8, 2)),
         "windows ball": (Information(MOST, joining._prior(60), 10**8), joining._windows(60, 32, 4, 2)),
     },
     rands=_points,

@@ -17,6 +17,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from operator import mul
+from typing import NamedTuple
 
 POINT_BITS = 64
 POINTS = 1 << POINT_BITS
@@ -37,8 +39,8 @@ class Layout:
 
     sequence: Sequence[int]
     ends: Sequence[int]
-    cut: Sequence[int]
-    before: Sequence[int]
+    cut: list[int]
+    before: list[int]
 
 
 @dataclass(frozen=True)
@@ -136,68 +138,54 @@ class Circle:
         """Return the coverage of the arcs of ``members`` by the windows; ``members`` of None means all arcs."""
         layout = self.layout(order)
         chosen: Sequence[int] = range(len(layout.sequence))
-        inside = [True] * self.cells
+        ahead, behind = [POINTS - part for part in layout.before], layout.before
         if members is not None:
             chosen = [place for place, x in enumerate(layout.sequence) if x in members]
             inside = [layout.sequence[place] in members for place in layout.cut]
-        return Reach.of(self, layout, chosen, inside)
-
-
-@dataclass(frozen=True)
-class Reach:
-    """The coverage of a set of arcs by the windows from each border.
-
-    Attributes:
-        cells: J, the number of cells.
-        needs: for each border, the least span of a window that covers a whole arc of the set.
-        cut, before, inside: the arc at each border, its part before the border, and whether it belongs to the set.
-        size: number of arcs in the set.
-    """
-
-    cells: int
-    needs: Sequence[int]
-    cut: Sequence[int]
-    before: Sequence[int]
-    inside: Sequence[bool]
-    size: int
-
-    @classmethod
-    def of(cls, circle: Circle, layout: Layout, chosen: Sequence[int], inside: Sequence[bool]) -> Reach:
-        cells = circle.cells
+            ahead, behind = list(map(mul, ahead, inside)), list(map(mul, behind, inside))
         if not chosen:
-            return cls(cells, [], layout.cut, layout.before, inside, 0)
+            return Reach([], 0, layout.cut, ahead, behind)
         # For each border, take the first arc of the set that begins at or after it; after the last arc, the first one
         # again.
         places = [place + (before > 0) for place, before in zip(layout.cut, layout.before, strict=True)]
-        if len(chosen) < len(layout.sequence):
+        if members is not None:
             places = [bisect_left(chosen, place) for place in places]
-        reached = [-(-cells * layout.ends[place] // circle.length) for place in chosen]
-        reached.append(reached[0] + cells)
+        reached = [-(-self.cells * layout.ends[place] // self.length) for place in chosen]
+        reached.append(reached[0] + self.cells)
         needs = [reached[place] - border for border, place in enumerate(places)]
-        return cls(cells, needs, layout.cut, layout.before, inside, len(chosen))
+        return Reach(needs, max(needs), layout.cut, ahead, behind)
 
-    @cached_property
-    def widest(self) -> int:
-        """The least span with which every window covers a whole arc of the set; 0 for a set without arcs."""
-        return max(self.needs, default=0)
 
-    def coverage(self, span: int) -> list[int | None]:
-        """Return, for the window from each border, 2^64 times the largest covered part of an arc; None for a set
-        without arcs."""
-        if not self.size:
-            return [None] * self.cells
+class Reach(NamedTuple):
+    """The coverage of a set of arcs by the windows from each border.
+
+    Attributes:
+        needs: for each border, the least span of a window that covers a whole arc of the set; empty without arcs.
+        widest: the least span with which every window covers a whole arc of the set; 0 without arcs.
+        cut: the position of the arc at each border.
+        ahead, behind: 2^64 times the parts of that arc after and before the border; 0 if it is not in the set.
+    """
+
+    needs: Sequence[int]
+    widest: int
+    cut: list[int]
+    ahead: list[int]
+    behind: list[int]
+
+    def coverage(self, span: int) -> list[int]:
+        """Return, for the window from each border, 2^64 times the largest covered part of an arc; 0 without arcs."""
+        if not self.needs or not span:
+            return [0] * len(self.cut)
         if self.widest <= span:
-            return [POINTS] * self.cells
+            return [POINTS] * len(self.cut)
+        # A window that covers no whole arc covers parts of the arcs at its two ends. If they are one arc, the window
+        # lies in it, or it goes round the circle and covers what lies outside of the two borders.
+        last, behind = self.cut[span:] + self.cut[:span], self.behind[span:] + self.behind[:span]
         return [
-            POINTS if needed <= span else self._of_the_cut(window, window + span)
-            for window, needed in enumerate(self.needs)
-        ]
-
-    def _of_the_cut(self, window: int, end: int) -> int:
-        """Return the coverage of one window that covers no whole arc: only the arcs at its two ends count."""
-        last = end % self.cells
-        here, there = self.cut[window], self.cut[last]
-        if here == there:
-            part = self.before[last] - self.before[window] + (POINTS if end >= self.cells else 0)
-            return part if self.inside[window] else 0
-        return max((POINTS - self.before[window]) * self.inside[window], self.before[last] * self.inside[last])
+            POINTS if needed <= span
+            else first if here != there and first > second
+            else second if here != there
+            else first + second - POINTS if first + second > POINTS
+            else first + second
+            for needed, here, there, first, second in zip(self.needs, self.cut, last, self.ahead, behind, strict=True)
+        ]  # fmt: skip
