@@ -1,14 +1,14 @@
-"""The device: all that an app does with a store, from opening it to forgetting.
+"""The device: all operations of an app on a store, from opening it to forgetting a campaign.
 
-Every method is one decision of the person or of the device's owner. Opening, caps, answers and forgetting are here. The
-other methods are inherited from the folder that each is about:
+Every method is one decision of the person or of the device's owner. Opening, caps, answers and forgetting are defined
+here. The other methods are inherited:
 
     campaigns/membership    join, accept, terms, addresses, close_early
     campaigns/agreements    consent, choose_class, choose_prior, enrolment, present_code
     campaigns/trust         trust_author, distrust_author
     disclosure/disclosures  preview, exposure, transcript, prior
 
-Implementation of consent: campaigns/consent. Of answers: answers/answering. The tables: records, store/sqlite.
+campaigns/consent implements consent, and answers/answering the answers. The tables are in records and store/sqlite.
 """
 
 from __future__ import annotations
@@ -54,22 +54,23 @@ class Device(Membership, Disclosures):
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """Open the device whose store is this folder; create the folder if it is missing.
+        """Open the device whose store is in a folder; create the folder if it is missing.
 
         Args:
-            folder: used by this store only, or ":memory:" for a device that ends with the process.
+            folder: a folder that only this store uses, or ":memory:" for a device that ends with the process.
             trust: public keys of authors, 32 bytes each or with a name. Their campaigns may be joined until the device
-                is closed, in addition to those of the authors that the store keeps (``trust_author``).
-            budget: the owner's caps. They are stored, and can only be tightened: the lower of two caps holds.
-            key_store: keeps the device's secret and the store's checkpoint. None means the key store that the store was
-                created with; a new store uses files in its folder, and on Android the Keystore. A keyring is used only
-                if it is passed.
+                is closed, in addition to those of the authors in the store (``trust_author``).
+            budget: the owner's caps. They are stored, and can only be tightened: the lower of two caps applies.
+            key_store: stores the device's secret and the store's checkpoint. None for the key store that the store was
+                created with; a new store then uses files in its folder, and on Android the Keystore. A keyring is used
+                only if it is passed.
         Returns:
             The open device; use it in a ``with`` statement, or close it.
         Raises:
             KeyRefused: one of the keys must not be trusted.
-            StoreRestored: the store is an old state or a copy, so it lacks later spending. ``adopt`` continues with it.
-            StoreDamaged: the database is damaged. ``adopt`` continues without it.
+            StoreRestored: the store is an old state or a copy, so it lacks later spending. ``adopt`` continues with the
+                store.
+            StoreDamaged: the database is damaged. ``adopt`` continues without the database.
             StoreError: the store cannot be opened.
         """
         trusted = tuple(map(_author_key, trust))
@@ -95,9 +96,9 @@ class Device(Membership, Disclosures):
     ) -> Self:
         """Continue with a store that was restored, copied or damaged; a store that can be opened is not changed.
 
-        All campaigns are forgotten: answers, prior, memo, queue and consents. The amount reserved counts as spent,
-        according to the store or its checkpoint, whichever is higher. The caps stay. The keys stay too, unless the
-        secret was lost with another machine. Spending that cannot be attributed to a campaign counts in each one.
+        All campaigns are forgotten: answers, prior, memo, queue and consents. The reserved amount counts as spent; if
+        the store and its checkpoint differ, the higher amount counts. The caps stay. The keys stay too, unless the
+        secret was lost with another machine. Spending that cannot be attributed to a campaign counts in every campaign.
 
         A damaged database is moved to ``quarantine-1`` (or the next free number) until a campaign is forgotten. Its
         record of used slots is lost, and the study refuses a report for a slot that it has seen. No other process may
@@ -122,9 +123,9 @@ class Device(Membership, Disclosures):
     # Budget
 
     def tighten(self, policy: BudgetPolicy) -> None:
-        """Add caps; of two caps of the same kind, the lower one holds.
+        """Add caps; if there are two caps of the same kind, the lower one applies.
 
-        A cap below the amount already reserved holds at once: answers are refused until a campaign is forgotten.
+        A cap below the amount already reserved takes effect at once: answers are refused until a campaign is forgotten.
 
         Args:
             policy: the caps to add, in nats; rounded down to nanonats.
@@ -149,27 +150,28 @@ class Device(Membership, Disclosures):
     def answer(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Receipt:
         """Draw, charge, sign and queue one answer, in one transaction.
 
-        Repeating a reading with the same value returns the same report: the same bytes, no cost, nothing queued. In
-        another reading or period, the same value gives a new report of the same output, at no cost. In a campaign with
-        transcripts every answer is drawn anew, at full cost.
+        Repeating a reading with the same value returns the same bytes; nothing is charged or queued. In another reading
+        or period, the same value gives a new report of the same output, at no cost. In a campaign with transcripts
+        every answer is drawn anew, at full cost.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
             value: the answer. For a form, a mapping from the names of the questions that this device is asked
                 (``Terms.asked_names``) to answers.
             reading: index of the answer in its period, 0 .. answers_per_period - 1. Indices only increase: a skipped
-                one cannot be used later. None takes the next one; in a campaign with one answer per period always 0.
+                index cannot be used later. None for the next index, which is always 0 if the campaign has one answer
+                per period.
         Returns:
             The signed report, its period and slot, and the amount charged now, in nats.
         Raises:
-            NotInDomain: the question does not allow this value. The text does not repeat the value. For a form, it
+            NotInDomain: the question does not allow this value, which the text does not repeat. For a form, the text
                 names a question whose answer is missing or was not asked for.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` after its author
                 closed it), or the clock shows a time before the consent or before the latest report of a transcript.
             UnknownCampaign: this device has not joined it.
             ConsentMissing: the person has not agreed to the campaign.
-            QuotaReached: all readings of the period are used, or this one is: with another value, or it waits to be
-                bundled.
+            QuotaReached: all readings of the period are used; or this reading was given with another value, or waits to
+                be bundled.
             BudgetRefused: the owner lowered a cap below the amount reserved; this does not depend on the value.
             OutboxFull: the queue is full; this does not depend on the value.
             StoreError: nothing was charged or sent.
@@ -180,7 +182,7 @@ class Device(Membership, Disclosures):
     def collect(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Collected:
         """Draw, charge and store one answer, in one transaction; ``bundle`` seals it later, together with others.
 
-        Arguments and errors are those of ``answer``, except:
+        Arguments and errors are those of ``answer``, with these differences:
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -228,7 +230,7 @@ class Device(Membership, Disclosures):
     # Withdrawing, and upkeep
 
     def forget(self, campaign_id: bytes | None = None) -> None:
-        """Delete a campaign, or all: answers, prior, memo, queue and consent, and their bytes in the store's files.
+        """Delete one or all campaigns: answers, prior, memo, queue and consent, and their bytes in the store's files.
 
         Spending stays counted, as if all answers had been different, and the rest of the reserve is released. So the
         remaining budget depends on the number of answers, not on the answers themselves. Used slots stay used, so
@@ -236,7 +238,7 @@ class Device(Membership, Disclosures):
         it cannot be answered again, since its transcript is deleted too.
 
         Args:
-            campaign_id: id of one joined campaign, 16 bytes; None forgets all of them.
+            campaign_id: id of one joined campaign, 16 bytes; None for all of them.
         Raises:
             UnknownCampaign: this device has not joined it.
             StoreError: the rows are deleted, but their old bytes could not be erased yet.
@@ -259,8 +261,8 @@ class Device(Membership, Disclosures):
         """Accept the clock's current time as correct, if the clock was ahead before.
 
         A device treats the time of its latest answer as past, and a unit does not answer until the clock shows a later
-        time. This method resets only that time: spending and used slots stay. Under window caps, the cost of answers
-        with later dates is added to the worst case from now on.
+        time. This method resets only that time: spending and used slots stay. For window caps, the cost of answers with
+        later dates is added to the worst case from now on.
 
         Returns:
             Ids of the campaigns whose recorded time was later. A transcript still continues only after its latest

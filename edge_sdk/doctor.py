@@ -1,6 +1,7 @@
 """Facts about a store for its owner: its files, its budget, waiting envelopes, and the clock.
 
-Implements ``Device.doctor``. The database's own facts: store/sqlite. Detection of copies: rollback/checkpointing.
+This module implements ``Device.doctor``. store/sqlite returns the facts about the database, and rollback/checkpointing
+those about the detection of copies.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _waiting(records: Records) -> dict[str, str]:
 
 
 def _clock_behind(records: Records, now: int) -> dict[str, str]:
-    """Return until when a unit accepts no answers, if the clock shows an earlier time than at a past answer."""
+    """Return the time until which a unit gives no answers, if the clock shows an earlier time than at a past answer."""
     found = {}
     for campaign_id in records.campaigns.ids():
         consent = records.consents.find(records.campaigns.number(campaign_id))

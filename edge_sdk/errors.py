@@ -3,7 +3,7 @@
 Each error class has one cause: a decision of the device's owner, the campaign's terms, or the machine. So an app can
 act on the class and show the text. No text contains a person's value, prior or key.
 
-Errors about bytes from outside: ``protocol.errors``.
+The errors about bytes from outside are in ``protocol.errors``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class QuotaReached(HalftruthError):
 
 
 class UnknownCampaign(HalftruthError):
-    """The campaign is not joined, or the given id fits more than one."""
+    """The campaign is not joined, or the given beginning of an id fits more than one campaign."""
 
 
 class NothingQueued(HalftruthError):
@@ -36,11 +36,11 @@ class OutboxFull(NotYet):
 
 
 class AddressRefused(HalftruthError):
-    """The address cannot be used: not https, not an address, or not the campaign's address."""
+    """The address cannot be used: it is malformed, not https, or not the campaign's address."""
 
 
 class InvitationRefused(CampaignError):
-    """The study sent another key or campaign than the link names, or the author did not sign the link's address."""
+    """The study sent a key or a campaign that the link does not name, or the author did not sign the link's address."""
 
 
 class StoreError(HalftruthError):
@@ -52,8 +52,8 @@ class StoreClosed(StoreError):
 
 
 class StoreRestored(StoreError):
-    """The store is an old state or a copy, so spending since then is missing. ``Device.adopt`` continues with it."""
+    """The store is an old state or a copy, so later spending is missing. ``Device.adopt`` continues with the store."""
 
 
 class StoreDamaged(StoreError):
-    """The store's database is damaged. ``Device.adopt`` continues without it."""
+    """The store's database is damaged. ``Device.adopt`` continues without the database."""

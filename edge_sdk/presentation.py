@@ -1,9 +1,10 @@
-"""Data for an app's screens: the parts of the questions, and the answers given.
+"""Data for the screens of an app: the parts of the questions, and the answers that were given.
 
-A graphical app needs data, for example to draw a map, where the command line needs sentences. This module only reads
-and decides nothing.
+A graphical app needs data, for example to draw a map; the command line needs sentences. This module only reads and
+makes no decisions.
 
-The terms in English: campaigns/terms. Waiting envelopes: transport/waiting, and their bytes: disclosure/envelopes.
+campaigns/terms contains the terms in English, transport/waiting lists waiting envelopes, and disclosure/envelopes
+explains their bytes.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ class AnswerChoices:
 
     Attributes:
         kind: "values", "ordered", "grid", "buckets", "number", "date" or "items".
-        size: number of answers; for items, of items.
-        labels: the values, the items, the days, or the edges of the buckets, in order, as answers are given; empty for
-            a grid, for evenly spaced numbers and for more than ``FEW_DAYS`` days.
-        shown: the same in the person's language.
-        south, north, west, east, step: of a grid, microdegrees; 0 for the others.
+        size: number of possible answers; in a domain of items, number of items.
+        labels: the values, the items, the days or the edges of the buckets as ``Device.answer`` accepts them, in order;
+            empty for a grid, for evenly spaced numbers and for more than ``FEW_DAYS`` days.
+        shown: these labels in the person's language.
+        south, north, west, east, step: the borders and the cell size of a grid, in microdegrees; 0 for other kinds.
         low, high: the lowest and the highest number or day, as text; "" for other kinds, and if the days are listed.
         spacing: the distance between consecutive numbers, as text; "" for other kinds, and for numbers rounded at
             random.
         places: decimal places of the numbers.
-        unit: of the numbers; "" if the campaign does not state it.
+        unit: the unit of the numbers; "" if the campaign does not state it.
         line: the domain of numbers or days; None for other kinds.
-        name: of a question of a form; "" if the campaign is not a form.
+        name: the name of a form's question; "" if the campaign is not a form.
         text: the question, in the person's language.
         skippable: whether a question of a form may be left out.
     """
@@ -89,21 +90,21 @@ class AnswerChoices:
         return "" if self.line.parse(label) == answer else label
 
     def cell(self, row: int, column: int) -> str:
-        """Return the answer of a grid's cell, counted from the south-west: its centre, as text."""
+        """Return the answer for a cell of the grid, its centre as text; rows and columns count from the south-west."""
         grid = Grid(self.south, self.north, self.west, self.east, self.step)
         return grid.label(row * grid.columns + column)
 
 
 @dataclass(frozen=True)
 class GivenAnswer:
-    """An answered value. True answers are secret: its repr shows neither value nor report.
+    """A value that the person answered. It must stay secret, so its repr shows neither the value nor the report.
 
     Attributes:
         label: the value, coarsened by this device's view; empty for an answer without an item.
-        times: number of its reports.
-        period, slot: of the latest report.
-        report: the latest sealed report, as it was queued or sent in an envelope of its own.
-        waits: whether it is still in the outbox.
+        times: number of reports of this value.
+        period, slot: the period and the slot of the latest report.
+        report: the latest report, sealed in an envelope of its own.
+        waits: whether this report is still in the outbox.
     """
 
     label: str = field(repr=False)
@@ -115,12 +116,12 @@ class GivenAnswer:
 
 
 def questions(device: Device, campaign_id: bytes, language: str | None = None) -> tuple[AnswerChoices, ...]:
-    """Return the questions of a joined campaign: all those of a form, in order; else its only one.
+    """Return the questions of a joined campaign, in order: all questions of a form, or the only question.
 
-    ``Terms.asked_names`` has the questions of a form that this device is asked.
+    ``Terms.asked_names`` names the questions of a form that this device is asked.
 
     Args:
-        language: of the person, as for ``Device.terms``.
+        language: the person's language, as for ``Device.terms``.
     Raises:
         UnknownCampaign
     """
@@ -135,10 +136,10 @@ def questions(device: Device, campaign_id: bytes, language: str | None = None) -
 
 
 def unit_of(device: Device, campaign_id: bytes, language: str | None = None) -> str:
-    """Return the unit of a joined campaign's numbers; "" for other questions, for a form, and if it is not stated.
+    """Return the unit of a joined campaign's numbers; "" for other questions, for a form, and if no unit is stated.
 
     Args:
-        language: of the person, as for ``Device.terms``.
+        language: the person's language, as for ``Device.terms``.
     Raises:
         UnknownCampaign
     """
@@ -173,14 +174,14 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
 
 
 def label_translations(device: Device, campaign_id: bytes, language: str | None = None) -> dict[str, str]:
-    """Return the translated names of a joined campaign's answers, by the campaign's own labels.
+    """Return the translated label of each answer to a joined campaign, by the campaign's own label.
 
-    These are the labels of its only question, and the groups and districts that this device's view makes of them.
+    It contains the labels of the only question, and of the groups and districts of this device's view.
 
     Args:
-        language: of the person, as for ``Device.terms``.
+        language: the person's language, as for ``Device.terms``.
     Returns:
-        The translated labels only; empty for a form, whose ``questions`` have their translations.
+        Labels that differ in the translation; empty for a form, whose translations are in ``questions``.
     """
     joined = device.records.campaigns.find(campaign_id)
     own, said = joined.campaign.domain, joined.campaign.domain_in(language)
@@ -194,8 +195,10 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
 
 
 def kept_kind(device: Device, campaign_id: bytes) -> str:
-    """Return the kind of the stored and reported answers of a joined campaign: the kind of its domain, or "view" if
-    this device's view coarsens the answer, so that a label is not an answer.
+    """Return the kind of the stored and reported answers of a joined campaign.
+
+    It is the kind of the campaign's domain, or "view" if this device's view coarsens the answer, so that a label is not
+    an answer.
     """
     joined = device.records.campaigns.find(campaign_id)
     return joined.campaign.domain.kind if isinstance(joined.map, Identity | Questions) else "view"
@@ -210,7 +213,7 @@ def fits_classes(device: Device, campaign_id: bytes) -> bool:
 
 
 def given(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
-    """Return the values answered in a joined campaign, the latest first. They never leave the device."""
+    """Return the values that were answered in a joined campaign, the latest first. They never leave the device."""
     records = device.records
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
     queued = set(records.outbox.waiting(campaign))
@@ -238,10 +241,10 @@ def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
 
 
 def author_key(line: str) -> AuthorKey:
-    """Return the public key of an author and its name, from the line of its file.
+    """Return an author's public key and name, from the line of a key file.
 
     Raises:
-        KeyRefused: the line is not a key's, or the key must not be used.
+        KeyRefused: the line contains no key, or the key must not be used.
     """
     return AuthorKey.from_line(line)
 
@@ -261,7 +264,7 @@ def read_link(text: str) -> Link:
 
 
 def fingerprint_of(public: bytes) -> str:
-    """Return the fingerprint of a public key, as text."""
+    """Return the fingerprint of a public key as text, 22 characters."""
     return keys.fingerprint_text(keys.fingerprint(public))
 
 

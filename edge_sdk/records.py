@@ -1,9 +1,10 @@
 """The records: the tables of one store, each with its owner class.
 
-Each table has one owner class, the only one that reads and writes it. Rows that must be committed together are written
-by several owners in one transaction of the store.
+Each table has one owner class, and only this class reads and writes the table. Rows of several owners that must be
+committed together are written in one transaction of the store.
 
-The methods for apps: device. Their implementations: campaigns/consent, answers/answering, disclosure/preview.
+The module device defines the methods for apps; campaigns/consent, answers/answering and disclosure/preview implement
+them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
 
 
 class Records:
-    """The contents of one store. Campaigns are identified by their number in it, ``campaigns.number``."""
+    """The tables of one store. A campaign is identified by its number in the store, ``campaigns.number``."""
 
     def __init__(self, store: Store, outbox: UploadQueue) -> None:
         self.store = store

@@ -1,1 +1,1 @@
-"""The commands of ``python -m edge_sdk`` and how they print."""
+"""The commands of ``python -m edge_sdk`` and the format of their output."""

@@ -1,8 +1,9 @@
-"""The commands about joined campaigns, from consent to forgetting.
+"""The commands for joined campaigns, from consent to forgetting.
 
-Each calls one method of ``Device`` and returns the result by name. No error repeats a value.
+Each command calls one method of ``Device`` and returns the result by name. No error repeats a value.
 
-The parsers: __main__. Joining: joining. Commands about the store and the unit: upkeep.
+__main__ defines the parsers. The commands for joining are in the module joining, those for the store and the unit in
+upkeep.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def consent(options: argparse.Namespace) -> Printed:
 
 
 def answer(options: argparse.Namespace) -> Printed:
-    """``answer ID VALUE...``: answer; return period, slot and cost of the report."""
+    """``answer ID VALUE...``: answer a campaign; return period, slot and cost of the report."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value)
@@ -121,7 +122,8 @@ def outbox(options: argparse.Namespace) -> Printed:
 
 
 def _learn(device: Device, sent: Sent) -> None:
-    """Fetch closing notices for the campaigns of this upload; the study already knows these from the upload."""
+    """Fetch closing notices for the campaigns of this upload; their ids reveal no more to the study than the upload
+    did."""
     from edge_sdk.transport import download
     from edge_sdk.transport.upload import Outcome
 
@@ -149,7 +151,7 @@ def _waiting(device: Device) -> list[dict[str, object]]:
 
 
 def _envelopes(device: Device) -> list[Printed]:
-    """Return each waiting envelope: its kind, and the meaning of its bytes."""
+    """Return each waiting envelope with its kind and the meaning of its bytes."""
     from edge_sdk.disclosure.envelopes import outgoing, output_meanings
 
     rows = []
@@ -170,11 +172,11 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
     """Return the result of an upload; if any envelope was not sent, raise an error with the reason.
 
     Args:
-        named: whether an address was named. Envelopes for other addresses then stay without an error, unless no
-            envelope belongs to the named one.
+        named: whether an address was named. Envelopes for other addresses then stay without an error, unless there is
+            no envelope for the named address.
         whole: whether to return all counts.
     Raises:
-        Incomplete: an attempt is not due yet, one failed, or the study refused an envelope.
+        Incomplete: an attempt is not due yet, an attempt failed, or the study refused an envelope.
     """
     from edge_sdk.transport.upload import Outcome
 
@@ -217,7 +219,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
 
 
 def ledger(options: argparse.Namespace) -> Printed:
-    """``ledger``: return the budget, the campaigns and all entries."""
+    """``ledger``: return the budget, the campaigns and all entries of the ledger."""
     with Device.open(options.store) as device:
         budget = device.budget
         titles = {campaign_id: device.terms(campaign_id).title for campaign_id in device.campaigns}
@@ -406,7 +408,7 @@ def _value(text: str) -> str:
 
 
 def _counts(path: Path) -> dict[str, int]:
-    """Return the counts of a CSV file with the header ``value,count``, by label. No error repeats a row."""
+    """Return counts by label, read from a CSV file with the header ``value,count``. No error repeats a row."""
     import csv
 
     try:

@@ -1,8 +1,8 @@
-"""The commands about joining: trusted authors, campaigns and links.
+"""The commands for joining: trusted authors, campaigns and links.
 
-Each calls one method of ``Device`` and returns the result by name.
+Each command calls one method of ``Device`` and returns the result by name.
 
-The parsers: __main__. Commands about joined campaigns: commands.
+__main__ defines the parsers. The commands for joined campaigns are in the module commands.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def join(options: argparse.Namespace) -> Printed:
 
 
 def _follow_link(options: argparse.Namespace) -> Printed:
-    """Join the campaign of a link, once the person agreed to contact its host."""
+    """Join the campaign of a link, after the person agreed to contact its host."""
     from edge_sdk.transport.download import fetch_invited
     from protocol.link import Link
 
@@ -56,7 +56,7 @@ def _follow_link(options: argparse.Namespace) -> Printed:
 
 
 def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
-    """Show which host a link would contact, and continue only if the person confirms.
+    """Show the host that following a link would contact, and continue only if the person confirms.
 
     Raises:
         Usage: standard input is not a terminal, so the person cannot confirm.
@@ -103,7 +103,7 @@ def _trusted(device: Device, beginning: str) -> bytes:
     """Return the trusted key whose fingerprint begins with ``beginning``.
 
     Raises:
-        Usage: no fingerprint does, or several do.
+        Usage: no fingerprint or more than one begins with these characters.
     """
     found = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
     if len(found) != 1:
@@ -166,7 +166,8 @@ def find(device: Device, beginning: str) -> bytes:
     """Return the id of the joined campaign that begins with the hex digits ``beginning``.
 
     Raises:
-        UnknownCampaign: no id does, or several do; or no digit is given, as by a script with an unset variable.
+        UnknownCampaign: no id or more than one begins with these digits, or ``beginning`` is empty, for example because
+            a variable of a script is not set.
     """
     if not beginning:
         raise UnknownCampaign("name the campaign by the beginning of its id: the ledger command lists them")
@@ -178,7 +179,7 @@ def find(device: Device, beginning: str) -> bytes:
 
 
 def campaign_file(path: Path) -> bytes:
-    """Return the bytes of a campaign file; refuse another file."""
+    """Return the bytes of a campaign file; refuse a file with other content."""
     with path.open("rb") as file:
         data = file.read(MOST_CAMPAIGN_BYTES)
     require_campaign(data)

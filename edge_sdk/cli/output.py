@@ -2,7 +2,7 @@
 
 Scripts get the names and values unchanged. For people, this module formats nats, times and shares.
 
-Results: commands, joining, upkeep. Exit codes: exit_codes.
+The modules commands, joining and upkeep return the results; exit_codes lists the exit codes.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ LOW_SHARES = {"wrong", "least_after"}
 
 
 class Usage(HalftruthError):
-    """Arguments with correct syntax that do not fit together."""
+    """Arguments that the parser accepts but the command refuses."""
 
 
 class Incomplete(HalftruthError):
-    """The command was not done, or only in part; with ``--json`` the completed part is printed."""
+    """The command was not completed; with ``--json`` the completed part is printed."""
 
     def __init__(self, text: str, printed: Printed, code: int) -> None:
         super().__init__(text)

@@ -1,6 +1,7 @@
-"""The commands about the store and the unit: budget, adopt, doctor, clock, run.
+"""The commands for the store and the unit: budget, adopt, doctor, clock, run.
 
-These are for the device's owner; the commands for a person are in commands. The parsers: __main__.
+These commands are for the device's owner; those for the person are in the module commands. __main__ defines the
+parsers.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def doctor(options: argparse.Namespace) -> Printed:
 
 
 def clock(options: argparse.Namespace) -> Printed:
-    """``clock [--set]``: return the latest time that each campaign has seen, before which a unit does not answer."""
+    """``clock [--set]``: return the latest recorded time of each campaign; a unit does not answer before it."""
     from edge_sdk.answers.answering import known_past
 
     with Device.open(options.store) as device:
@@ -95,7 +96,7 @@ def run(options: argparse.Namespace) -> Printed:
 
 
 def store(options: argparse.Namespace) -> str:
-    """Return the named folder.
+    """Return the store's folder from the options.
 
     Raises:
         Usage
@@ -106,7 +107,7 @@ def store(options: argparse.Namespace) -> str:
 
 
 def key_store(options: argparse.Namespace) -> KeyStore | None:
-    """Return the named key store; None without one.
+    """Return the key store that the options name; None if they name none.
 
     Raises:
         Usage: the option does not fit the other options.

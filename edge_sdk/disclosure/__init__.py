@@ -1,1 +1,1 @@
-"""Bounds on the knowledge of an observer of the reports: preview, exposure, posterior."""
+"""Bounds on an observer's inference from the reports: preview, exposure, posterior."""

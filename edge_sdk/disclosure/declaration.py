@@ -2,7 +2,7 @@
 
 Everything is computed from the signed campaign and the weights; nothing is stored or drawn.
 
-Storing a declaration: campaigns/consent.
+campaigns/consent stores a declaration.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeclaredValue:
-    """One value, and the beliefs in it of an observer who assumes the declared prior.
+    """One value, and the probabilities that an observer with the declared prior assigns to it.
 
     Attributes:
-        label: of the value.
+        label: the label of the value.
         before: the declared probability.
-        least, most: the lowest and highest posterior probability after one report, over all possible reports.
+        least, most: the lowest and the highest posterior probability after one report, over all possible reports.
     """
 
     label: str
@@ -38,18 +38,18 @@ class DeclaredValue:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A declared prior, or one that could be declared.
+    """The promise and the costs of a prior that is declared or could be declared.
 
     Attributes:
-        values: in the order of the campaign.
-        holds: whether it was declared before; a declared prior is permanent and cannot be replaced.
+        values: the campaign's values, in its order.
+        holds: whether this prior was declared before; a declared prior is permanent and cannot be replaced.
         level_nanonats: the level of protection.
         own_level: whether this is a personal level, and not the campaign's.
-        cost_nanonats: of one fresh answer under this prior.
-        worst_case_nanonats: of all answers together.
-        candidates: number of priors in the public list that ``Device.choose_prior`` chooses from.
-        chosen_worst_case_nanonats: of all answers together under the most expensive of these, without the cost of the
-            choice.
+        cost_nanonats: the cost of one fresh answer under this prior.
+        worst_case_nanonats: the cost of all answers together.
+        candidates: number of priors in the public list from which ``Device.choose_prior`` chooses.
+        chosen_worst_case_nanonats: the cost of all answers together under the most expensive prior of this list,
+            without the cost of the choice.
     """
 
     values: tuple[DeclaredValue, ...]
@@ -110,7 +110,7 @@ def declaration(
 
 
 def believed(channel: Channel, prior: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
-    """Return the lowest and the highest posterior of each value, over all outputs with positive probability.
+    """Return (lowest posterior, highest posterior) of each value, over all outputs with positive probability.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x')
 

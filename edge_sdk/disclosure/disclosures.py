@@ -1,6 +1,6 @@
-"""The disclosure by a person's reports: by one more, by all of them, and the person's own history.
+"""The disclosure by one more report and by all reports of a person, and the person's own history.
 
-Computed in preview, which is loaded at first use.
+The module preview computes it, and is loaded at first use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Disclosures(Session):
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
             value: the answer that the person considers; None for the answer that would reveal most. For a form before
-                consent only None is allowed, and the preview is for the questions whose report reveals most.
+                consent, ``value`` must be None, and the preview is for the questions whose report reveals most.
         Returns:
             The lengths in bytes, and bounds on the disclosure, rounded up.
         Raises:
@@ -39,7 +39,7 @@ class Disclosures(Session):
     def exposure(self, campaign_id: bytes) -> Exposure:
         """Return a bound on the disclosure by all reports about the same values, over all joined campaigns.
 
-        The result is for the person only: it depends on the number of different values they gave.
+        The result is for the person only, because it depends on the number of different values that they gave.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -70,7 +70,7 @@ class Disclosures(Session):
     def prior(self, campaign_id: bytes) -> dict[str, int]:
         """Return the number of reports of each value: the person's history, which never leaves the device.
 
-        If this device's view is of districts, the history is of districts; finer values were never stored.
+        If this device's view has districts, the history counts districts; finer values were never stored.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.

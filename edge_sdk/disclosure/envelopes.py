@@ -1,7 +1,7 @@
 """Explain waiting envelopes: the meaning of their bytes, and the answers that a report fits.
 
-Everything is parsed from the bytes that will be sent; nothing is drawn or decided. The queue: transport/queue. The
-effect of one more answer: preview.
+Everything is parsed from the bytes that will be sent; nothing is drawn or decided. transport/queue stores the
+envelopes, and the module preview computes the effect of one more answer.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Part:
 
 @dataclass(frozen=True)
 class OutputMeaning:
-    """The answers that an output fits: those under which it is as likely as any output.
+    """The answers that an output fits: no other output is more likely if one of them is the true answer.
 
     Attributes:
-        fits: number of these answers.
+        fits: number of answers that the output fits.
         size: number of all answers of this device's view.
-        labels: these answers, if there are at most ``MOST_NAMED``; else empty. In a domain of items, "" is the answer
-            without an item.
+        labels: the answers that the output fits, if they are at most ``MOST_NAMED``; else empty. In a domain of items,
+            "" is the answer without an item.
     """
 
     fits: int
@@ -73,15 +73,15 @@ class Outgoing:
 
 
 def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing, ...]:
-    """Return the waiting envelopes by campaign, the campaign that waits longest first.
+    """Return the waiting envelopes, grouped by campaign; the campaign that waits longest comes first.
 
     The concatenation of a campaign's envelopes is the file that ``outbox.export`` writes.
 
     Args:
-        device: the owner of the outbox.
-        campaign_id: id of one joined campaign; None takes all.
+        device: the device with the outbox.
+        campaign_id: id of one joined campaign; None for all campaigns.
     Returns:
-        Envelopes with their parts; within a campaign in the order they were queued.
+        The envelopes with their parts; those of a campaign are in the order in which they were queued.
     Raises:
         UnknownCampaign: this device has not joined it.
     """
@@ -120,13 +120,13 @@ def parts(data: bytes) -> tuple[Part, ...]:
 
 
 def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, ...]:
-    """Return, for each output of one of this device's reports, the answers that it fits.
+    """Return the answers that each output of one of this device's reports fits.
 
     Args:
         device: a device that joined the report's campaign.
         envelope: a report from ``outgoing``.
     Returns:
-        One meaning per output; empty if the channel is too large, and for an enrolment.
+        One meaning for each output; empty if the channel is too large, and for an enrolment.
     """
     sealed = decode(envelope.data)
     if sealed.kind is not Kind.REPORT:

@@ -6,15 +6,15 @@ So the matrices of levels of all draws sum to one matrix for the person:
     E[x][x'] = sum over draws of max over y of ln Q(y|x) - ln Q(y|x')
 
 (Acharya et al. 2020, Prop. 1 and 2; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
-not add like this. So a LIP campaign counts with the LDP loss of its channel, and a campaign with transcripts with the
-channels that were used. The matrix is never stored: a pair, a row's maximum and the worst pair are computed from the
-channels, exactly if that is cheap, and otherwise as an upper bound.
+not add in this way. So a LIP campaign counts with the LDP loss of its channel, and a campaign with transcripts with the
+LDP losses of the channels that were used. The matrix is never stored. The level of a pair, the maximum of a row and the
+worst pair are computed from the channels, exactly if that is cheap, and otherwise as an upper bound.
 
 A pair (x, x') compares a person who always answers x with one who always answers x'. If a person changes answers and
 campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). Caps are
 compared with this sum. In addition, repeated outputs show that an answer did not change.
 
-The posterior after one report: posterior. All results are secret and never leave the device.
+The module posterior computes the posterior after one report. All results are secret and never leave the device.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_STEPS = 2**20
 
 @dataclass(frozen=True)
 class ViewChannel:
-    """A channel together with the map of the device's view, which is applied to the answer first."""
+    """A channel, and the map of the device's view, which coarsens the answer before the channel."""
 
     map: Map
     channel: Channel
@@ -53,11 +53,11 @@ class ViewChannel:
         )
 
     def level(self, domain: Domain, first: Sequence[int], second: Sequence[int]) -> int | None:
-        """Return the level of that ratio, nanonats; None if it is infinite."""
+        """Return the level of the ratio that ``loss`` returns, in nanonats; None if it is infinite."""
         return self.channel.loss(self._inputs(domain, first), self._inputs(domain, second)).level
 
     def _inputs(self, domain: Domain, inputs: Sequence[int]) -> Sequence[int]:
-        """Return the inputs of the channel for these inputs of the domain."""
+        """Return the channel's inputs to which the map sends the given inputs of the domain."""
         if isinstance(self.map, Identity):
             return inputs
         if inputs == range(domain.size):
@@ -76,9 +76,9 @@ class CampaignExposure:
     """The draws of one campaign, and a bound on their disclosure.
 
     Attributes:
-        campaign_id, title: of the campaign.
-        domain: of the values.
-        draws: number of outputs drawn from each law.
+        campaign_id, title: the campaign's id and title.
+        domain: the domain of the values.
+        draws: number of outputs drawn from each channel.
         extra: nanonats from other sources: the choice of a class, and draws before the campaign was forgotten and
             joined again. None if there is no bound.
         budgets: the budgets of the values, if the campaign's notion has budgets and bounds all pairs.
@@ -98,7 +98,7 @@ class CampaignExposure:
 
     @property
     def nanonats(self) -> int | None:
-        """Level between any two values, nanonats; None if there is no bound."""
+        """The level between any two values, in nanonats; None if there is no bound."""
         everything = range(self.domain.size)
         return _sum([self.extra, *_losses(self.domain, self.draws, everything, everything)])
 
@@ -111,10 +111,10 @@ class CampaignExposure:
 
 @dataclass(frozen=True)
 class Exposure:
-    """A bound on the disclosure by all campaigns about the same values. Secret, like the number of draws.
+    """A bound on the disclosure by all campaigns about the same values. It must stay secret, like the number of draws.
 
     Attributes:
-        domain: of these values.
+        domain: the domain of these values.
         dither: secret bytes for rounding the person's numbers, in the campaign in question.
         campaigns: the disclosure by the reports of each campaign.
         forgotten_nanonats: the charges of forgotten campaigns. Their values are deleted, so the other numbers do not
@@ -134,7 +134,7 @@ class Exposure:
         Args:
             answer: for a form, the answers to the questions that this device is asked.
         Raises:
-            NotInDomain: it is not an answer to the campaign's question.
+            NotInDomain: ``answer`` is not an answer to the campaign's question.
         """
         x = self.map.index(self.domain, answer, self.dither)
         if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
@@ -148,7 +148,8 @@ class Exposure:
         return Level(0 if x == other else self._sum([x], [other]), x, other)
 
     def value(self, x: int) -> Level:
-        """Return the same bound for input ``x`` and any other input; ``other`` is None if the bound is not exact."""
+        """Return the largest bound of ``pair`` for input ``x`` and any other input; it names no ``other`` if it is not
+        exact."""
         return self._worst([x])
 
     @cached_property
@@ -164,7 +165,8 @@ class Exposure:
 
     @cached_property
     def questions(self) -> Mapping[str, Level]:
-        """For a form, by name of the question: the bound of ``about`` for two answers to it, if all others are equal.
+        """The bound of ``about`` for two answers to one question of a form, if all other answers are equal, by question
+        name.
 
         Empty if the domain is not a form.
         """
@@ -181,13 +183,14 @@ class Exposure:
 
     @property
     def sure(self) -> Fraction:
-        """The highest posterior probability of one of two values with equal prior probability; rounded up."""
+        """The highest posterior probability of one of two values with equal prior probabilities, rounded up."""
         level = self.worst.nanonats
         return Fraction(1) if level is None else exact.sure_above(level)
 
     @cached_property
     def budgets(self) -> tuple[int, ...] | None:
-        """[x]: nanonats; the level of two values is at most the smaller of their budgets (Gu et al. 2020, Theorem 2).
+        """The budget of each value in nanonats; the level of two values is at most the smaller one (Gu et al. 2020,
+        Theorem 2).
 
         None if no campaign has budgets for its values, or if a campaign without them has no bound.
         """
@@ -237,13 +240,13 @@ class Exposure:
 def _losses(
     domain: Domain, draws: Mapping[ViewChannel, int], first: Sequence[int], second: Sequence[int]
 ) -> list[int | None]:
-    """Return the level of each law's draws between inputs of ``first`` and ``second``."""
+    """Return the level of the draws of each channel, between inputs of ``first`` and ``second``."""
     levels = [(law.level(domain, first, second), times) for law, times in draws.items() if times]
     return [None if level is None else level * times for level, times in levels]
 
 
 def _sum(levels: Iterable[int | None]) -> int | None:
-    """Return the sum of levels; None if any of them is infinite."""
+    """Return the sum of levels; None if a level is infinite."""
     total = 0
     for level in levels:
         if level is None:

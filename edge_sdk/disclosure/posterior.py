@@ -1,9 +1,10 @@
 """The person's prior from their history, and the posterior after a report.
 
-Bayes' rule bounds the belief of an observer who knows this person's history. The device computes this bound before the
-person answers. Neither the counts nor the bound leave the device.
+Bayes' rule bounds the posterior of an observer who has this person's history as prior. The device computes this bound
+before the person answers. Neither the counts nor the bound leave the device.
 
-The prior is proportional to the counts plus one for each value, so values never given have a positive probability.
+The prior is proportional to the counts plus one for each value, so a value that was never given has a positive
+probability.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ MOST_OUTPUTS = 2**24
 
 @dataclass(frozen=True)
 class Posterior:
-    """The highest posterior probability that an observer can have for one value.
+    """An observer's probability of one value, before and after a report.
 
     Attributes:
-        before: from the history alone.
-        after: after one report as well; an upper bound.
+        before: the probability from the history alone.
+        after: an upper bound of the probability after one report as well.
     """
 
     before: Fraction
@@ -43,7 +44,7 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
     Args:
         level: the channel's LDP level in nanonats; None if it is infinite.
         counts: number of reports of each value so far.
-        x: an input; None for the worst one.
+        x: an input; None for the worst input.
     """
     weights = counted(channel.inputs, counts)
     total = sum(weights)
@@ -57,8 +58,9 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
 
 
 def bounded(before: Fraction, level: int | None) -> Fraction:
-    """Return an upper bound of the posterior after one output of any channel with this LDP level, rounded up: every
-    other value gives the output with at least e^-level times the probability.
+    """Return an upper bound, rounded up, of the posterior after one output of any channel with this LDP level.
+
+    Every other value gives the output with at least e^-level times the probability.
 
     Args:
         before: the prior probability.
@@ -71,11 +73,10 @@ def bounded(before: Fraction, level: int | None) -> Fraction:
 
 
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
-    """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound of it for other
-    answers.
+    """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound for any other answer.
 
-    A report fits an input if no other output has a higher probability under it. A word of independent bits fits the
-    inputs whose bit is set.
+    A report fits an input if no other output is more likely for this input. A word of independent bits fits the inputs
+    whose bit is set.
     """
     truth, wrong, whole = levels.structure_of(channel, MOST_OUTPUTS).fits(x)
     return Fraction(truth, whole), Fraction(wrong, whole)

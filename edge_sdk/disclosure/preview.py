@@ -1,9 +1,9 @@
-"""The disclosure by a person's reports, and by one more.
+"""The disclosure by a person's reports, and by one more report.
 
-A person should know as much about the leakage as an observer. Everything is computed on the device, for the person
-alone, from the outputs drawn and from their history; nothing is drawn, charged or stored.
+A person should be able to compute the same disclosure as an observer. Everything is computed on the device, for the
+person only, from the drawn outputs and the person's history. Nothing is drawn, charged or stored.
 
-The posterior after one report: posterior. The sum of the levels of many draws: exposure.
+The module posterior computes the posterior after one report, and exposure the sum of the levels of many draws.
 """
 
 from __future__ import annotations
@@ -31,20 +31,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preview:
-    """The size, the cost and the possible disclosure of an answer. Computed on the device, for the person only.
+    """The size, the cost and the possible disclosure of an answer, computed on the device for the person only.
 
     Attributes:
         report_bytes: maximum length of the report, the same for every answer; early reports are a few bytes shorter.
-        waiting_bytes: length of the campaign's waiting envelopes, and before consent of the enrolment, if the device
+        waiting_bytes: length of the campaign's waiting envelopes; before consent, length of the enrolment if the device
             sends one.
         upload_bytes: total length of the campaign's next upload.
-        truth: probability that a report fits the answer if the answer is true (see ``posterior.fits``). Without a given
-            answer, it is that of the most exposed answer in the audit. With views, "the answer" means here and below
-            its value in this device's view; before consent to a form, in the view whose report reveals most.
+        truth: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no answer is
+            given, it is for the most exposed answer in the audit. In a campaign with views, "the answer" means its
+            value in this device's view, here and below; before consent to a form, its value in the view whose report
+            reveals most.
         wrong: a lower bound of the probability that a report fits this answer if another answer is true. The disclosure
             follows from ``truth`` and ``wrong`` together.
-        belief: the belief of an observer who knew this person's history.
-        cost_nanonats: the charge for this answer; without a given answer, for a fresh one.
+        belief: the probabilities of an observer who has this person's history as prior.
+        cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh answer.
     """
 
     report_bytes: int
@@ -57,7 +58,7 @@ class Preview:
 
     @property
     def cost(self) -> float:
-        """Nats that would be charged."""
+        """The charge for this answer in nats."""
         return exact.nats(self.cost_nanonats)
 
 
@@ -66,9 +67,9 @@ class Transcript:
     """The disclosure by one device's reports in a campaign whose channels depend on earlier reports.
 
     Attributes:
-        periods: of the reports, in order.
-        nanonats: the amount charged, a bound for an observer with the campaign's prior.
-        ldp_nanonats: the sum of their LDP levels, the bound for every observer.
+        periods: the periods of the reports, in order.
+        nanonats: the amount charged, which bounds the disclosure to an observer with the campaign's prior.
+        ldp_nanonats: the sum of the reports' LDP levels, which bounds the disclosure to every observer.
     """
 
     periods: tuple[int, ...]
@@ -117,7 +118,7 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
     device.
 
     Args:
-        introduced: whether an enrolment will leave as well.
+        introduced: whether the device will send an enrolment as well.
     """
     campaign = joined.campaign
     waiting_bytes = joined.longest_enrolment if introduced else 0
@@ -198,7 +199,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
 
 
 def _dither(records: Records, campaign: int) -> bytes:
-    """Return the person's dither; before consent any will do, since nothing is stored."""
+    """Return the person's dither; before consent an arbitrary one, since nothing is stored."""
     consent = records.consents.find(campaign)
     return bytes(DITHER_BYTES) if consent is None else consent.dither
 

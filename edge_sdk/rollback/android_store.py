@@ -1,19 +1,19 @@
 """The Android key store: the secret in a file that only a key in this phone's Keystore can decrypt.
 
-The key that wraps the secret cannot leave the phone and is in no backup, so the file in a restored folder cannot be
-decrypted. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be
+The key that wraps the secret cannot leave the phone and is in no backup, so on another phone a restored folder cannot
+be decrypted. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be
 decrypted either.
 
 The key is replaced with the first change of the ledger after each opening, and not with every answer: a new key can
 take the Keystore's chip a tenth of a second or more, and a signature and a commit take a hundredth. So a restored copy
 is detected if the store was opened and its ledger changed after the copy was made. A copy made after the first change
-of an opening, and restored before the first change of the next one, is detected only if the file system distinguishes
-a file from its copy (host_identity).
+of an opening, and restored before the first change of the next one, is detected only if the file system distinguishes a
+file from its copy (host_identity).
 
-Written for pyjnius and the documented Keystore of Android 6 (API 23) and later, and tested with a Keystore in memory
-that has the same methods. It has not been run on a phone.
+This module is written for pyjnius and the documented Keystore of Android 6 (API 23) and later. It was tested with a
+Keystore in memory that has the same methods, and has not been run on a phone.
 
-The checkpoint itself: file_store.
+file_store stores the checkpoint.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ _MAGIC = b"htw1"
 
 
 class AndroidKeyStore(FileKeyStore):
-    """The folder's ``device.wrapped``: the name of a key in the Keystore, and the secret under AES-256-GCM with it.
+    """A key store that keeps the secret in the folder's ``device.wrapped``, encrypted with a key of the Keystore.
 
-    The checkpoint is in ``device.checkpoint``, as a file key store keeps it.
+    The file contains the name of the key, and the secret under AES-256-GCM.
+
+    The checkpoint is in ``device.checkpoint``, in the format of a file key store.
     """
 
     name = "android"
@@ -81,14 +83,14 @@ class AndroidKeyStore(FileKeyStore):
             self._renewed = True
 
     def describe(self) -> str:
-        """Return one line about the protection of the secret."""
+        """Return one line for the owner about the protection of the secret."""
         return (
             f"{self._path}: encrypted with a key that this phone's Keystore does not hand out and no backup has; "
             "readable by this app while it runs"
         )
 
     def _wrap(self, secret: bytes) -> None:
-        """Create a key, write the file, then delete the old keys: after a crash, the file and its key both exist.
+        """Create a key, write the file, then delete the old keys. So after a crash, the file and its key both exist.
 
         Raises:
             StoreError: the Keystore refuses; the file is unchanged.

@@ -7,7 +7,7 @@ database, which only advances, is compared with it whenever the store is opened.
     head         head[i] = SHA-256(head[i-1] || row[i]) over the current rows, beginning with 32 zero bytes
     committed, spent, caps      sums that must survive the loss of the database
 
-Storage: key_store. Updates: checkpointing.
+The module key_store stores a checkpoint, and checkpointing updates it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SIGNS: dict[int, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Length, hash and sums of one store's ledger; levels in nanonats.
+    """The length, hash and sums of one store's ledger; levels are in nanonats.
 
     Attributes:
         store: a fingerprint of the device's secret, 32 bytes; it distinguishes the checkpoints of two stores.
@@ -84,7 +84,7 @@ class Checkpoint:
         """Return the checkpoint computed from all rows of a ledger.
 
         Raises:
-            ValueError: a row is not one of a ledger.
+            ValueError: a row cannot belong to a ledger.
         """
         return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
 
@@ -116,7 +116,7 @@ class Checkpoint:
 # The same record is read from the store and from both slots of a file, so the decoded one is cached.
 @lru_cache(maxsize=4)
 def _decoded(data: bytes) -> Checkpoint | None:
-    """Decode ``data``, which begins like a checkpoint; None if it is not a valid one."""
+    """Return the checkpoint in ``data``, which begins like one; None if it is not valid."""
     record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
     if check != _check(record):
         return None

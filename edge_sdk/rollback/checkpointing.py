@@ -1,13 +1,13 @@
 """Update a store's checkpoint, in the database and in the key store, whenever the ledger changes.
 
 Each transaction that changes a ledger row or a cap also writes the checkpoint in the database. The key store's
-checkpoint is written after the commit, before the call returns. So a crash can leave the store ahead of the key store's
-checkpoint; a store that is behind it is an old copy. A checkpoint that cannot be written undoes nothing, since the
-charge is on the disk and the report belongs to it. The checkpoint is then updated with the next change, or when the
-store is opened again; until then ``doctor`` reports it.
+checkpoint is written after the commit, before the call returns. So after a crash the store may be ahead of the key
+store's checkpoint; a store behind the checkpoint is an old copy. If the checkpoint cannot be written, nothing is
+undone, since the charge and its report are already on the disk. The checkpoint is then updated with the next change, or
+when the store is opened again; until then ``doctor`` reports the failure.
 
-Format: checkpoint. Storage: key_store. Comparison when a store is opened: store_identity. Calls by the store:
-store/hooks.
+The module checkpoint defines the format, key_store stores checkpoints, and store_identity compares them when a store is
+opened. store/hooks defines the hooks that the store calls.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ CHECKPOINT = "checkpoint"
 
 
 class CheckpointWriter:
-    """Updates the checkpoint of one open store by its hooks, whenever a ledger row or a cap changes.
+    """The hooks of one open store that update its checkpoint whenever a ledger row or a cap changes.
 
     Attributes:
-        trouble: why the key store's checkpoint is behind; empty if it is not.
+        trouble: the reason why the key store's checkpoint is behind the store; empty if it is not behind.
     """
 
     def __init__(self, store: Store, key_store: KeyStore, instance: HostIdentity) -> None:
@@ -63,7 +63,7 @@ class CheckpointWriter:
 
         Raises:
             StoreDamaged
-            ValueError: more caps than a device keeps.
+            ValueError: there would be more caps than a device can store.
         """
         if not (self._added or self._folded or self._capped):
             return
@@ -88,7 +88,7 @@ class CheckpointWriter:
         self._moved = False
 
     def committed(self) -> None:
-        """Update the key store's checkpoint if the transaction changed the one in the store.
+        """Update the key store's checkpoint if the transaction changed the checkpoint in the store.
 
         Raises:
             StoreRestored
@@ -103,7 +103,7 @@ class CheckpointWriter:
 
         Raises:
             StoreRestored
-            StoreError: one may still exist.
+            StoreError: an earlier checkpoint may still exist.
         """
         self.move(alone=True)
         if self.trouble:
@@ -116,7 +116,7 @@ class CheckpointWriter:
         Args:
             alone: erase all earlier checkpoints.
         Raises:
-            StoreRestored: the checkpoint is ahead, so this is an old copy of the store.
+            StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
         """
         try:
             with self._store.locked():
@@ -131,7 +131,7 @@ class CheckpointWriter:
             self.trouble = ""
 
     def describe(self) -> dict[str, str]:
-        """Return how old states and copies of this store are detected, and which ones cannot be detected.
+        """Return lines on how old states and copies of this store are detected, and on those that cannot be detected.
 
         Raises:
             StoreError: the key store cannot be read now.
@@ -176,7 +176,7 @@ def counted(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
     """Return the checkpoint computed from the current ledger rows.
 
     Raises:
-        StoreDamaged: the rows are not those of a ledger.
+        StoreDamaged: the rows do not form a valid ledger.
     """
     rows = store.rows("SELECT time, campaign, kind, nanonats FROM ledger ORDER BY number")
     try:

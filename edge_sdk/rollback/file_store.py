@@ -1,6 +1,6 @@
-"""The file key store: secret and checkpoint in files of the store's folder, and an optional checkpoint elsewhere.
+"""The file key store: secret and checkpoint in files of the store's folder, optionally a second checkpoint elsewhere.
 
-The interface: key_store.
+The module key_store defines the interface.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ FLUSH = getattr(os, "fdatasync", os.fsync)  # fdatasync suffices, because the fi
 
 
 class FileKeyStore(KeyStore):
-    """Files of the store's folder that only the owner can read, and a second checkpoint elsewhere if it is named.
+    """A key store in files of the store's folder that only the owner can read, with an optional second checkpoint
+    elsewhere.
 
         folder/device.secret       32 bytes
         folder/device.checkpoint   two slots of 4,096 bytes, written in turn: a torn write leaves the other
@@ -66,7 +67,7 @@ class FileKeyStore(KeyStore):
         write_durably(self.folder / SECRET_FILE, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """Return the later of the two slots' checkpoints, by path.
+        """Return the checkpoint of each file: the later one of its two slots.
 
         Returns:
             The later checkpoint by path; None if no slot can be read.
@@ -74,7 +75,7 @@ class FileKeyStore(KeyStore):
         return {str(path): _kept(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Write the checkpoint into the older slot, or into both.
+        """Write the checkpoint into the older slot, or into both slots.
 
         Args:
             checkpoint: the latest state of the ledger.
@@ -116,9 +117,8 @@ def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
 
 @contextlib.contextmanager
 def _opened(path: Path, flags: int) -> Iterator[int]:
-    """Return a file descriptor; every commit writes a checkpoint, and opening a Python file takes as long as the
-    write.
-    """
+    """Context manager: open a file as a descriptor. A Python file object would take as long to open as the write takes,
+    and every commit writes a checkpoint."""
     descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
     try:
         yield descriptor

@@ -1,10 +1,10 @@
 """Identify the machine that a store is on, and detect copies of the store's files.
 
-A machine has an identifier that its copies do not have. A file has one too: its inode number and the inode's
-generation. Both are stored only as hashes keyed with the device's secret, so they do not identify the machine to
-others. A missing identifier is left out and reported, never guessed.
+A machine has an identifier that its copies do not have. A file has an identifier too: its inode number and the inode's
+generation. Both identifiers are stored only as hashes keyed with the device's secret, so they do not identify the
+machine to others. A missing identifier is left out and reported, never guessed.
 
-Refusing a store that was moved or copied: store_identity.
+The module store_identity refuses a store that was moved or copied.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ _UNKNOWN = bytes(PART_BYTES)
 
 @dataclass(frozen=True)
 class HostIdentity:
-    """Location of a store: two fingerprints of 16 bytes, each zero if it is unknown."""
+    """The location of a store: the fingerprints of its machine and its files, 16 bytes each; zero bytes if unknown."""
 
     machine: bytes = _UNKNOWN
     copy: bytes = _UNKNOWN
 
     @classmethod
     def of(cls, secret: bytes, database: Path, files: Iterable[Path], machine: Machine) -> HostIdentity:
-        """Return the identity of a store with this secret, this database, and these files beside it.
+        """Return the identity of a store from its secret, its database, and the other files in its folder.
 
-        The database is not opened for this: closing a file releases all locks that the process has on it, including
-        SQLite's.
+        The database is not opened, because closing a file releases all locks that the process has on the file,
+        including SQLite's.
 
         Raises:
             OSError: a file is missing.
@@ -75,7 +75,7 @@ class HostIdentity:
         return self.copy != _UNKNOWN
 
     def moved_to(self, now: HostIdentity) -> bool:
-        """Return whether a store is a copy if it had this identity before and has ``now`` today.
+        """Return whether a store was moved or copied, if this is its recorded identity and ``now`` its current one.
 
         Unknown parts are not compared.
         """
@@ -83,7 +83,7 @@ class HostIdentity:
 
 
 def this_machine() -> bytes:
-    """Return the system's installation id and the board's serial number; empty if neither exists."""
+    """Return the system's installation id and the board's serial number; b"" if neither exists."""
     if "ANDROID_ARGUMENT" in os.environ:
         # Android gives apps no permanent identifier; a wrapping key in the Keystore is used instead.
         return b""
@@ -109,7 +109,7 @@ def _text(path: str) -> bytes:
 
 
 def _inode(path: Path, mounts: Mounts) -> bytes:
-    """Return the file's inode number; empty if the file system does not keep it for the life of the file."""
+    """Return the file's inode number; b"" if the file system does not keep the number for the life of the file."""
     if os.name == "nt":
         lasting = _windows_file_system(path) == "NTFS"
     else:
@@ -120,9 +120,10 @@ def _inode(path: Path, mounts: Mounts) -> bytes:
 
 
 def _generation(path: Path) -> bytes:
-    """Return the inode's generation number, which changes when the inode is reused; empty if the file system has none.
+    """Return the inode's generation number, which changes when the inode is reused; b"" if the file system has none.
 
-    Inode numbers are reused: the copy of a deleted file often gets its number.
+    The number is needed because inode numbers are reused: a copy often gets the number of the file that was deleted
+    before.
     """
     if not sys.platform.startswith("linux"):
         return b""

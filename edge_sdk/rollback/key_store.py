@@ -3,8 +3,8 @@
 The secret identifies the device, and the checkpoint identifies the latest state of its ledger. Both are kept outside
 the database, with the best protection that the machine offers. Every key store describes its limits in one line.
 
-Key stores: file_store, keyring_store, android_store. Choice of one: known_key_stores. Creation of the secret:
-store_identity. Updates of the checkpoint: checkpointing.
+The key stores are file_store, keyring_store and android_store; known_key_stores chooses one. store_identity creates the
+secret, and checkpointing updates the checkpoint.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ SECRET_FILE, CHECKPOINT_FILE, WRAPPED_FILE = "device.secret", "device.checkpoint
 
 
 class KeyStore(ABC):
-    """Keeps one device's secret and checkpoint. An app may provide its own class with its own name and these methods.
+    """A place for one device's secret and checkpoint. An app may provide a class of its own, with another name and
+    these methods.
 
     Attributes:
         name: the kind of key store.
         address: text by which the store records its key store; begins with the name.
         files: files in the store's folder that this key store created and that keep their inode.
-        elsewhere: the record outside the folder that detects a restored folder; empty without one.
+        elsewhere: a description of the record outside the folder that detects a restored folder; "" if there is none.
     """
 
     name: ClassVar[str]
@@ -41,7 +42,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     def secret(self) -> bytes | None:
-        """Return the secret; None before it is created.
+        """Return the secret, 32 bytes; None before it is created.
 
         Raises:
             StoreRestored: the secret exists, but this machine can no longer read it.
@@ -58,7 +59,7 @@ class KeyStore(ABC):
 
     @abstractmethod
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """Return the checkpoint of each place that keeps one; None if it is missing or unreadable.
+        """Return the checkpoint of each place, by the place's name; None if it is missing or unreadable.
 
         Raises:
             StoreError, OSError: a place cannot be read now.
@@ -71,18 +72,18 @@ class KeyStore(ABC):
         Args:
             alone: erase all earlier checkpoints and those of another store, and create missing places.
         Raises:
-            StoreRestored: a place has a later checkpoint or one of another store (``require_later``); nothing is
-                stored.
-            StoreError, OSError: some place may not have it.
+            StoreRestored: a place has a later checkpoint, or a checkpoint of another store (``require_later``); nothing
+                is stored.
+            StoreError, OSError: a place may not have stored it.
         """
 
     @abstractmethod
     def describe(self) -> str:
-        """Return one line with the place of the secret, its protection, and the limits of the protection."""
+        """Return one line for the owner: the place of the secret, its protection, and the limits of the protection."""
 
 
 def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:
-    """Refuse to replace ``kept``, which is in ``where``, by a ``checkpoint`` that does not follow it.
+    """Refuse to replace the checkpoint ``kept`` of the place ``where`` by a ``checkpoint`` that does not follow it.
 
     Raises:
         StoreRestored

@@ -1,9 +1,9 @@
-"""The keyring key store: the secret and the checkpoint in the desktop's keyring, encrypted under their login.
+"""The keyring key store: the secret and the checkpoint in the desktop's keyring, encrypted with the person's login.
 
 The keyring is not in the store's folder, so its checkpoint is ahead of a folder that is restored from a backup. This
 key store needs the ``keyring`` package: ``pip install halftruth[keyring]``.
 
-The default key store: known_key_stores.
+The module known_key_stores chooses the default key store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ LEAST_PRIORITY = 1
 
 
 class KeyringKeyStore(KeyStore):
-    """Two entries of the service "halftruth" in the person's keyring: NAME for the secret, and NAME.checkpoint.
+    """A key store in two entries of the service "halftruth" in the person's keyring: NAME for the secret, and
+    NAME.checkpoint.
 
     The entries outlast a deleted folder; ``keyring del halftruth NAME`` and NAME.checkpoint remove them.
     """
@@ -33,7 +34,8 @@ class KeyringKeyStore(KeyStore):
     name = "keyring"
 
     def __init__(self, entry: str) -> None:
-        """Use the entry with the name ``entry``, one per store of this login, for example the path of its folder."""
+        """Use the entry ``entry``. The name must be unique among the login's stores, for example the path of the
+        store's folder."""
         if not entry:
             raise ValueError("a keyring entry needs a name, for example the path of the store's folder")
         self.entry = entry
@@ -58,7 +60,7 @@ class KeyringKeyStore(KeyStore):
         return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Write the second entry. A keyring offers no access to earlier values."""
+        """Write the second entry. A keyring gives no access to earlier values, so none must be erased."""
         for where, kept in self.checkpoints().items():
             require_later(checkpoint, kept, where, alone)
         self._write(self._checkpoint, checkpoint.encode())

@@ -1,6 +1,6 @@
 """Find the key store of a store, by the address in the database or by the files in its folder.
 
-The interface: key_store.
+The module key_store defines the interface.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def key_store_of(address: str, folder: Path) -> KeyStore:
 def usual_key_store(folder: Path) -> KeyStore:
     """Return the key store whose files are in the folder; for a new store, the Keystore on Android and files elsewhere.
 
-    A keyring is used only if it is named: it is locked until somebody logs in, a cron job has none, and the place of a
-    secret must not depend on whether the ``keyring`` package is installed.
+    A keyring is used only if it is named. It is locked until somebody logs in, and a cron job has no keyring. The place
+    of a secret must not depend on whether the ``keyring`` package is installed.
     """
     new = not (folder / SECRET_FILE).exists()
     wrapped = (folder / WRAPPED_FILE).exists() or (new and "ANDROID_ARGUMENT" in os.environ)

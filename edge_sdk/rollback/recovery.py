@@ -2,9 +2,9 @@
 
 Spending that is unknown is assumed to have happened. The larger of the amounts reserved in the database and in the
 checkpoint counts as spent, and all joined campaigns are forgotten. A store with neither a readable database nor a
-checkpoint is not adopted. So adopting never lowers the amount spent, even if it is interrupted or repeated.
+checkpoint is not adopted. So adoption never lowers the amount spent, even if it is interrupted or repeated.
 
-Refusing a store: store_identity. Checkpoints: checkpoint.
+The module store_identity refuses a store, and checkpoint defines checkpoints.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def adopt(
 ) -> None:
     """Make a restored, copied or damaged store usable again.
 
-    After a crash, the store opens, or can be adopted again without loss.
+    After a crash during the adoption, the store can be opened, or adopted again without loss.
 
     Args:
         now: the time of new ledger rows.
@@ -84,10 +84,10 @@ def _adopt(
 
 
 def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
-    """Delete all campaign data, and count as spent the larger amount reserved in database and checkpoint.
+    """Delete all campaign data, and count the larger of the amounts reserved in database and checkpoint as spent.
 
     Raises:
-        StoreError: neither a database nor a checkpoint has this amount.
+        StoreError: neither a database nor a checkpoint contains the reserved amount.
         StoreDamaged: the database is damaged.
     """
     known: bytes | None = store.setting("secret") or (None if secret is None else fingerprint(secret))
@@ -138,7 +138,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
     """Return the secret if this machine can still read it.
 
     Raises:
-        StoreError: it is the secret of another store.
+        StoreError: the secret belongs to another store.
     """
     try:
         found = key_store.secret()
@@ -152,7 +152,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
 
 
 def _set_aside(folder: Path, given: KeyStore | None) -> None:
-    """Move a damaged database away, after the checkpoint has been updated from its readable rows.
+    """Move a damaged database away, after updating the checkpoint from its readable rows.
 
     Raises:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.
@@ -184,7 +184,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
 
 
 def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
-    """Return the checkpoint and the key store's address, as far as a damaged database is readable."""
+    """Return the checkpoint and the key store's address from a damaged database; None for each that cannot be read."""
     checkpoint = address = None
     connection = sqlite3.connect(folder / DATABASE_FILE)
     with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError, TypeError):

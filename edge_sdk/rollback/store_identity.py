@@ -1,10 +1,11 @@
 """Open a store's folder, and refuse an old state, a copy, or another device's store.
 
 A store is identified by its secret, its checkpoint and its location. Each of the three is compared with its recorded
-value. Files outside the database are written after all checks, so a refused store is unchanged, and before the
-database's commit, so no store expects a checkpoint that a crash prevented.
+value. Files outside the database are written after all checks, so that a refused store stays unchanged. They are
+written before the database's commit, so that no store expects a checkpoint that a crash prevented.
 
-Updates of the checkpoint: checkpointing. Locations: host_identity. Continuing with a refused store: recovery.
+The module checkpointing updates the checkpoint, host_identity identifies locations, and recovery continues with a
+refused store.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def open_store(
     """Open the store in a folder, or create it.
 
     Args:
-        key_store: of its secret and its checkpoint; None takes the one that the store was created with, and for a new
-            store the usual one.
+        key_store: the key store of its secret and its checkpoint. None for the key store that the store was created
+            with, or the default one for a new store.
         machine: bytes that identify this machine; None asks the system.
     Raises:
         StoreRestored: the store is behind its checkpoint, or it was moved or copied.
@@ -55,10 +56,10 @@ def _identify(
     given: KeyStore | None,
     machine: Machine | None,
 ) -> None:
-    """Read or create the secret of a store, and keep its checkpoint up to date; part of the caller's transaction.
+    """Read or create the secret of a store, and update its checkpoint from now on; part of the caller's transaction.
 
     Args:
-        made: whether its tables were created just now.
+        made: whether the store's tables were created just now.
         given, machine: as ``key_store`` and ``machine`` of ``open_store``.
     Raises:
         StoreRestored, StoreDamaged, StoreError
@@ -95,7 +96,7 @@ def _identify(
 
 
 def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, instance: HostIdentity) -> None:
-    """Record the store's owner, location and checkpoint if they changed, and follow its ledger from now on."""
+    """Record the store's owner, location and checkpoint if they changed, and update the checkpoint from now on."""
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
         "key_store": key_store.address,
@@ -114,7 +115,7 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
     A second place for the checkpoint may be added later.
 
     Raises:
-        StoreError: the given key store is another one.
+        StoreError: the given key store is not the one that the store was created with.
     """
     address = store.setting("key_store")
     if address is None:
@@ -157,7 +158,7 @@ def fingerprint(secret: bytes) -> bytes:
 
 
 def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret: bytes | None) -> None:
-    """Refuse a folder without a database if a key store has a checkpoint of it: the database was lost.
+    """Refuse a folder without a database if a key store has a checkpoint of the folder, so that the database was lost.
 
     Raises:
         StoreRestored: the key store has a checkpoint.
@@ -182,7 +183,7 @@ def _require_marked(
     """Refuse a store whose ``checkpoint`` is older than the key store's, or belongs to another store.
 
     Args:
-        expected: the places that must have its checkpoint.
+        expected: the places that must have a checkpoint of the store.
     Raises:
         StoreRestored
     """
