@@ -74,12 +74,12 @@ def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) 
         ReleaseError
     """
     if not known:
-        raise ReleaseError("name at least one column that an observer may know")
+        raise ReleaseError("there are no known columns: name at least one that an observer may know")
     if sensitive in known:
         raise ReleaseError(f"column {sensitive!r} cannot be both known and sensitive")
     columns = [*known, *([] if sensitive is None else [sensitive])]
     if len(set(columns)) < len(columns):
-        raise ReleaseError("each column must be named once")
+        raise ReleaseError("a known column is named twice: name each once")
     table = _read(path, columns)
     if not table.num_rows:
         return Release(0, 0, 0, {}, None if sensitive is None else 0, {})

@@ -53,11 +53,11 @@ def _of_class(section: Section) -> Coefficients:
     for key, default in (("weight", None), ("offset", Decimal(0))):
         number = finite(section.name, key, section.take(key, (int, Decimal), "a number", default))
         if abs(number) > MOST:
-            raise DraftError(f"[{section.name}] {key} must be between -10^15 and 10^15")
+            raise DraftError(f"[{section.name}] {key} must be between -10^15 and 10^15, not {float(number):g}")
         numbers[key] = float(number)
     given = "people" in section
     people = section.take("people", int, "a whole number of people", 0)
     if not 0 <= people <= MOST:
-        raise DraftError(f"[{section.name}] people must be a whole number from 0 to 10^15")
+        raise DraftError(f"[{section.name}] people must be from 0 to 10^15, not {people}")
     section.done()
     return Coefficients(numbers["weight"], numbers["offset"], people if given else None)

@@ -99,7 +99,10 @@ class Counting:
         """
         if self.terms.transcript:
             if any(first != last for first, last in spans):
-                raise StudyError("a campaign with transcripts is decoded period by period: name single periods")
+                raise StudyError(
+                    "reports of several periods cannot be counted together in a campaign with transcripts: select "
+                    "single periods"
+                )
             return (self._transcripts(first, grouped=True) for first, _ in spans)
         chosen = [
             self._chosen(first) if first == last else _SPAN.format(campaign=self.name, first=int(first), last=int(last))

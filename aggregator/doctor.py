@@ -68,7 +68,7 @@ def _signatures_agree() -> str:
         keys.verify(key.public, signature, b"halftruth docter")
     except SignatureRefused:
         return "OpenSSL and libsodium agree; a forgery is refused"
-    raise RuntimeError("a forged signature verified")
+    raise RuntimeError("a forged signature was accepted")
 
 
 def _storage_commits() -> str:

@@ -59,9 +59,9 @@ def _margins(document: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ..
     top = Section("", document)
     tables = top.list_of("margin", dict, "tables [[margin]]")
     if unknown := sorted(set(document) - {"margin"}):
-        raise DraftError(f"a file of margins may only have tables [[margin]], not {shown(unknown[0])}")
+        raise DraftError(f"the file may only have tables [[margin]], not {shown(unknown[0])}")
     if not tables:
-        raise DraftError("a file of margins must have at least one table [[margin]]")
+        raise DraftError("the file has no margins: give at least one table [[margin]]")
     found, people = [], []
     for table in tables:
         margin, total = _margin(table, terms)

@@ -153,7 +153,9 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
     for number, row in enumerate(lines, 2):
         where = f"{name}, line {number}"
         if len(row) != len(header):
-            raise SheetError(f"{where}: a row must have {len(header)} cells, not {len(row)}")
+            raise SheetError(
+                f"{where}: the row has {len(row)} cells, the header {len(header)}: give every row as many as the header"
+            )
         weights = [Fraction(0)] * domain.size
         for place, cell in zip(places, row[holds:ends], strict=True):
             weights[place] = _weight(cell, where)
@@ -209,13 +211,15 @@ def _level(cell: str, most: int, where: str) -> int:
         raise SheetError(f"{where}: {EPSILON} must be a number of nats, not {cell[:20]!r}") from None
     if not exact.MIN_LEVEL <= level <= most:
         least = exact.nats(exact.MIN_LEVEL)
-        raise SheetError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
+        raise SheetError(
+            f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}, not {cell[:20]}"
+        )
     return level if level < most else 0
 
 
 def _count(cell: str, where: str) -> int:
     if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise SheetError(f"{where}: a count must be a whole number of people")
+        raise SheetError(f"{where}: the count {cell[:20]!r} is not a whole number of people, of at most 15 digits")
     return int(cell)
 
 

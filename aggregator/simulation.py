@@ -124,7 +124,7 @@ class Truth:
         found, people = np.zeros([domain.size for domain in domains]), 0
         for answer, count in zip(self.answers, self.counts, strict=True):
             if not isinstance(answer, Mapping):
-                raise ValueError("the answer to a form must be a mapping from question names to answers")
+                raise ValueError("the answer to a form is not a mapping from question names to answers")
             given = [each for name in names if (each := answer[name]) is not None]
             if count and len(given) == len(names):
                 one = [Truth((each,), (1,)).shares(domain) for each, domain in zip(given, domains, strict=True)]
@@ -164,7 +164,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     answers, counts, places = [], [], []
     for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
-            raise SheetError(f"{where}: the count must be a whole number of people, 0 or more")
+            raise SheetError(f"{where}: the count is not a whole number of people, 0 or more")
         answers.append(answer)
         counts.append(count.numerator)
         if place is not None:

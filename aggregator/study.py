@@ -123,7 +123,9 @@ class Study(Estimates):
         """
         signed = open_campaign(data, trusted)
         if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or " " in name:
-            raise StudyError(f"a campaign's name must be 1 to {MAX_NAME} printable characters without spaces")
+            raise StudyError(
+                f"{name[:40]!r} cannot name a campaign: a name has 1 to {MAX_NAME} printable characters and no spaces"
+            )
 
         def rows(table: DeltaTable) -> pa.Table:
             listed = listed_in(table)

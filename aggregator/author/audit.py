@@ -209,13 +209,13 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     weights = [Fraction(0)] * domain.size
     for answer, count, where in read_sheet(path, domain, "count"):
         if count <= 0:
-            raise SheetError(f"{where}: the count of a value must be above zero")
+            raise SheetError(
+                f"{where}: the count is not above zero, and a prior needs a count above zero for each value"
+            )
         weights[domain.index(answer, bytes(DITHER_BYTES))] += count
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:
-        raise SheetError(
-            f"{path.name} has no count for {domain.label(missing)!r}: a prior needs a count for each value"
-        )
+        raise SheetError(f"{path.name} has no count for {domain.label(missing)!r}: add a row with a count above zero")
     whole = math.lcm(*(weight.denominator for weight in weights))
     return tuple(int(weight * whole) for weight in weights)
 

@@ -61,10 +61,10 @@ def read_districts(path: Path, grid: Grid) -> Districts:
 
 def _districts(value: Any, grid: Grid) -> Districts:
     if not (isinstance(value, dict) and value.get("type") == "FeatureCollection"):
-        raise DistrictsError("the file must be a GeoJSON object of the type FeatureCollection")
+        raise DistrictsError("the file is not a GeoJSON object of the type FeatureCollection")
     features = value.get("features")
     if not isinstance(features, list) or not features:
-        raise DistrictsError("features must be a list of at least one feature")
+        raise DistrictsError("features is missing, or not a list of at least one feature")
     cells = np.full((grid.rows, grid.columns), len(features), dtype=np.int64)
     names = []
     for number, feature in enumerate(features):
@@ -83,7 +83,7 @@ def _districts(value: Any, grid: Grid) -> Districts:
     if len(set(shown)) < len(shown):
         raise DistrictsError("two districts have the same name: give each feature its own property name")
     if len(shown) < 2:
-        raise DistrictsError("all cells lie in one district; there must be at least two districts")
+        raise DistrictsError("all cells lie in one district: draw at least two districts within the grid")
     return Districts(runs_of(cells.ravel().tolist()), tuple(shown))
 
 
@@ -106,28 +106,28 @@ def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[in
         raise DistrictsError(f"district {name!r} must be a Polygon or a MultiPolygon, not {str(kind)[:40]!r}")
     polygons = [geometry.get("coordinates")] if kind == "Polygon" else geometry.get("coordinates")
     if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
-        raise DistrictsError(f"the coordinates of district {name!r} must be lists of rings")
+        raise DistrictsError(f"the coordinates of district {name!r} are not lists of rings")
     for rings in polygons:
         yield [_ring(ring, name) for ring in rings]
 
 
 def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
     if not isinstance(ring, list) or len(ring) < 4:
-        raise DistrictsError(f"a ring of district {name!r} must be a list of at least four positions")
+        raise DistrictsError(f"a ring of district {name!r} is not a list of at least four positions")
     points = []
     for position in ring:
         if not isinstance(position, list) or len(position) < 2:
-            raise DistrictsError(f"a position of district {name!r} must be a list of a longitude and a latitude")
+            raise DistrictsError(f"a position of district {name!r} is not a list of a longitude and a latitude")
         points.append((_units(position[0], 180, name), _units(position[1], 90, name)))
     if points[0] != points[-1]:
-        raise DistrictsError(f"a ring of district {name!r} must end at the position where it begins")
+        raise DistrictsError(f"a ring of district {name!r} does not end at the position where it begins")
     return points
 
 
 def _units(degrees: Any, most: int, name: str) -> int:
     if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -most <= degrees <= most:
         raise DistrictsError(
-            f"a position of district {name!r} must be a longitude from -180 to 180 and a latitude from -90 to 90, in "
+            f"a position of district {name!r} is not a longitude from -180 to 180 and a latitude from -90 to 90, in "
             "degrees"
         )
     units = degrees * UNITS

@@ -80,7 +80,7 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     """
     document = read_toml(path)
     if _is_form(document):
-        raise DraftError("a form has no channel of its own, but one for each of its views")
+        raise DraftError("the draft is a form, which has a channel for each of its views and not a single one")
     question = _whole_question(document, path.parent)
     return rounded_for_mean(question) if rounded and "views" not in document else question
 
@@ -219,7 +219,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
-        raise DraftError("[schedule] closes must be later than opens")
+        raise DraftError("[schedule] closes is not later than opens")
     campaign = Campaign(
         title=top.take("title", str, "the name of the campaign"),
         question=(
@@ -269,7 +269,7 @@ def _require_form(document: dict[str, Any]) -> None:
     """Refuse sections that a form cannot have, by name."""
     for name in ("domain", "views", "prior"):
         if name in document:
-            raise DraftError(f"[{name}] does not go with [[question]]: leave it out")
+            raise DraftError(f"[{name}] cannot be combined with [[question]]: leave it out")
     privacy = document.get("privacy")
     notion = privacy.get("notion", Ldp.name) if isinstance(privacy, dict) else Ldp.name
     if notion != Ldp.name:
@@ -280,7 +280,7 @@ def _reports(section: Section) -> int:
     """Return the expected number of reports."""
     reports = count(section, "reports", REPORTS)
     if reports > MOST_REPORTS:
-        raise DraftError(f"[analysis] reports must be at most {MOST_REPORTS:,}")
+        raise DraftError(f"[analysis] reports must be at most {MOST_REPORTS:,}, not {reports:,}")
     return reports
 
 
@@ -417,7 +417,9 @@ def _gaussian(section: Section, question: Question) -> Channel:
         section.take("sigma", (int, Decimal), "the standard deviation of the noise in steps, above 0"),
     )
     if sigma <= 0:
-        raise DraftError("[mechanism] sigma must be above 0: it is the standard deviation of the noise in steps")
+        raise DraftError(
+            f"[mechanism] sigma, the standard deviation of the noise in steps, must be above 0, not {float(sigma):g}"
+        )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
         raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers, and notion ldp')
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
@@ -428,10 +430,10 @@ def _averaged(section: Section, name: str, question: Question) -> Channel:
     distortion = section.choice("distortion", tuple(POWERS))
     notion, domain = question.notion, question.domain
     if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
-        raise DraftError(f'[mechanism] distortion goes with notion "{AVERAGE}" and the mechanism of that name')
+        raise DraftError(f'[mechanism] distortion needs notion "{AVERAGE}" and the mechanism of that name')
     if question.size > MOST_CONVEX:
         raise DraftError(
-            f"[mechanism] distortion: a campaign with it may have at most {MOST_CONVEX} values, not {question.size}"
+            f"[mechanism] distortion needs a question of at most {MOST_CONVEX} values, and this one has {question.size}"
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):
@@ -453,7 +455,7 @@ def _table(section: Section, size: int) -> Table:
     if len(rows) != size:
         raise DraftError(f"[mechanism] rows must have {size} rows, one for each value of the domain, not {len(rows)}")
     if any(cell < 0 for row in rows for cell in row):
-        raise DraftError("[mechanism] rows must be probabilities: none may be below 0")
+        raise DraftError("[mechanism] rows has a number below 0, and each must be a probability")
     return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 
@@ -470,5 +472,7 @@ def _period(section: Section, whole: int) -> int:
     days = finite("schedule", "period_days", section.take("period_days", (int, Decimal), "days", Fraction(whole, DAY)))
     seconds = days * DAY
     if seconds.denominator != 1 or seconds < 1:
-        raise DraftError("[schedule] period_days must be a positive number of days that is a whole number of seconds")
+        raise DraftError(
+            f"[schedule] period_days must be above 0 and a whole number of seconds, not {float(days):g} days"
+        )
     return seconds.numerator

@@ -61,7 +61,7 @@ class DraftForm:
     def of_class(self, place: int) -> DraftForm:
         """Return the form with the channels and the notion of the class at ``place``."""
         if not isinstance(self.question.notion, Classes):
-            raise ValueError("the form has no classes")
+            raise ValueError("the form's notion is not one of classes")
         views = tuple(
             replace(view, channel=class_channels(view.channel, len(self.classes))[place]) for view in self.views
         )
@@ -126,7 +126,7 @@ def _question(table: dict[str, object]) -> FormQuestion:
     if isinstance(domain, NumberRange) and "bins" in section:
         bins = count(section, "bins")
         if bins < 2:
-            raise DraftError(f"[{section.name}] bins must be at least 2: it is the maximum number of values")
+            raise DraftError(f"[{section.name}] bins, the maximum number of values, must be at least 2, not {bins}")
         domain = with_bins(domain, bins)
     found = FormQuestion(
         section.take("name", str, "short, of a-z, 0-9 and _"),
@@ -141,7 +141,7 @@ def _question(table: dict[str, object]) -> FormQuestion:
 def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
     """Return the positions of the questions of each view, in order."""
     if "tables" in analysis and "outcome" in analysis:
-        raise DraftError("[analysis] tables and outcome do not go together: leave out one of the two")
+        raise DraftError("[analysis] tables and outcome cannot be combined: leave out one of the two")
     every = range(len(form.questions))
     if "tables" in analysis:
         listed = analysis.list_of("tables", list, 'pairs of names, such as ["age", "vote"]')

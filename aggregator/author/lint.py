@@ -121,8 +121,8 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
 def _left_unsaid(terms: Campaign) -> Iterator[str]:
     if not terms.addresses:
         yield (
-            "the campaign has no address, so each device needs one when it joins, and that one is not signed: "
-            'give [study] address = "https://HOST"'
+            "the campaign has no address: each device then needs one when it joins, and no signature protects it. "
+            'Give [study] address = "https://HOST"'
         )
     if not terms.contact:
         yield (
@@ -151,8 +151,8 @@ def _untranslated(terms: Campaign) -> Iterator[str]:
             kept.append("the names of the classes")
         if kept:
             yield (
-                f"[text.{one.language}] leaves {', '.join(kept)} in the campaign's own language: add what is missing, "
-                "unless both languages have the same words"
+                f"[text.{one.language}] leaves {', '.join(kept)} in the campaign's own language: add the missing "
+                "texts, unless both languages have the same words"
             )
 
 

@@ -94,7 +94,7 @@ def part_of(section: Section, notion: Notion) -> float | None:
     if "sensitive_share" not in section:
         return None
     if not isinstance(notion, HighLow):
-        raise DraftError('[privacy] sensitive_share goes with notion = "high-low" only: leave it out')
+        raise DraftError('[privacy] sensitive_share needs notion = "high-low": leave it out')
     what = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
     written = section.take("sensitive_share", (int, Decimal), what)
     part = float(finite("privacy", "sensitive_share", written))
@@ -135,7 +135,9 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     if "pairs" in section:
         pairs = section.list_of("pairs", list, "pairs of budgets whose values are protected from each other")
         if any(len(pair) != 2 for pair in pairs):
-            raise DraftError("[privacy] pairs must be a list of pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]]")
+            raise DraftError(
+                "[privacy] pairs has an entry that is not a pair of budgets; write for example [[1.0, 2.0], [1.0, 1.0]]"
+            )
         edges = [(_nats("pairs", first), _nats("pairs", second)) for first, second in pairs]
     return Graded.over(budgets, name, edges)
 
@@ -183,7 +185,9 @@ def _radius(prior: Section) -> int:
         "prior", "radius", prior.take("radius", (int, Decimal), "the maximum error of the prior", Decimal(0))
     )
     if not 0 <= radius <= 1:
-        raise DraftError("[prior] radius must be a total variation distance from 0 to 1, such as 0.05")
+        raise DraftError(
+            f"[prior] radius must be a total variation distance from 0 to 1, such as 0.05, not {float(radius):g}"
+        )
     return math.ceil(radius * RADIUS_UNITS)
 
 
@@ -228,7 +232,8 @@ def _drift(prior: Section) -> int:
     drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
     if not 0 <= drift < 1:
         raise DraftError(
-            "[prior] drift must be a probability from 0 to below 1: that a person's answer changes before a period"
+            "[prior] drift, the probability that a person's answer changes before a period, must be at least 0 "
+            f"and below 1, not {float(drift):g}"
         )
     return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
@@ -251,7 +256,9 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
         )
     counts = all(share.denominator == 1 for share in shares)
     if key == "counts" and not counts:
-        raise DraftError(f"[{section.name}] counts must be whole numbers")
+        raise DraftError(
+            f"[{section.name}] counts has a number that is not whole: write people, or name the entry weights"
+        )
     if not counts:
         shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
     scale = math.lcm(*(share.denominator for share in shares))
@@ -271,7 +278,7 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
     weights = [0] * domain.size
     for answer, number, where in read_sheet(path, domain, "count"):
         if number.denominator != 1 or number < 1:
-            raise DraftError(f"{where}: the counts of a prior must be whole numbers above zero")
+            raise DraftError(f"{where}: the count is not a whole number above zero, as a prior needs")
         weights[domain.index(answer, bytes(DITHER_BYTES))] += number.numerator
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:

@@ -51,19 +51,21 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
 
 def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
     if not isinstance(value, dict) or not {"secrets", "scenarios"} <= value.keys() <= {"secrets", "pairs", "scenarios"}:
-        raise ScenarioError("the file must be an object with the entries secrets, scenarios and, optionally, pairs")
+        raise ScenarioError(
+            "the file is not an object with the entries secrets, scenarios and, optionally, pairs, and no others"
+        )
     secrets = value["secrets"]
     if not isinstance(secrets, list) or not all(isinstance(secret, str) for secret in secrets):
-        raise ScenarioError("secrets must be a list of names")
+        raise ScenarioError("secrets is not a list of names")
     number = {secret: place for place, secret in enumerate(secrets)}
     if len(number) != len(secrets):
         raise ScenarioError("secrets lists a name twice")
     pairs = value.get("pairs", [list(pair) for pair in combinations(secrets, 2)])
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise ScenarioError("pairs must be a list of lists of two secrets")
+        raise ScenarioError("pairs is not a list of lists of two secrets")
     scenarios = value["scenarios"]
     if not isinstance(scenarios, list):
-        raise ScenarioError("scenarios must be a list")
+        raise ScenarioError("scenarios is not a list")
     return Pufferfish(
         tuple(secrets),
         tuple((_known(number, pair[0]), _known(number, pair[1])) for pair in pairs),
@@ -73,16 +75,20 @@ def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
 
 def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain) -> Scenario:
     if not isinstance(value, dict) or not {"joint"} <= value.keys() <= {"name", "joint"}:
-        raise ScenarioError(f"scenario {place} must be an object with the entries joint and, optionally, name")
+        raise ScenarioError(
+            f"scenario {place} is not an object with the entries joint and, optionally, name, and no others"
+        )
     name = value.get("name", f"scenario {place}")
     if not isinstance(name, str) or not isinstance(value["joint"], dict):
         raise ScenarioError(
-            f"scenario {place}: name must be text, and joint an object with the weights of answers for each secret"
+            f"scenario {place}: name is not text, or joint is not an object with the weights of answers for each secret"
         )
     laws = [[Fraction(0)] * domain.size for _ in number]
     for secret, answers in value["joint"].items():
         if not isinstance(answers, dict):
-            raise ScenarioError(f"{name[:40]}: the value of a secret must be an object of answers and their weights")
+            raise ScenarioError(
+                f"{name[:40]}: {secret[:40]!r} is not followed by an object of answers and their weights"
+            )
         joint = laws[_known(number, secret)]
         for text, weight in answers.items():
             joint[_input(domain, text)] += _weight(weight, f"{name[:40]}, {text[:40]!r}")
@@ -109,7 +115,7 @@ def _weight(value: Any, where: str) -> Fraction:
     except ValueError as error:
         raise ScenarioError(f"{where}: {error}") from None
     if weight < 0:
-        raise ScenarioError(f"{where}: a weight must not be negative")
+        raise ScenarioError(f"{where}: the weight is negative; write a weight of 0 or more")
     return weight
 
 

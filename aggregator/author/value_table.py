@@ -104,7 +104,10 @@ def read_people(
             for row in lines:
                 where = f"{path.name}, line {lines.line_num}"
                 if len(row) != len(header):
-                    raise SheetError(f"{where}: a row must have {len(header)} cells, not {len(row)}")
+                    raise SheetError(
+                        f"{where}: the row has {len(row)} cells, the header {len(header)}: give every row as many as "
+                        "the header"
+                    )
                 texts = tuple(row[: len(asked)])
                 cells = dict(zip(asked, texts, strict=True))
                 place = _place_of(cells[CLASS].strip(), classes, where) if by_class else None
@@ -131,7 +134,7 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
     if not counted:
         return 1
     if not (row[-1].strip().isascii() and row[-1].strip().isdigit()) or len(row[-1]) > 15:
-        raise SheetError(f"{where}: a count must be a whole number of people")
+        raise SheetError(f"{where}: the count {row[-1][:20]!r} is not a whole number of people, of at most 15 digits")
     return int(row[-1])
 
 
@@ -155,7 +158,7 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
 
 def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
     if len(row) < 3:
-        raise SheetError(f"{where}: a row must be a value, a {column} and a class")
+        raise SheetError(f"{where}: the row has {len(row)} cells; write a value, a {column} and a class")
     return _place_of(row[-1], classes, where)
 
 
@@ -168,7 +171,7 @@ def _place_of(name: str, classes: Sequence[str], where: str) -> int:
 def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[Answer, Fraction]:
     # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
     if len(row) < 2:
-        raise SheetError(f"{where}: a row must be a value and a {column}")
+        raise SheetError(f"{where}: the row has a single cell; write a value and a {column}")
     text = ",".join(row[:-1])
     try:
         answer = domain.parse(text)
@@ -180,5 +183,5 @@ def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[A
     except ValueError:
         raise SheetError(f"{where}: a {column} must be a number, not {row[-1][:20]!r}") from None
     if abs(number) > LARGEST:
-        raise SheetError(f"{where}: a {column} must be between -10^15 and 10^15")
+        raise SheetError(f"{where}: the {column} {row[-1][:20]} is not between -10^15 and 10^15")
     return answer, number

@@ -64,13 +64,13 @@ def views_of(
     notions = question.notion.notions if isinstance(question.notion, Classes) else (question.notion,)
     if any(isinstance(notion, Graded) and not notion.carries_views for notion in notions):
         raise DraftError(
-            "[views] and [privacy] pairs do not go together: a district has values of several budgets, so pairs of "
-            "budgets do not say which districts are protected. Leave out pairs, or give the bound of each two values "
-            'with notion = "pairwise"'
+            "[views] and [privacy] pairs cannot be combined: a district contains values with different budgets, so a "
+            "pair of budgets does not define which districts are protected. Leave out pairs, or give the bound of "
+            'every pair of values with notion = "pairwise"'
         )
     if not question.notion.carries_views:
         raise DraftError(
-            "[views] goes with the notions ldp, pairwise, minid and avgid, in each class, not with "
+            "[views] needs a notion of ldp, pairwise, minid and avgid, in every class, not "
             f"{next(notion.name for notion in notions if not notion.carries_views)}: leave out the section"
         )
     asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))

@@ -116,8 +116,8 @@ class Cluster:
                 )
             if trouble:
                 raise EngineError(
-                    f"worker {worker} cannot read {path}: {trouble}. Put the study and the files on storage that every "
-                    "worker sees under the same path, or use --engine dask on this machine"
+                    f"worker {worker} cannot read {path}: {trouble}. Put the study and the files on storage that "
+                    "every worker reads under the same path, or use --engine dask on this machine"
                 )
         return study_version
 

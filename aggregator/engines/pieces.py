@@ -82,7 +82,7 @@ def cut(
             continue
         if surveyed.absent and where.path.exists():
             raise EngineError(
-                f"a worker does not see {where.path}: put the files on storage that every worker sees under the same "
+                f"a worker cannot find {where.path}: put the files on storage that every worker reads under the same "
                 "path, or use --engine dask on this machine"
             )
         warnings[where.path] = unread(surveyed.trouble, nothing=where.begin == surveyed.rest == 0)

@@ -72,7 +72,7 @@ class Side:
             TypeError: the campaign is not signed.
         """
         if not isinstance(self.campaign, SignedCampaign):
-            raise TypeError("the campaign of a side is not signed; a study has signed campaigns only")
+            raise TypeError("the campaign of a side is not signed: take the campaign that Study.campaign returns")
         return self.campaign
 
 

@@ -60,7 +60,9 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
         if off < SETTLED:
             break
     if off > UNSETTLED:
-        raise MarginRefused("no weights of the classes have all these margins at once: they contradict each other")
+        raise MarginRefused(
+            "no weights of the classes give all these margins at once: the margins contradict each other"
+        )
     return found
 
 
@@ -90,10 +92,10 @@ def weigh(
         MarginRefused
     """
     if not isinstance(decoder, ClassesDecoder):
-        raise MarginRefused("margins by class are for campaigns with classes, and this one has none")
+        raise MarginRefused("the margins are by class, and the campaign has no classes")
     if dependent:
         raise MarginRefused(
-            "weights by class take one report from each device, and devices have several here: name a --period"
+            "weights by class need one report from each device, and here devices have several: select one --period"
         )
     members = decoder.members
     found = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))

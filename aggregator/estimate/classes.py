@@ -239,7 +239,7 @@ def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
         return TranscriptDecoder(terms.transcript, tally.chains, tally.period)
     if isinstance(terms.notion, OwnPrior):
         if not isinstance(tally, PersonalTally):
-            raise ValueError("the tally of a campaign for people's own priors is counted by prior")
+            raise ValueError("this tally is not counted by prior, as a campaign for people's own priors needs")
         return PersonalDecoder(
             tally.priors, terms.notion.level, tally.members, offered_by(terms.notion, terms.channel), tally.levels
         )

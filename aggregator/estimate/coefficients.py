@@ -61,7 +61,9 @@ def sum_by_class(
         ValueError: the numbers of coefficients and classes differ.
     """
     if len(coefficients) != len(terms.classes):
-        raise ValueError(f"coefficients of {len(terms.classes)} classes are expected, not of {len(coefficients)}")
+        raise ValueError(
+            f"there are coefficients for {len(coefficients)} classes, but the campaign has {len(terms.classes)}"
+        )
     raw = variance = mmse = 0.0
     leaning, quantile = True, interval.quantile(1 - level)
     for name, each in zip(terms.classes, coefficients, strict=True):

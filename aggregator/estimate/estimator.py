@@ -75,16 +75,19 @@ def estimate(
     if isinstance(terms.domain, Form):
         raise MethodRefused(f"{terms.title!r} is a form: estimate one of its questions, or a table of two")
     if not 0 < level < 1:
-        raise ValueError(f"the level of an interval lies between 0 and 1; {level} does not")
+        raise ValueError(f"the level of an interval must be between 0 and 1, not {level}")
     if forged is not None and not 0 <= forged <= tally.reports:
-        raise ValueError(f"the number of forged reports is 0 to {tally.reports}, not {forged}")
+        raise ValueError(f"the number of forged reports must be 0 to {tally.reports}, not {forged}")
     if not is_plain(terms.views):
         if margins:
             raise MarginRefused(
-                "a campaign that asks for views is not weighted to margins: ask for one class with --where"
+                "estimates of a campaign that asks for views cannot be weighted to margins: select one class "
+                "with --where"
             )
         if pool != POOLS[0]:
-            raise NotShared("a campaign that asks for views pools its classes by heads: leave out --pool")
+            raise NotShared(
+                "a campaign that asks for views can only be pooled with equal weight for every report: leave out --pool"
+            )
         return estimate_views(terms, signed.id if signed else b"", tally, method, level, forged, where)
     decoder, prior = reader_of(terms, tally)
     reported = Reported.of(terms.domain)
@@ -147,7 +150,7 @@ def _weighted_method(method: str | None, pool: str, where: str | None, *, by_val
     method = method or methods[0]
     if method not in methods:
         raise MethodRefused(
-            f"an estimate weighted to known margins has method {' or '.join(methods)} here, not {method[:40]!r}"
+            f"an estimate weighted to known margins needs method {' or '.join(methods)} here, not {method[:40]!r}"
         )
     return method
 

@@ -50,7 +50,7 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
         return []
     if any(view.tally.correlated is not None for view in views):
         raise MarginRefused(
-            "weights by class take one report from each device, and devices have several here: name a --period"
+            "weights by class need one report from each device, and here devices have several: select one --period"
         )
     weights = raked(_members(views), margins)
     return [_reweighed(view, weights) for view in views if (_classes(view).members[weights > 0] > 0).all()]
@@ -88,7 +88,7 @@ def class_weighting(
 
 def _classes(view: FormView) -> ClassesDecoder:
     if not isinstance(view.decoder, ClassesDecoder):
-        raise MarginRefused("margins by class are for campaigns with classes, and this form has none")
+        raise MarginRefused("the margins are by class, and this form has no classes")
     return view.decoder
 
 

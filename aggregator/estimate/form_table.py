@@ -334,7 +334,7 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
         ValueError: ``first`` does not come before ``second``.
     """
     if first >= second:
-        raise ValueError("the question of the rows comes earlier in the form than that of the columns")
+        raise ValueError("the question of the rows does not come before that of the columns in the form: swap them")
     both = views_with(views, first, second)
     if not both:
         raise NotAsked("there are no reports of devices that were asked both questions, which a table needs")

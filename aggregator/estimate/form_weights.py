@@ -170,7 +170,7 @@ class _Groups:
     @classmethod
     def of(cls, known: KnownMargin, form: Form) -> _Groups:
         if known.question is None:
-            raise MarginRefused(f"these margins are by questions of the form, not by {known.by!r}")
+            raise MarginRefused(f"the margin by {known.by!r} is not by a question of the form")
         question = form.questions[known.question]
         indicators = np.zeros((len(known.names), question.size))
         indicators[known.groups, np.arange(question.domain.size)] = 1

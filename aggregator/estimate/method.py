@@ -48,7 +48,7 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
         MethodRefused
     """
     if method not in METHODS:
-        raise MethodRefused(f"a method is {', '.join(METHODS)}, not {method[:40]!r}")
+        raise MethodRefused(f"there is no method {method[:40]!r}; the methods are {', '.join(METHODS)}")
     if method in ("mmse", "map") and prior is None:
         raise MethodRefused(f"method {method!r} needs a prior, and this campaign has none: use 'projection'")
     if method == "em" and isinstance(decoder, Pooled):

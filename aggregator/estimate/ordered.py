@@ -242,7 +242,7 @@ def ordered(
     """
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     if not all(0 < p < 1 for p in quantiles):
-        raise NotOrdered("the p of a quantile lies between 0 and 1, such as 0.5")
+        raise NotOrdered("a quantile's p is not between 0 and 1; write for example 0.5")
     if not terms.domain.ordered:
         raise NotOrdered(
             f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
@@ -320,18 +320,21 @@ def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -
     """
     if not is_plain(terms.views):
         raise NotOrdered(
-            "quantiles and ranges are read from one channel for everybody, and this campaign asks devices for views of "
-            "the answer: take the shares of its resolutions, or the mean alone; mechanism wave is made for quantiles"
+            "quantiles and ranges need one channel for everybody, and this campaign asks devices for views of the "
+            "answer: estimate the shares of its resolutions, or the mean alone. Mechanism wave is made for quantiles"
         )
     decoder, _ = reader_of(terms, tally)
     if not decoder.one_hot or isinstance(tally, PersonalTally | TranscriptTally):
         raise NotOrdered(
-            "quantiles and ranges need whole outputs of one channel for everybody, and here reports are counted bit by "
-            "bit or each device has its own: take the shares, or the mean alone; mechanism wave is made for quantiles"
+            "quantiles and ranges need whole outputs of one channel for everybody, and here reports are counted bit "
+            "by bit, or each device has its own channel: estimate the shares, or the mean alone. Mechanism wave is "
+            "made for quantiles"
         )
     inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
     if decoder.inputs > BLOCKS and any(one.by_value for one in inner):
-        raise NotOrdered(f"quantiles and ranges of more than {BLOCKS} values need the mechanism wave")
+        raise NotOrdered(
+            f"quantiles and ranges of {decoder.inputs} values, more than {BLOCKS}, need the mechanism wave"
+        )
     if isinstance(decoder, ClassesDecoder):
         merged = _merged_classes(decoder, tally, margins)
     else:

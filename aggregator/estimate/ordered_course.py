@@ -178,7 +178,7 @@ def by_period(
         ValueError: ``ends`` are not two of the spans.
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("the ends of a difference are two different spans of the course")
+        raise ValueError("the ends of the difference are the same span, or not among the estimated spans")
     sides = tuple(
         _side(span.name, span.words, *signed_within(campaign, tally, where), ask, where)
         for span, tally in zip(spans, tallies, strict=True)

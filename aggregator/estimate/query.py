@@ -138,10 +138,10 @@ def weighted(
     a = np.asarray(weights, dtype=np.float64)
     reported = Reported.of(terms.domain)
     if a.shape != (reported.count,):
-        raise ValueError(f"one weight for each of {reported.count} values is expected, not {a.shape}")
+        raise ValueError(f"the weights have shape {a.shape}, but there must be one for each of {reported.count} values")
     if not is_plain(terms.views):
         if margins:
-            raise MarginRefused("margins by class are for campaigns with classes, and this one asks for views")
+            raise MarginRefused("estimates of a campaign that asks for views cannot be weighted to margins")
         return _of_views(terms, tally, a, offset, level, what)
     decoder, prior = reader_of(terms, tally)
     a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
@@ -184,7 +184,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
     v = np.zeros(districts.max() + 1)
     v[districts] = a
     if not np.array_equal(v[districts], a):
-        raise NotInvertible("the weights differ within a district, and no reports at a finer resolution exist")
+        raise NotInvertible("the weights differ within a district, and there are no reports at a finer resolution")
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
     variance, t = 0.0, interval.quantile(1 - level)
     for place, factor in zip(views.tree, factors, strict=True):
@@ -229,7 +229,9 @@ def points_of(terms: Campaign) -> list[float]:
         NotANumber: the values are not numbers.
     """
     if not isinstance(terms.domain, Line):
-        raise NotANumber(f"{terms.title!r} asks for {terms.domain.kind}, which have no mean; numbers have one")
+        raise NotANumber(
+            f"{terms.title!r} asks for {terms.domain.kind}, which have no mean: a mean needs numbers or dates"
+        )
     return [float(number) for number in terms.domain.points]
 
 
@@ -298,7 +300,7 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
     whole = estimate(terms, tally, level=level)
     shown = whole.at(resolution)
     if not 0 <= x < shown.size:
-        raise ValueError(f"a value's index lies in 0 .. {shown.size - 1}")
+        raise ValueError(f"there is no value {x}: give the position of a value, 0 to {shown.size - 1}")
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
     return Answer(
         f"share of {shown.label(x)}", float(np.clip(shown.raw[x], 0, 1)), float(shown.raw[x]), float(shown.se[x]),

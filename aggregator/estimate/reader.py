@@ -25,7 +25,9 @@ def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
     features = terms.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
     features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
     if tally.counts.shape != (features,):
-        raise ValueError(f"the tally has {tally.counts.shape} counts, the channel {features} features")
+        raise ValueError(
+            f"the tally is of another channel: its counts have shape {tally.counts.shape}, not ({features},)"
+        )
     require_enough(terms, tally)
     classes = pooled(terms, tally)
     prior = _prior_of(terms) if classes is None else classes.prior

@@ -42,7 +42,7 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
         ValueError: the channel has words of bits.
     """
     if not decoder.one_hot:
-        raise ValueError("counts of whole outputs are reduced, and here bits are counted one by one")
+        raise ValueError("a robust estimate needs counts of whole outputs, and here bits are counted one by one")
     believed, p = share, np.full(decoder.inputs, 1 / decoder.inputs)
     for _ in range(ROUNDS):
         p = likelihood.em(decoder, believed, reports, p).share

@@ -190,7 +190,7 @@ class Passes:
             ValueError: the finest resolution has no survey.
         """
         if surveys[-1] is None:
-            raise ValueError("the finest resolution of a tree has a survey")
+            raise ValueError("the finest resolution of the tree has no survey")
         weighing, own = [surveys[-1].weighing], [np.ones_like(surveys[-1].weighing)]
         for level in range(len(surveys) - 2, -1, -1):
             below, survey = tree.sums(level + 1, weighing[0]), surveys[level]

@@ -167,9 +167,9 @@ def trend(
         ValueError: ``ends`` are not two of the spans, or the number of truths is wrong.
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("the ends of a change are two different spans of the trend")
+        raise ValueError("the ends of the change are the same span, or not among the estimated spans")
     if len(truths) not in (0, 1, len(spans)):
-        raise ValueError(f"one truth for all {len(spans)} spans is expected, or one for each, not {len(truths)}")
+        raise ValueError(f"there are {len(truths)} truths: give one for all {len(spans)} spans, or one for each")
     points: list[TrendPoint] = []
     held: dict[Span, Side] = {}
     taken: list[Difference] = []
@@ -195,8 +195,8 @@ def trend(
             held[span] = side
     if last is None:
         raise NotEnough(
-            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in a period, and the one "
-            f"that has most has reports of {most:,}: ingest more, or take periods together with --periods"
+            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in a period, and the "
+            f"largest has reports of {most:,}: ingest more, or take periods together with --periods"
         )
     missing = [end for end in ends or () if end not in held]
     if missing:

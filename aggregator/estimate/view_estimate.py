@@ -39,8 +39,8 @@ def estimate_views(
     method = method or VIEW_METHODS[0]
     if method not in VIEW_METHODS:
         raise MethodRefused(
-            f"a campaign whose devices are asked for views of the answer has method {' or '.join(VIEW_METHODS)}, not "
-            f"{method[:40]!r}"
+            f"a campaign whose devices are asked for views of the answer needs method {' or '.join(VIEW_METHODS)}, "
+            f"not {method[:40]!r}"
         )
     views = Views.of(terms, tally.by_view)
     found = resolutions(terms, views, level=level, method=method)

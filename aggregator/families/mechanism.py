@@ -56,7 +56,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
-            raise ValueError("part needs notion high-low, and must be above 0 and below 1")
+            raise ValueError(f"part {self.part} is not above 0 and below 1, or the notion is not high-low")
 
     @property
     def size(self) -> int:

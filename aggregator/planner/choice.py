@@ -106,7 +106,7 @@ class Candidate:
             ratio = self.mean_variance / choice.mean_variance
             return "the same error of the mean" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error of the mean"
         if choice.mechanism.name == WAVE:
-            return "is read value by value"
+            return "has no estimate of the order of values"
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
         ratio = self.error / choice.error
@@ -220,7 +220,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             least = min(variance for variance, _ in able) * (1 + ROUNDING)
             as_good = [one for variance, one in able if variance <= least]
             choice = min(as_good, key=lambda one: one.channel.output_bits)
-            return choice, f"least exact error of the mean of {len(able)} that serve"
+            return choice, f"least exact error of the mean, of {len(able)} usable mechanisms"
     weighed = [one for one in short if not math.isnan(one.error)] or short
     least = min(one.error for one in weighed)
     if isinstance(question.notion, Information):
@@ -254,19 +254,19 @@ def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question)
     if not own < other:
         return choice, f"{reason}, and less error of {what} than wave: {other:.2%}, not {own:.2%}"
     if math.isinf(other):
-        return wave, f"the only one with an estimate of {what}"
+        return wave, f"the only usable mechanism with an estimate of {what}"
     return wave, f"least simulated error of {what}: {own:.2%}, not {other:.2%} as {choice.mechanism.name}"
 
 
 def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:
     if len(short) == 1:
-        return "the only one that serves"
+        return "the only usable mechanism"
     if isinstance(question.notion, HighLow):
         said = "all values equally common" if question.part is None else f"{question.part:g} of the people protected"
-        return f"least exact error of {len(short)} that serve, {said}"
+        return f"least exact error of {len(short)} usable mechanisms, {said}"
     if not isinstance(question.notion, Information):
-        return f"least exact error of {len(short)} that serve"
-    reason = f"least error of one person's posterior under the prior, of {len(short)} that serve"
+        return f"least exact error of {len(short)} usable mechanisms"
+    reason = f"least error of one person's posterior under the prior, of {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so no error bars"
     surer = [
@@ -274,7 +274,7 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
     ]
     if surer:
         surest = min(surer, key=lambda one: one.raw_mse)
-        reason += f"; for shares that do not lean on the prior, take {surest.mechanism.name}"
+        reason += f"; for shares that do not depend on the prior, take {surest.mechanism.name}"
         if not math.isnan(choice.raw_mse):
             reason += f", with {surest.raw_mse / choice.raw_mse:.2g} times its squared error"
     return reason
@@ -299,7 +299,7 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
         Unsuited: no mechanism has that name, or it does not serve the question.
     """
     if name == LIP and not isinstance(question.notion, Information):
-        raise Unsuited('"lip" does not serve this question: it needs a prior, notion lip')
+        raise Unsuited('"lip" cannot be used for this question: it needs a prior and notion lip')
     if name in (AUTO, LIP):
         wanted = [one for one in CATALOGUE if name == AUTO or one.name.startswith(LIP)]
         found = [one for _, one in candidates(question, mechanisms=wanted) if not isinstance(one, str)]
@@ -314,14 +314,14 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
         others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
-        raise Unsuited(f'"{name}" does not serve this question: {recipe}. These do: {", ".join(others)}, table')
+        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Usable are: {", ".join(others)}, table')
     try:
         channel = recipe()
         if missing := question.missing(channel):
-            raise Unsuited(f'"{name}" does not serve these devices: {_of_others(missing)}')
+            raise Unsuited(f'"{name}" cannot be used on these devices: {_of_others(missing)}')
         return weigh(mechanism, channel, question)
     except BadData as reason:
-        raise Unsuited(f'"{name}" does not serve this question: {reason}') from None
+        raise Unsuited(f'"{name}" cannot be used for this question: {reason}') from None
 
 
 def own_prior_channel(question: Question) -> tuple[str, Channel]:
@@ -335,7 +335,9 @@ def own_prior_channel(question: Question) -> tuple[str, Channel]:
     """
     notion = question.notion
     if not isinstance(notion, OwnPrior):
-        raise ValueError("only a campaign for people's own priors offers a channel beside a response")
+        raise ValueError(
+            "a second channel beside a response is for people's own priors, and the question's notion is another"
+        )
     plain = replace(question, notion=Ldp(notion.level))
     serving = []
     for mechanism, one in candidates(plain):

@@ -53,7 +53,8 @@ class ReferenceMap:
         """
         if not sizes or any(fine < coarse for coarse, fine in zip([1, *sizes], sizes, strict=False)):
             raise ValueError(
-                "resolutions must begin with the coarsest, and none may have fewer districts than the one before"
+                "the resolutions are not in order: begin with the coarsest, and let the number of districts "
+                "never decrease"
             )
         self.fans = [max(1, round(fine / coarse)) for coarse, fine in zip([1, *sizes], sizes, strict=False)]
         self.shares: list[Floats] = []

@@ -193,7 +193,12 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
             rows.append((f"delta at {exact.in_nats(row.epsilon)}", "; ".join(deltas)))
     if found.belief is not None:
         before, after = (_percent_above(share) for share in found.belief)
-        rows.append(("belief", f"{before} in the most likely value before a report, at most {after} after it"))
+        rows.append(
+            (
+                "belief",
+                f"the probability of the most likely value is {before} before a report, and at most {after} after it",
+            )
+        )
     rows += [(f"{name}: not computed", reason) for name, reason in found.missing.items()]
     return rows
 
@@ -302,7 +307,7 @@ def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
     if not isinstance(notion, Information) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
-    found = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of it"
+    found = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of the declared one, in total variation"
     return [("prior off", found)]
 
 

@@ -107,7 +107,9 @@ class TrueOrdered:
 def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
     """Return the table of a summary; its caption says how to get the shares of single values."""
     table = ordered_table(found, truth)
-    more = "--quantiles, --bins, --cdf, --above and --between ask for others" if found.bins else "goal: the mean"
+    more = (
+        "--quantiles, --bins, --cdf, --above and --between select other statistics" if found.bins else "goal: the mean"
+    )
     table.caption = Text(
         f"{subtitle(found.found, found.found.size)}\n{more}; --format csv has the shares of single values"
     )

@@ -72,7 +72,7 @@ def method_section(found: Estimate) -> list[Html]:
         "little. All reports together give the shares, with the errors shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
         *([] if found.weighting is None else weights_tables(found.weighting)),
-        tag("p", "The intervals include the random noise and the random choice of people. They do not tell whether "
+        tag("p", "The intervals include the random noise and the random choice of people. They cannot show whether "
         f"people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
         "differently."),
     ]  # fmt: skip

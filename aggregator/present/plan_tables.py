@@ -120,7 +120,7 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
         table.add_column(heading, justify="left" if side == "left" else "right")
     for row in rows:
         table.add_row(*map(Text, row))
-    words = "Classes are assumed to be of equal size. Everybody's numbers weight the classes by their reports."
+    words = "Classes are assumed to be of equal size. The row of everybody weights each class by its reports."
     if meanings:
         unit = f" In {whole.unit}:" if whole.unit else ""
         words += f"{unit} {'; '.join(meanings.values())}.".replace("  ", " ")
@@ -214,9 +214,7 @@ def _unsuited(rows: Sequence[PlanRow]) -> str:
 def _left_out(rows: Sequence[PlanRow]) -> str:
     """Return a sentence on the number of unsuitable mechanisms."""
     number = sum(row.candidate is None for row in rows)
-    return (
-        f"{number:,} more {'does' if number == 1 else 'do'} not serve this question: --all says why" if number else ""
-    )
+    return f"{number:,} more cannot be used for this question: --all lists the reasons" if number else ""
 
 
 def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
@@ -253,8 +251,9 @@ def form_tables(found: FormPlan) -> list[Table]:
     tables = Table(
         box=None, pad_edge=False, title="\nAssociations, the easiest to find first", title_justify="left",
         caption=Text(
-            "V is the least Cramer's V that is found in four of five surveys (0 is none, 0.1 weak, 0.3 "
-            "medium, 1 the strongest); above 1, no association is found. People: to find a medium association."
+            "V is the least Cramer's V that is found in four of five surveys (0 is none, 0.1 weak, 0.3 medium, 1 "
+            "the strongest); with V above 1, not even the strongest is found. People: the number needed to find a "
+            "medium association."
         ),
         caption_justify="left",
     )  # fmt: skip

@@ -130,7 +130,7 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
         panels.append(("truth", truth, "GnBu"))
     half = quantile((1 - found.level) / found.size) * found.se
     if not found.resolutions and half.max() > UNEVEN * half.min():
-        panels.append(("± of the simultaneous interval", half, "Greys"))
+        panels.append(("half the width of the simultaneous interval", half, "Greys"))
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)
     # A degree of longitude is shorter than one of latitude, so the picture is stretched.
     tall = (grid.north - grid.south) * stretch / (grid.east - grid.west)
@@ -232,8 +232,8 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
         if count
     ]
     if not parts:
-        return f"share of a cell; no district holds at any resolution; {pale}"
-    return f"share of a cell, at the finest resolution that holds: {', '.join(parts)}; {pale}"
+        return f"share of a cell; no district is significantly above zero at any resolution; {pale}"
+    return f"share of a cell, at the finest resolution significantly above zero: {', '.join(parts)}; {pale}"
 
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:

@@ -67,7 +67,7 @@ def trend_figure(trend: Trend) -> Figure:
         parts.append("diamonds: the truth")
     if trend.change is not None:
         parts.append(
-            f"changes from {trend.change.names[0]} to {trend.change.names[1]} in points, "
+            f"changes from {trend.change.names[0]} to {trend.change.names[1]} in percentage points, "
             f"{'' if own else 'simultaneous '}{100 * latest.level:.4g}% intervals"
         )
     if trend.only is None and trend.change is not None:

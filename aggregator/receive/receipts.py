@@ -99,7 +99,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     found = frames(body, final=True, whole=True)
     if found.garbage or not body:
         decode_first(body, found.rest)
-        raise EnvelopeError("not an envelope")
+        raise EnvelopeError("the upload contains bytes that are neither a report nor an enrolment")
     if Kind.CAMPAIGN in found.kind or Kind.CLOSING in found.kind:
         raise EnvelopeError("the upload contains a campaign or a closing notice: expected only reports and enrolments")
     payloads = zip(found.payload, found.end, strict=True)

@@ -434,7 +434,7 @@ def test_names_are_read_in_any_case(tmp_path):
          "[0, 0, 1, 0]]",
          "rows: the cells of row 1 must sum to 1, but sum to 1.001002"),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1.1, -0.1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]',
-         "none may be below 0"),
+         "has a number below 0"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.25, 0.25, 0.25, 0.2510001]",
          "must sum to 1, but sum to 1.0010001; whole numbers may have any sum"),
         (changed("epsilon = 1.0", "epsilon = 0"), "epsilon"),
@@ -470,7 +470,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 10'), "not 10"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = "10%"'), "'10%'"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = nan'), "finite"),
-        (changed("epsilon = 1.0", "epsilon = 1.0\nsensitive_share = 0.1"), "sensitive_share goes with"),
+        (changed("epsilon = 1.0", "epsilon = 1.0\nsensitive_share = 0.1"), "sensitive_share needs"),
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none"], ["primary"], ["secondary"], ["bachelor"]]'),
          "alone in its block"),
         (changed('notion = "ldp"\nepsilon = 1.0', 'notion = "minid"\nbudgets = {none = 0.0001}\ndefault = 2'),
@@ -484,7 +484,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "pufferfish"\nscenarios = "nowhere.json"'), "nowhere.json"),
         (changed('notion = "ldp"', 'notion = "lip"') + '[prior]\nestimate = "nowhere.json"', "nowhere.json"),
         (DRAFT + '[mechanism]\nname = "magic"', "no mechanism 'magic'; name must be auto"),
-        (DRAFT + '[mechanism]\nname = "lip"', "does not serve"),
+        (DRAFT + '[mechanism]\nname = "lip"', "cannot be used"),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1, 0], [0, 1]]', "one for each value of the domain, not 2"),
         (DRAFT + '[limits]\nminimum_reports = 0', "minimum_reports"),
         (DRAFT + '[limits]\nenrolment = "some"', "enrolment"),
@@ -549,7 +549,7 @@ def test_distortions_of_numbers_are_kept_as_small_as_they_can_be(distortion, pow
     if power:
         with pytest.raises(DraftError, match="needs numbers"):
             drafted(labels)
-    with pytest.raises(DraftError, match="distortion goes with"):
+    with pytest.raises(DraftError, match="distortion needs"):
         drafted(
             changed('notion = "ldp"\nepsilon = 1.0', 'notion = "ldp"\nepsilon = 1.0\n[mechanism]\ndistortion = "wrong"')
         )

@@ -115,7 +115,7 @@ def test_holes_islands_and_the_rest(tmp_path):
         ([3], "type Feature"),
         ([{"type": "Feature", "properties": None, "geometry": None}], "Polygon or a MultiPolygon"),
         ([feature("A", [[0, 0], [1, 0], [0, 0]])], "four positions"),
-        ([feature("A", [[0, 0], [1, 0], [1, 1], [0, 1]])], "must end at the position where it begins"),
+        ([feature("A", [[0, 0], [1, 0], [1, 1], [0, 1]])], "does not end at the position where it begins"),
         ([feature("A", [[0, 0], [200, 0], [1, 1], [0, 0]])], "from -180 to 180"),
         ([feature("A", [[0, 0], [True, 0], [1, 1], [0, 0]])], "in degrees"),
         ([feature("A", box(0.1, 0.1, 0.2, 0.2))], "smaller than a cell"),

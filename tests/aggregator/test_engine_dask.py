@@ -519,7 +519,7 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
     spans = [(2, 2), (0, 1), (9, 9)]
     assert list(map(contents, dask.spans(made, signed, spans))) == list(map(contents, made.spans(signed, spans)))
     chained, transcripts = counted(tmp_path, "transcript", 10)
-    with pytest.raises(StudyError, match="name single periods"):
+    with pytest.raises(StudyError, match="select single periods"):
         list(dask.spans(chained, transcripts, [(0, 1)]))
     empty = fleet.study(tmp_path / "empty", PLAIN)
     assert contents(dask.tally(empty, PLAIN)) == contents(empty.tally(PLAIN))
@@ -714,7 +714,7 @@ def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
     dask.workers.client.run(blind, str(flag))
     flag.touch()
     try:
-        with pytest.raises(EngineError, match=r"does not see .*many.htr"):
+        with pytest.raises(EngineError, match=r"cannot find .*many.htr"):
             dask.ingest(study, [file], now=NOW)
     finally:
         flag.unlink()

@@ -173,7 +173,7 @@ def test_below_the_minimum_nothing_is_estimated():
 
 def test_a_tally_of_another_channel_is_a_programmers_mistake():
     """Counts that are not one for each output are a ValueError."""
-    with pytest.raises(ValueError, match="4 features"):
+    with pytest.raises(ValueError, match=r"shape \(3,\), not \(4,\)"):
         estimate(LDP, Tally.of(np.array([1000, 0, 0])))
 
 
@@ -421,13 +421,13 @@ def test_a_survey_is_one_row_of_the_histogram():
     assert (answer.estimate, answer.low, answer.high) == (found.raw[2], found.low[2], found.high[2])
     assert answer.mmse == found.share[2]
     assert answer.times(1000, "people").estimate == pytest.approx(1000 * answer.estimate)
-    with pytest.raises(ValueError, match="a value's index"):
+    with pytest.raises(ValueError, match="there is no value"):
         query.survey(LIP, counted, 4)
 
 
 def test_a_mean_needs_numbers():
     """Labels have no mean, and the error names the domains that have one."""
-    with pytest.raises(query.NotANumber, match="numbers have one"):
+    with pytest.raises(query.NotANumber, match="a mean needs numbers"):
         query.mean(LDP, tally(LDP.channel, [0.25] * 4, 500))
 
 

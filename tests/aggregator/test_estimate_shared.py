@@ -91,7 +91,7 @@ def test_classes_that_differ_are_not_pooled_by_precision():
     plain = Campaign(
         "T", "Q?", "", "O", TERMS.domain, Ldp(LEVELS[0]), "any", plain_views(CHANNELS[0]), 0, 86400, 86400, 1, 1, "open"
     )  # fmt: skip
-    with pytest.raises(NotShared, match="with classes"):
+    with pytest.raises(NotShared, match="this campaign has none"):
         estimate(plain, Tally.of(np.full(K, 100)), pool="precision")
 
 

@@ -79,7 +79,7 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
         (
             '["response"]',
             'name = "projective"\n',
-            '"projective" does not serve these devices: its channel is of projective',
+            '"projective" cannot be used on these devices: its channel is of projective',
         ),
     ],
 )

@@ -303,7 +303,7 @@ def test_weights_that_a_form_in_classes_cannot_have_are_refused() -> None:
     with pytest.raises(MarginRefused, match="by class and by questions"):
         estimate_form(made, tally, ["vote"], margins=[*by_class(0.5, 0.5), home])
     halves = [Tally.of(np.split(part.counts, 2)[0]) for part in tally.by_view]
-    with pytest.raises(MarginRefused, match="this form has none"):
+    with pytest.raises(MarginRefused, match="this form has no classes"):
         estimate_form(alone, ViewsTally.of_parts(halves, {}, None), ["vote"], margins=by_class(0.5, 0.5))
 
 

@@ -66,12 +66,12 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
         (AGE, "", "2 to 32 questions"),
         (FORM + AGE, "", "same name"),
         (FORM.replace("low = 17", "lo = 17"), "", "question age"),
-        (FORM, '[domain]\nkind = "values"\nvalues = ["a", "b"]\n', "does not go with"),
-        (FORM, "[views]\nresolutions = [2, 1]\n", "does not go with"),
+        (FORM, '[domain]\nkind = "values"\nvalues = ["a", "b"]\n', "cannot be combined with"),
+        (FORM, "[views]\nresolutions = [2, 1]\n", "cannot be combined with"),
         (FORM, '[analysis]\ntables = [["age", "s"]]\n', "no question"),
         (FORM, '[analysis]\ntables = [["age", "age"]]\n', "two different questions"),
         (FORM, '[analysis]\ntables = [["age", "vote"], ["vote", "age"]]\n', "twice"),
-        (FORM, '[analysis]\ntables = [["age", "vote"]]\noutcome = "vote"\n', "do not go together"),
+        (FORM, '[analysis]\ntables = [["age", "vote"]]\noutcome = "vote"\n', "cannot be combined"),
         (FORM, '[analysis]\ngoal = "mean"\n', "unknown entry"),
         (FORM.replace("high = 19", "high = 33\nbins = 1"), "", "at least 2"),
         (FORM.replace("high = 19", 'high = 33\nbins = "few"'), "", "whole number"),
@@ -202,7 +202,7 @@ def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
     other = TAIL.replace('"ldp"', '"high-low"')
     with pytest.raises(DraftError, match="notion of a form must be"):
         read_draft(drafted(tmp_path, tail=other))
-    with pytest.raises(DraftError, match="no channel of its own"):
+    with pytest.raises(DraftError, match="a channel for each of its views"):
         read_question(drafted(tmp_path))
 
 

@@ -157,14 +157,14 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
     ("words", "code", "says"),
     [
         (("--by", "class"), 65, "no classes"),
-        (("--by", "period", "--truth", __file__), 2, "single estimate"),
+        (("--by", "period", "--truth", __file__), 2, "--truth cannot be compared"),
         (("--by", "class", "--cdf"), 65, "no classes"),
         (("--by", "class", "--cdf", "--where", "class=a"), 2, "leave out one"),
         (("--by", "class", "--cdf", "--periods", "0"), 2, "--by period"),
         (("--by", "class", "--cdf", "--steps"), 2, "--by period"),
         (("--by", "period", "--cdf", "--value", "2026-01-03"), 2, "--value"),
         (("--by", "period", "--cdf", "--period", "1"), 2, "--period"),
-        (("--by", "period", "--cdf", "--between", "0,5"), 2, "two of the spans"),
+        (("--by", "period", "--cdf", "--between", "0,5"), 2, "two different spans"),
         (("--by", "period", "--bins", "2027-01-01"), 65, "outside"),
     ],
 )

@@ -110,7 +110,7 @@ def test_nothing_that_serves_is_an_error_with_a_reason():
         best(Question(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table or one of"):
         chosen("oracle", Question(values(3), Ldp(NAT)))
-    with pytest.raises(Unsuited, match='"lip" does not serve this question: it needs a prior'):
+    with pytest.raises(Unsuited, match='"lip" cannot be used for this question: it needs a prior'):
         chosen("lip", Question(values(3), Ldp(NAT)))
 
 
@@ -256,8 +256,8 @@ def test_the_command_draws_its_curve(tmp_path):
     [
         ((), "either a DRAFT, or"),
         (("--values", 5), "--values needs --epsilon"),
-        (("--values", 5, "--epsilon", 1, "--sensitive", 5), "below the number of values, 5; if all"),
-        (("--values", 5, "--epsilon", 1, "--blocks", 5), "below the number of values, 5; for one"),
+        (("--values", 5, "--epsilon", 1, "--sensitive", 5), "below the number of values, 5, not 5; if all"),
+        (("--values", 5, "--epsilon", 1, "--blocks", 5), "below the number of values, 5, not 5; for one"),
         (("--values", 5, "--epsilon", 1, "--blocks", 2, "--sensitive", 2), "cannot be combined"),
         (("--values", 5, "--epsilon", 0), "0.001"),
     ],

@@ -90,8 +90,8 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
     for name, one in cases.items():
         drawn = figure(one, SHARP)
         titles = [axes.get_title(loc="left").replace("\n", " ") for axes in drawn.axes]
-        wanted = {"few": "no district holds at any resolution", "plain": "share; pale"}
-        assert any(wanted.get(name, "finest resolution that holds") in title for title in titles)
+        wanted = {"few": "no district is significantly above zero at any", "plain": "share; pale"}
+        assert any(wanted.get(name, "finest resolution significantly above zero") in title for title in titles)
     draw(cases["no cells"], tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 

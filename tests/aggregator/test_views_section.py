@@ -99,17 +99,17 @@ def test_other_views_are_refused(views, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('notion = "ldp"', 'notion = "geo"', "not with geo"),
+        ('notion = "ldp"', 'notion = "geo"', "not geo"),
         (
             'notion = "ldp"\nepsilon = 1.0',
             'notion = "minid"\ndefault = 2.0\npairs = [[1.0, 2.0]]\n[privacy.budgets]\n"0.05,0.05" = 1.0',
-            "give the bound of each two values",
+            "give the bound of every pair of values",
         ),
         ("[schedule]", '[mechanism]\nname = "planar"\n[schedule]', "for the view of 24 values"),
         (
             'notion = "ldp"\nepsilon = 1.0',
             'notion = "geo"\nepsilon = 1.0\n[classes.a]\n[classes.b]',
-            "in each class, not with geo",
+            "in every class, not geo",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
     counted = number if reported is None else reported
     sizes = [sum(x < counted for x in members) for members in notion.classes]
     if not all(sizes):
-        raise ValueError("each budget needs at least one value whose share is reported")
+        raise ValueError("a budget has no value whose share is reported, and each needs one")
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)
@@ -266,7 +266,11 @@ def _graded(kind: str) -> Callable[[Question], Recipe | str]:
 
 MECHANISMS = (
     Mechanism(
-        "idue", "a bit for each value, noisier the smaller its budget", "Gu et al. 2020, opt0", BITS, _graded("opt0")
+        "idue",
+        "a bit for each value, with more noise for a smaller budget",
+        "Gu et al. 2020, opt0",
+        BITS,
+        _graded("opt0"),
     ),
     Mechanism("idue-opt1", "the same with symmetric bits", "Gu et al. 2020, opt1", BITS, _graded("opt1")),
     Mechanism(

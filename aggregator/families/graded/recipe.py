@@ -178,7 +178,7 @@ def _serves(question: Question) -> Recipe | str:
 MECHANISMS = (
     Mechanism(
         "graded",
-        "a point of a projective space, with more noise the smaller the budget, log2 k bits",
+        "a point of a projective space, with more noise for a smaller budget, log2 k bits",
         "this project; posed as open in Gu et al. 2020",
         POINTS,
         _serves,

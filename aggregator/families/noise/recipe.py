@@ -102,7 +102,7 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
         ValueError: sigma is not above 0.
     """
     if not 0 < sigma < math.inf:
-        raise ValueError("sigma must be a finite number of steps above 0")
+        raise ValueError(f"sigma must be a finite number of steps above 0, not {sigma}")
     least = math.exp(-exact.nats(level) * (1 - ROOM))
     law = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), least)
     beyond = np.arange(size - 1, math.ceil(size + 40 * sigma))
@@ -210,7 +210,7 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
         NotionError: the domain does not have this metric, ``scale`` is not above zero, or the level is out of range.
     """
     if scale <= 0:
-        raise NotionError("the scale of a distance must be above zero")
+        raise NotionError(f"the distance at which the level is epsilon must be above zero, not {float(scale):g}")
     rows, columns, unit = _coordinates(domain, metric)
     factor = scale.denominator
     return Geo.between(

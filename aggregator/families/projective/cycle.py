@@ -122,7 +122,7 @@ class _Vectors:
             step[:, -1] = [number // q**place % q for place in range(t)]
             if _is_scalar(self._power(step, K)) and not any(_is_scalar(self._power(step, K // r)) for r in divisors):
                 return step
-        raise AssertionError("every finite field has a generator")
+        raise AssertionError("no generator was found, although every finite field has one")
 
     def _power(self, matrix: Integers, exponent: int) -> Integers:
         power = np.eye(len(matrix), dtype=np.int64)

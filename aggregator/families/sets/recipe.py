@@ -80,7 +80,7 @@ def _triples_with(size: int) -> tuple[int, int]:
 MECHANISMS = (
     Mechanism(
         "subset",
-        "a random subset likely to hold the true value, k bits",
+        "a random subset that is likely to contain the true value, k bits",
         "Ye, Barg 2018",
         BITS,
         plain(subset_selection, 62, 4),
