@@ -1,8 +1,8 @@
 """k-anonymity and l-diversity of a release: a table of rows, or the reports of a study.
 
 Rows with equal known columns form a class; k is the size of the smallest class, l the smallest number of different
-sensitive values in a class. Both describe one release, not the mechanism that made it: they promise nothing against an
-observer who knows more, and do not replace a privacy level.
+sensitive values in a class. Both numbers describe one release, not the mechanism that made it. They promise nothing
+against an observer who knows more than the known columns, and do not replace a privacy level.
 
 Source: SoK, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct l-diversity).
 """
@@ -40,7 +40,7 @@ class Release:
         k: the number of rows of the smallest class; 0 without rows.
         smallest: the known columns of a smallest class.
         l: the smallest number of sensitive values in a class; None without a sensitive column.
-        poorest: the known columns of a class with that number of sensitive values.
+        poorest: the known columns of a class with ``l`` sensitive values.
     """
 
     rows: int
@@ -170,10 +170,10 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
 def judge_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports of several views.
 
-    A device's key reveals its view, so a class has reports with the same view and output.
+    A device's key reveals its view, so a class consists of the reports with the same view and output.
 
     Args:
-        channels, tallies: one for each view.
+        channels, tallies: one of each for each view.
     Raises:
         ReleaseError: as in ``judge_reports``.
     """

@@ -4,7 +4,8 @@ A query first chooses rows: those of one period, or those of each device's lates
 by view, and by output, bit, declared prior or group of devices. Every choice of rows can be combined with every way of
 counting. Only transcripts are read completely and in order.
 
-Estimates from tallies: estimate. The ingest that adds rows: intake. Tallies of some keys on workers: engines.
+Estimates from tallies: estimate. The ingest that adds rows: intake. Tallies that several workers compute, each for a
+part of the keys: engines.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Counting:
 
     Attributes:
         study: provides the registered keys and the counts of refused envelopes.
-        campaign: whose reports are counted.
+        campaign: the campaign whose reports are counted.
         table: a snapshot of the report table, or a part of one.
     """
 
@@ -83,7 +84,7 @@ class Counting:
         return self.campaign.id.hex()
 
     def tally(self, period: int | None) -> Tally:
-        """Return the tally of ``Study.tally``."""
+        """Compute the tally that ``Study.tally`` returns."""
         if self.terms.transcript:
             return self._transcripts(period)
         counted = periods(self.table, self.name)
@@ -92,7 +93,7 @@ class Counting:
         return self._tally(self._chosen(period), grouped=self.terms.answers_per_period > 1)
 
     def spans(self, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """Return the tallies of ``Study.spans``.
+        """Compute the tallies that ``Study.spans`` yields.
 
         Raises:
             StudyError: a span of several periods, with transcripts.
@@ -111,7 +112,7 @@ class Counting:
         return (self._tally(rows, grouped=True) for rows in chosen)
 
     def counts(self) -> Counts:
-        """Return the counts of ``Study.counts``."""
+        """Compute the counts that ``Study.counts`` returns."""
         sent = tables.query(self.table, _BY_PERIOD.format(campaign=self.name)).to_pylist()
         reports = {(row["period"], row["view"]): row["n"] for row in sent}
         rows = [np.zeros((4, 0), dtype=np.int64)]
@@ -262,7 +263,8 @@ class Counting:
         return (level or self.terms.notion.level, *prior)
 
     def _transcripts(self, only: int | None, *, grouped: bool = False) -> TranscriptTally:
-        """Return the devices by transcript. All reports are read, since each is decoded after its earlier ones."""
+        """Return the number of devices by transcript. All reports are read, because a report is decoded after the
+        device's earlier ones."""
         from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
         from aggregator.estimate.transcript import TranscriptTally, transcripts
 
@@ -334,12 +336,13 @@ def _by_view(rows: pa.Table) -> Iterator[tuple[int, pa.Table]]:
 
 
 def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) -> int:
-    """Return the number of outputs under some keys, from a period on.
+    """Return the number of outputs under the given keys in period ``since`` and later periods.
 
     Args:
         table: the report table.
         campaign: id in hex.
         keys: (n,) key ids.
+        since: the first period that counts.
     """
     rows = tables.stream(table, _SINCE.format(campaign=campaign, period=int(since)))
     return sum(int(np.isin(batch["key"].to_numpy(), keys).sum()) for batch in rows)

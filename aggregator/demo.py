@@ -90,7 +90,7 @@ def draft(title: str, notion: str, opens: str, closes: str, prior: bool, where: 
 
     Args:
         prior: whether the published counts are its prior.
-        where: the entries ``enrolment`` and ``address``.
+        where: values for the draft's entries ``enrolment`` and ``address``.
     """
     counts = people()
     values = ", ".join(f'"{value}"' for value in counts.values)
@@ -111,10 +111,10 @@ def age_draft(opens: str, closes: str) -> str:
 
 
 def truth_csv(column: str = "education", every: int = 1) -> str:
-    """Return the true counts, as `simulate --truth` reads them.
+    """Return the true counts as a CSV text for `simulate --truth`.
 
     Args:
-        every: the counts are divided by this.
+        every: a divisor; each count is divided by it and rounded down.
     """
     counts = people(column)
     rows = (f"{value},{count // every}" for value, count in zip(counts.values, counts.counts, strict=True))
@@ -123,12 +123,12 @@ def truth_csv(column: str = "education", every: int = 1) -> str:
 
 @dataclass(frozen=True)
 class Attack:
-    """An attacker's files.
+    """The files of an attacker.
 
     Attributes:
         batch: the forged reports.
-        enrolments: of devices that the attacker owns, and that the organisation enrolled in good faith.
-        expected: the number of forged reports of each reject class.
+        enrolments: enrolments of the attacker's own devices; the organisation registers them in good faith.
+        expected: the number of forged reports by the reject class that the ingest must give them.
     """
 
     batch: bytes
@@ -164,7 +164,8 @@ def _report(signed: SignedCampaign, period: int, slot: int) -> Report:
 
 
 def _altered(data: bytes) -> bytes:
-    """Return the envelope with one bit of its output changed: the payload ends before the signature's 66 bytes."""
+    """Return the envelope with one bit of its output changed. The output is the last byte before the 66 bytes of the
+    signature."""
     place = len(data) - 66 - 1
     return data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :]
 

@@ -1,4 +1,4 @@
-"""Checks whether this machine has what the aggregator needs.
+"""Checks of the components that the aggregator needs on this machine.
 
 Each check uses the real component once, in a temporary folder.
 """

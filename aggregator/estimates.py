@@ -57,11 +57,11 @@ class Estimates(Holdings):
     def spans(self, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Yield a tally for each span of periods: the outputs of each device's latest period in the span.
 
-        All tallies have the same groups of devices and come from one version of the table. So they can be compared,
-        although many devices are in several of them.
+        All tallies have the same groups of devices and come from one version of the table. Therefore tallies can be
+        compared, although many devices occur in several of them.
 
         Args:
-            spans: first and last period of each span; with transcripts, single periods.
+            spans: the first and the last period of each span; with transcripts, each span is a single period.
         Returns:
             One tally for each span, in their order.
         Raises:
@@ -107,17 +107,18 @@ class Estimates(Holdings):
             period: one period; the latest answer of each device if not given.
             where: the name of one class of people; all people if not given.
             method: one of ``estimate.names.METHODS``; chosen for the campaign if not given.
-            confidence: of the intervals, between 0 and 1.
+            confidence: the confidence level of the intervals, between 0 and 1.
             pool: one of ``estimate.names.POOLS``: how classes are pooled.
             margins: a TOML file of known shares of the population by class, which the reports are weighted to.
         Returns:
-            Shares as fractions, (k,), with intervals; its ``table()``, ``plot()`` and ``as_json()``.
+            Shares as fractions, (k,), with intervals. The result has the methods ``table()``, ``plot()`` and
+            ``as_json()``.
         Raises:
             StudyError: the study has no such campaign, or several; or the campaign has no such period.
             NotEnough: fewer devices have answered than the campaign's minimum.
-            MethodRefused: an unknown method, or one that the campaign does not support; or a form, for which
-                ``question`` and ``cross`` are used.
-            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
+            MethodRefused: an unknown method, or one that the campaign does not support; or the campaign is a form: use
+                ``question`` or ``cross``.
+            BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         from aggregator.estimate.estimator import estimate  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
@@ -148,20 +149,20 @@ class Estimates(Holdings):
 
         Args:
             campaign: as in ``estimate``.
-            name: of the question.
+            name: the name of the question.
             period: as in ``estimate``.
             where: as in ``estimate``.
             confidence: as in ``estimate``.
             margins: a TOML file of known shares of the population by questions or by class, which the reports are
                 weighted to.
         Returns:
-            Shares as fractions among the people who answered, with intervals; its ``table()``, ``plot()`` and
-            ``as_json()``.
+            Shares as fractions among the people who answered, with intervals. The result has the methods ``table()``,
+            ``plot()`` and ``as_json()``.
         Raises:
             NotOfForm: the campaign is no form, or has no such question.
             NotAsked: no device that has answered was asked this question.
             StudyError, NotEnough
-            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
+            BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         return self._of_form(campaign, (name,), period, where, confidence, margins)
 
@@ -187,8 +188,8 @@ class Estimates(Holdings):
             confidence: as in ``estimate``.
             margins: as in ``question``.
         Returns:
-            Shares of the cells as fractions among the people who answered both, row by row, with intervals; its
-            ``association``, ``table()``, ``plot()`` and ``as_json()``.
+            Shares of the cells as fractions among the people who answered both, row by row, with intervals. The result
+            has the attribute ``association`` and the methods ``table()``, ``plot()`` and ``as_json()``.
         Raises:
             NotOfForm, NotAsked, StudyError, NotEnough, BadData: as in ``question``.
         """
@@ -230,12 +231,12 @@ class Estimates(Holdings):
         """Estimate quantiles, the distribution function and shares of ranges of numbers, dates or ordered values.
 
         Args:
-            quantiles: parts of the people, between 0 and 1.
+            quantiles: the quantiles to estimate, as fractions between 0 and 1.
             cdf: whether to return the distribution function.
             bins: values where one bin ends and the next begins; a value at an edge is in the upper bin.
-            above: a value; the share of people above it.
-            between: two values; the share of people from one to the other, both included.
-            mean: whether to return the mean, of numbers.
+            above: a value; the share of people above it is estimated.
+            between: two values; the share of people from the first to the second is estimated, both included.
+            mean: whether to return the mean; for numbers only.
             campaign: as in ``estimate``.
             period: as in ``estimate``.
             where: as in ``estimate``.
@@ -243,12 +244,13 @@ class Estimates(Holdings):
             confidence: as in ``estimate``.
             margins: as in ``estimate``.
         Returns:
-            Each number with its interval; numbers that were not requested are empty or None. Its ``as_json()``.
+            Each requested result with its interval; results that were not requested are empty or None. The result has
+            the method ``as_json()``.
         Raises:
-            NotOrdered: the values have no order, the channel does not preserve it, or a range holds no value.
+            NotOrdered: the values have no order, the channel does not preserve the order, or a range contains no value.
             NotInDomain: an edge outside the campaign's range.
             StudyError, NotEnough, MethodRefused
-            BadData: the margins are not those of the campaign, or its reports cannot be weighted to them.
+            BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         from aggregator.estimate.ordered import ordered
 
@@ -282,7 +284,8 @@ class Estimates(Holdings):
         method: str | None = None,
         confidence: float = 0.95,
     ) -> OrderedCourse:
-        """Estimate quantiles, the distribution function and shares of ranges of each class, and how classes differ.
+        """Estimate quantiles, the distribution function and shares of ranges for each class, and the differences of
+        classes.
 
         Args:
             quantiles: as in ``ordered``.
@@ -296,8 +299,8 @@ class Estimates(Holdings):
             method: as in ``estimate``.
             confidence: as in ``estimate``.
         Returns:
-            ``sides``, the numbers of each class, and ``differences``, those of each class from the first, each with its
-            interval. Its ``as_json()``.
+            ``sides`` has the results of each class, and ``differences`` those of each class minus those of the first
+            class, each with its interval. The result has the method ``as_json()``.
         Raises:
             NotOrdered: the campaign has no classes, or as in ``ordered``.
             NotInDomain, StudyError, NotEnough, MethodRefused: as in ``ordered``.

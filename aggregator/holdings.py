@@ -1,6 +1,7 @@
 """Reads a study: its campaigns, their registered keys, and the refused envelopes.
 
-Modules that only need campaigns and keys use ``Holdings``. Changes and estimates are methods of its subclass: study.
+Modules that only need campaigns and keys use ``Holdings``. Its subclass ``Study`` adds methods for changes and
+estimates: study.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from protocol.errors import BadData
 
 @dataclass(frozen=True)
 class Listed:
-    """A campaign as it is listed in the study.
+    """The entry of a campaign in the study's list.
 
     Attributes:
-        name: the analyst's name for it.
+        name: the analyst's name for the campaign.
         id: in hex.
         author: the author's public key.
         data: the signed campaign.
-        closing: the signed notice that closes it early; b"" without one.
+        closing: the signed notice that closes the campaign early; b"" without a notice.
     """
 
     name: str
@@ -38,7 +39,7 @@ class Listed:
 
     @property
     def closes(self) -> int | None:
-        """The time of the notice, UTC seconds; None without one."""
+        """The closing time that the notice states, UTC seconds; None without a notice."""
         return unverified_closing(self.closing).closes if self.closing else None
 
 
@@ -47,8 +48,8 @@ class Known:
     """A campaign of the study, verified and audited.
 
     Attributes:
-        name: the analyst's name for it.
-        closing: the signed notice that closes it early; b"" without one.
+        name: the analyst's name for the campaign.
+        closing: the signed notice that closes the campaign early; b"" without a notice.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Known:
 
     @property
     def closes(self) -> int | None:
-        """The time of the notice, UTC seconds; None without one."""
+        """The closing time that the notice states, UTC seconds; None without a notice."""
         return unverified_closing(self.closing).closes if self.closing else None
 
 
@@ -115,11 +116,11 @@ class Holdings:
         """Find a campaign by its name or id.
 
         Args:
-            text: its name, its id in hex, or the beginning of a single id.
+            text: the campaign's name, its id in hex, or the beginning of exactly one id.
         Returns:
             The campaign, verified.
         Raises:
-            StudyError: the text names no campaign, or several.
+            StudyError: the text matches no campaign, or several.
         """
         listed = self.listed()
         exact = [one for one in listed if text in (one.name, one.id)]

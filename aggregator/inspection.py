@@ -40,7 +40,7 @@ class BatchFile:
         kinds: envelopes by kind; "malformed" counts the runs of bytes that are not envelopes.
         reports: numbers of reports and of outputs, by (campaign id, period).
         keys: number of different key ids among the reports.
-        lengths: the number of reports by the bytes of their envelope.
+        lengths: the number of reports by the size of their envelope in bytes.
     """
 
     size: int
@@ -73,7 +73,7 @@ class ClosingFile:
 
 
 def view_name(domain: Domain, view: View) -> str:
-    """Return a few words for the question to devices with a view."""
+    """Describe in a few words what devices with a view are asked."""
     map_ = view.map
     if isinstance(map_, Identity):
         return "the answer as it is"
@@ -178,7 +178,7 @@ def look_into(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
     """Return the unverified content of a file.
 
     Raises:
-        BadData: not a campaign, a closing notice, or a batch with a single envelope in it.
+        BadData: the file is not a campaign, not a closing notice, and not a batch with at least one envelope.
     """
     start = require_envelope(data)
     first, end = envelope.decode_first(data, start)

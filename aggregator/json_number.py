@@ -6,5 +6,5 @@ import math
 
 
 def json_number(value: float) -> float | None:
-    """Return a number for JSON: None for NaN, which means that it is unknown."""
+    """Return a number for JSON: None for NaN, which marks an unknown number."""
     return None if math.isnan(value) else value

@@ -12,8 +12,8 @@ The analyst writes them as a TOML file. It is not signed, and no device reads it
     groups = { school = ["none", "primary"], more = ["secondary", "bachelor"] }
     shares = { school = 0.55, more = 0.45 }
 
-A margin names every class or value once, by itself or in one group. The margin of a question that may be skipped
-describes the people who would answer it.
+A margin names every class or value exactly once, either alone or in one group. The margin of a question that may be
+skipped describes the people who would answer it.
 
 The weights computed from margins: estimate.class_weights, estimate.form_weights.
 """
@@ -77,7 +77,7 @@ def _margins(document: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ..
 
 
 def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fraction | None]:
-    """Return a margin and the number of people that it counts; None if it has shares."""
+    """Return a margin and its total number of people; the number is None if the margin has shares."""
     section = Section("margin", table)
     by = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
     section = Section(f"margin {shown(by)}", table)
@@ -117,7 +117,8 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
 
 
 def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
-    """Return the question's place (None for classes), the names of its values or of the classes, and their noun."""
+    """Return the position of the question (None for classes), the names of its values or of the classes, and the noun
+    for such a name."""
     if isinstance(terms.domain, Form) and not (terms.classes and by == CLASS):
         if by not in terms.domain.places:
             raise DraftError(

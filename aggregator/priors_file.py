@@ -7,9 +7,9 @@ or that as many people declare as an optional last column ``count`` gives:
     0.7,0.2,0.1,400
     1,1,8,250
 
-A person's answer is drawn from their prior (Jiang, Li, Tandon 2020, fig. 8), unless a first column ``value`` states
-it. An optional column ``epsilon`` after the values is the level that they declare, in nats and at most the campaign's;
-an empty cell means the campaign's level.
+A person's answer is drawn from their prior (Jiang, Li, Tandon 2020, fig. 8), unless a first column ``value`` states the
+answer. An optional column ``epsilon`` after the values is the level that the person declares, in nats and at most the
+campaign's; an empty cell means the campaign's level.
 
 The simulation that uses them: simulation.
 """
@@ -44,8 +44,8 @@ class Declarers:
     Attributes:
         prior: (k,) the weights, as a device declares them.
         count: the number of people.
-        held: their answer; None if each draws one from the prior.
-        level: the declared level, nanonats; 0 for the campaign's.
+        held: the answer of these people; None if each draws an answer from the prior.
+        level: the declared level, nanonats; 0 for the campaign's level.
     """
 
     prior: tuple[int, ...]
@@ -96,7 +96,8 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
         domain: the campaign's domain.
         seed: for experiments; None takes the operating system's randomness.
     Returns:
-        A group for each row and possible value. New answers in later periods are drawn from the same prior.
+        A truth with a group for each row and possible value. New answers in later periods are drawn from the same
+        prior.
     """
     values = [domain.parse(domain.label(x)) for x in range(domain.size)]
     generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])

@@ -47,15 +47,16 @@ class Truth:
     """The true answers of a simulated population, by group of people with the same answer.
 
     Attributes:
-        answers: of each group, in the campaign's domain.
+        answers: the answer of each group, in the campaign's domain.
         counts: number of people in each group.
         places: index of each group's class, in a campaign with classes; if empty, each person's class is drawn
             uniformly.
         priors: declared prior of each group, in a campaign with declared priors; if empty, everybody declares the
             distribution of the whole population.
-        levels: declared level of each group in nanonats, 0 for the campaign's; if empty, everybody has the campaign's.
-        chances: relative probability that a person who draws a new answer comes into each group; if empty, in
-            proportion to ``counts``.
+        levels: declared level of each group in nanonats, 0 for the campaign's level; if empty, everybody has the
+            campaign's level.
+        chances: relative probability of each group when a person draws a new answer; if empty, proportional to
+            ``counts``.
     """
 
     answers: tuple[Answer, ...]
@@ -93,7 +94,7 @@ class Truth:
         A number that devices round randomly counts for the two inputs around it, in proportion to its closeness.
 
         Args:
-            domain: of the campaign.
+            domain: the campaign's domain.
         Returns:
             (k,) shares that sum to 1; for items, (k,) shares of the people who hold each item.
         """
@@ -113,9 +114,9 @@ class Truth:
         """Return the distribution of the answers to questions of a form, among the people who answer all of them.
 
         Args:
-            names: of one or two questions.
+            names: the names of one or two questions.
         Returns:
-            (a,), or (a * b,) row by row: shares that sum to 1.
+            Shares that sum to 1: (a,) for one question, (a * b,) row by row for two.
         Raises:
             SheetError: nobody answers these questions.
             ValueError: the answers are not those to a form.
@@ -150,14 +151,14 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     the number of people in a last column ``count``.
 
     Args:
-        domain: of the campaign.
+        domain: the campaign's domain.
         classes: names of the campaign's classes.
         most: maximum number of people; None for no limit.
     Returns:
         The number of people by answer, and by class if the file has classes.
     Raises:
-        SheetError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole number, or
-            no people or too many.
+        SheetError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole number, no
+            people, or more than ``most``.
     """
     if isinstance(domain, Form):
         return _require_people(path, _people(path, domain, classes), most)
@@ -201,10 +202,10 @@ class Person:
     """One simulated person.
 
     Attributes:
-        answers: in the campaign's domain, one for each period.
+        answers: values of the campaign's domain, one for each period.
         place: index of the person's class; 0 in a campaign without classes.
         prior: the declared prior, in a campaign with declared priors.
-        level: the declared level in nanonats; 0 for the campaign's.
+        level: the declared level in nanonats; 0 for the campaign's level.
     """
 
     answers: tuple[Answer, ...]
@@ -215,7 +216,7 @@ class Person:
 
 @dataclass(frozen=True)
 class SimulatedUpload:
-    """The envelopes that some devices sent.
+    """The envelopes sent by a part of the simulated devices.
 
     Attributes:
         reports: the batch. In a campaign with open enrolment, each device's reports follow its enrolment.
@@ -243,12 +244,12 @@ def population(
         campaign_id: the campaign's id.
         truth: the true answers.
         period: the period of the answers.
-        seed: for experiments; None uses the operating system's randomness. With transcripts, people with a seed
-            answered in all earlier periods, and people without one in none.
+        seed: for experiments; None uses the operating system's randomness. With transcripts and a seed, everybody
+            answered in all earlier periods; without a seed, in none.
         processes: number of processes; the result of a seed does not depend on it. A script that asks for several must
             begin its work under ``if __name__ == "__main__"``, because each process imports the script.
     Returns:
-        The uploads, each of some devices.
+        The uploads, each from a part of the devices.
     """
     return simulate(terms, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
 
@@ -279,7 +280,7 @@ def simulate(
         seed: for experiments; see ``population``.
         processes: number of processes; see ``population``.
     Returns:
-        The uploads, each of some devices; their ``reports`` can be ingested.
+        The uploads, each from a part of the devices; their ``reports`` can be ingested.
     Raises:
         ValueError: no period, periods that are not consecutive, or a ``change`` outside 0 to 1.
     """
@@ -308,7 +309,7 @@ def simulate(
 
 
 def shuffled(truth: Truth, seed: int | None) -> NDArray[np.int64]:
-    """Return the (people,) group of each person, in the order in which they answer; random without a seed."""
+    """Return the (people,) index of each person's group, in random answering order; a seed fixes the order."""
     order = np.repeat(np.arange(len(truth.answers)), truth.counts)
     np.random.default_rng(seed).shuffle(order)
     return order
@@ -318,7 +319,7 @@ def classes_of(terms: Campaign, truth: Truth, order: NDArray[np.int64], seed: in
     """Return the (people,) class of each person; 0 in a campaign without classes.
 
     Args:
-        order: (people,) the group of each person; see ``shuffled``.
+        order: (people,) index of each person's group; see ``shuffled``.
     """
     if not terms.classes:
         return [0] * len(order)
@@ -337,9 +338,9 @@ def histories(
     change: float,
     seed: int | None,
 ) -> NDArray[np.int64]:
-    """Return the (people, periods) group whose answer each person holds in each period.
+    """Return the (people, periods) index of the group whose answer each person gives in each period.
 
-    A person stays among the groups of their class and declared prior, which a device never changes.
+    A person only moves between groups of the same class and declared prior, because a device never changes these two.
     """
     held = np.repeat(order[:, np.newaxis], periods, axis=1)
     generator = np.random.default_rng(None if seed is None else [seed, periods, 1])
@@ -359,7 +360,7 @@ def histories(
 
 
 def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """Return the declared prior and level of each group; empty if the campaign asks for none."""
+    """Return the declared prior and level of each group; empty if people of the campaign declare no priors."""
     if not isinstance(terms.notion, OwnPrior):
         return ()
     levels = truth.levels or (0,) * len(truth.answers)

@@ -21,8 +21,8 @@ class ViewStatus:
     """The status of one view of a campaign.
 
     Attributes:
-        name: the question to devices with this view, in a few words.
-        share: the part of all devices that have this view, by its weight.
+        name: a short description of the question that devices with this view are asked.
+        share: the expected share of devices with this view, computed from its weight.
         devices: the number of devices with counted reports.
     """
 
@@ -38,13 +38,14 @@ class CampaignStatus:
     Attributes:
         id: in hex.
         opens, closes, open: UTC seconds, and whether devices answer now.
-        closed_early: time from which its author closed it, UTC seconds; None if they did not.
+        closed_early: time from which the author closed the campaign early, UTC seconds; None if it was not closed
+            early.
         keys, revoked: the numbers of registered keys and of revoked keys.
         revoked_from: the number of keys revoked from each period on.
         reports, periods: the number of counted outputs, in all and by period.
         rejected: the number of refused envelopes by reject class.
-        views: the status of each view of a campaign with several views; else empty.
-        warnings: sentences about implausible numbers.
+        views: the status of each view; empty for a campaign with one view.
+        warnings: sentences that each describe an implausible number.
     """
 
     name: str

@@ -46,8 +46,8 @@ class EnrolResult:
     Attributes:
         added: keys newly registered.
         known: enrolments of keys registered before, or twice in the batch.
-        refused: by reject class; "bad-signature" also counts keys that no signature should be trusted under, and keys
-            with the key id of another.
+        refused: refused items by reject class; "bad-signature" also counts weak keys, under which a signature proves
+            nothing, and keys that share the key id of another key.
     """
 
     added: int
@@ -70,8 +70,8 @@ class Study(Estimates):
         Returns:
             The study; no file stays open.
         Raises:
-            StudyError: no such study, or it cannot be read.
-            PlaceError: no such place can be.
+            StudyError: there is no study at this place, or it cannot be read.
+            PlaceError: the path is not a valid place.
         """
         path = place(path)
         if not all(tables.exists(path / name) for name in SCHEMAS):
@@ -87,8 +87,8 @@ class Study(Estimates):
         Returns:
             The study; an existing one is opened.
         Raises:
-            StudyError: the place cannot be written, or holds something else.
-            PlaceError: no such place can be, or it cannot keep two writers apart.
+            StudyError: the place cannot be written, or contains something other than a study.
+            PlaceError: the path is not a valid place, or its object store has no conditional writes.
         """
         path = place(path)
         with tables.storage(path / CAMPAIGNS):
@@ -141,12 +141,12 @@ class Study(Estimates):
     def close_early(self, data: bytes) -> Known:
         """Import the signed notice that closes a campaign early. Importing the same notice again changes nothing.
 
-        Reports of periods that begin at or after its time are refused from now on; counted ones stay.
+        Reports of periods that begin at or after the notice's time are refused from now on. Counted reports stay.
 
         Args:
             data: the signed notice.
         Returns:
-            The campaign as the study keeps it.
+            The campaign with its earliest notice.
         Raises:
             BadData: not a notice, not signed by the campaign's author, or later than an earlier notice.
             StudyError: the study has no such campaign.
@@ -171,7 +171,7 @@ class Study(Estimates):
     # Keys.
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
-        """Register the keys of a batch of enrolments, also for campaigns that take enrolled devices only.
+        """Register the keys of a batch of enrolments; needed for campaigns that accept only enrolled devices.
 
         Args:
             data: enrolments, one envelope after another.
@@ -189,26 +189,27 @@ class Study(Estimates):
     def revoke(self, *batches: bytes, since: int = 0) -> int:
         """Revoke the keys of batches of enrolments from a period on. The signatures of the enrolments are not verified.
 
-        Their reports of that period and later ones are refused from now on; counted ones stay. A key that is not
-        registered yet is refused too. Of several revocations of a key, the one with the earliest period holds.
+        Reports under these keys are refused from now on if they are of that period or a later one. Counted reports
+        stay. A key that is not registered yet is refused too. If a key is revoked several times, the earliest period
+        holds.
 
         Args:
-            since: a period that the campaigns of all these keys have.
+            since: a period that exists in the campaigns of all these keys.
         Returns:
-            The number of keys that were not revoked before, or only from a later period on.
+            The number of keys that were not revoked before, or were revoked only from a later period on.
         Raises:
             StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
         """
         return enrolments.revoke(self, self._named(batches), since)
 
     def counted_under(self, *batches: bytes, since: int = 0) -> int:
-        """Return the number of counted outputs, from a period on, under the revoked keys of the batches.
+        """Return the number of counted outputs under the revoked keys of the batches, from a period on.
 
         Args:
             batches: enrolments, as ``revoke`` takes them.
             since: the first period that counts.
         Returns:
-            A number of outputs.
+            The number of outputs.
         """
         total = 0
         for campaign, keys in self._named(batches).items():
@@ -235,7 +236,7 @@ class Study(Estimates):
 
 
 def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:
-    """Return the enrolments of a batch, and the number of other items as rejects."""
+    """Return the enrolments of a batch, and the number of its other items, counted as malformed."""
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
     chunk = gathering.done()

@@ -49,15 +49,16 @@ class Audit:
     Attributes:
         terms: the campaign.
         raw_mse: expected squared error of the unbiased histogram of one report, summed over values, for people spread
-            evenly; divide by n for n reports. For item sets, of the shares of people who hold each item; for classes,
-            of the shares of everybody. None without an unbiased estimate.
-        people_per_report: the most people that one report can count for in the unbiased estimate; None without one.
+            evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold each
+            item; with classes, that of the shares of everybody. None without an unbiased estimate.
+        people_per_report: the largest number of people that one report can count for in the unbiased estimate; None
+            without an unbiased estimate.
         mse: LIP only: expected squared error of one person's histogram if the prior is right, summed over values (for
             item sets over the items, times l squared).
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2).
         survey: the levels under every other notion; None if they were not requested.
-        prior: the name of the prior of these levels: campaign, uniform, or a file.
-        asked: the request that ``survey`` answers.
+        prior: the name of the prior of the levels in ``survey``: campaign, uniform, or a file.
+        asked: the request from which ``survey`` was computed.
     """
 
     terms: Campaign
@@ -131,7 +132,7 @@ def ask(
             each class, else uniform.
         epsilons: levels for which delta is computed, nanonats; default: 0, half and all of the declared level.
         radius: total-variation radius of a ball of priors, for LIP; None for no ball.
-        metric: one of ``METRICS`` for the campaign's domain; default: the first of them.
+        metric: one of the ``METRICS`` of the campaign's domain; default: the first one.
         pufferfish: secrets, pairs and scenarios; None for no Pufferfish level.
     Raises:
         DomainError: the domain has no such metric.
@@ -159,7 +160,7 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
 
 
 def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
-    """Return all levels of the campaign: the worst over its classes and views."""
+    """Return the levels of the campaign under all notions, each the worst over its classes and views."""
     places, channels = _surveyed_places(terms, asked)
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     asked = replace(asked, prior=tuple(chain(*(asked.prior[starts[at] : starts[at + 1]] for at in places))))
@@ -173,7 +174,7 @@ def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
 
 
 def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], list[Channel]]:
-    """Return the positions of views that differ in channel or prior, and their channels."""
+    """Return the position and the channel of each view whose channel or prior differs from those before it."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     priors = [tuple(asked.prior[begin:end]) for begin, end in pairwise(starts)]
     laws = zip(channel_places(terms.views), priors, strict=True)

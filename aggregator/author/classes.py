@@ -14,8 +14,8 @@ Each class gets a channel as if it were a campaign of its own; the campaign's ch
     epsilon = 0.5
     counts = "gardeners.csv"
 
-Budgets that people choose themselves (Gu et al. 2020, sec. IV-A: together with personalised LDP) are written as a class
-for each choice:
+Budgets that people choose themselves (personalised LDP; Gu et al. 2020, sec. IV-A) are written as a class for each
+choice:
 
     [privacy]
     notion = "minid"
@@ -60,7 +60,7 @@ def classes_of(
     """Return the notion of ``[classes.NAME]``, and the names of the classes.
 
     Args:
-        classes: a table for each class: its own ``PROMISES``, and the entries of ``[prior]``.
+        classes: a table for each class, with its overrides of ``PROMISES`` and the entries of ``[prior]``.
         privacy: ``[privacy]``, the default for every class.
         folder: the folder of files that the draft names.
     Raises:
@@ -101,12 +101,12 @@ class DraftClasses:
 
     @classmethod
     def of(cls, names: tuple[str, ...], whole: Question, name: str) -> DraftClasses:
-        """Return the classes, with the channel of the mechanism ``name`` for each; for ``auto`` of the best one.
+        """Return the classes, each with the channel of the mechanism ``name``; for ``auto``, of the best mechanism.
 
         Args:
             names: the names of the classes.
             whole: the question to all classes, with all expected reports; classes have equal size. For a mean, ``auto``
-                replaces its domain by few numbers, the same for all classes.
+                replaces the domain by few numbers, the same for all classes.
         Raises:
             DraftError: no mechanism, or not the named one, serves a class.
         """
@@ -139,7 +139,7 @@ def class_questions(whole: Question) -> list[Question]:
 
 
 def class_choice(name: str, question: Question) -> Candidate:
-    """Return the candidate of the mechanism called ``name`` for the question to one class; for ``auto`` the best one.
+    """Return the candidate of the mechanism ``name`` for the question to one class; for ``auto``, the best candidate.
 
     Raises:
         DraftError: no mechanism, or not the named one, serves the question.

@@ -2,7 +2,7 @@
 
 A cell belongs to the polygon that contains its centre; if several do, to the first in the file. A centre on a border
 belongs to the polygon east or north of it, so polygons that share a border share no cell. Cells outside every polygon
-are one more district, ``elsewhere``. Coordinates are the decimals as written, and nothing is rounded, so the same file
+form one more district, ``elsewhere``. Coordinates are the decimals as written, and nothing is rounded, so the same file
 gives the same districts on every machine.
 
 The name of a district is the property ``name`` (in any case) of its feature, else ``district`` and its number.
@@ -139,8 +139,9 @@ def _units(degrees: Any, most: int, name: str) -> int:
 def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDArray[np.bool_]:
     """Return (rows, columns), true for cells whose centre lies in one of the polygons.
 
-    A centre lies in a polygon if a line from it to the east crosses the polygon's rings an odd number of times
-    (Shimrat 1962). An edge holds its lower end and not its upper one, so a line through a corner crosses once or twice.
+    A centre lies in a polygon if a line from it to the east crosses the polygon's rings an odd number of times (Shimrat
+    1962). An edge includes its lower end but not its upper end, so a line through a corner crosses one edge, both edges
+    or none.
     """
     step = grid.step * MICRODEGREE
     first_x, first_y = (side * MICRODEGREE + step // 2 for side in (grid.west, grid.south))

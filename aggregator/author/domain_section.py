@@ -59,7 +59,7 @@ def _clamps(section: Section) -> bool:
 
 
 def _items(section: Section) -> tuple[str, ...] | int:
-    """Return the items' names, or their number: a catalogue of tens of thousands has no names."""
+    """Return the names of the items, or their number if the draft gives no names, as for tens of thousands of items."""
     if section.holds("values", int):
         count: int = section.take("values", int, "the number of items")
         return count

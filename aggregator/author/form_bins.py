@@ -32,7 +32,8 @@ EXACT = Fraction(3, 2)
 
 
 def with_bins(domain: NumberRange, most: int) -> NumberRange:
-    """Return the range with at most ``most`` numbers: with the shortest step, or a slightly longer one that fits.
+    """Return the range with at most ``most`` numbers, and with the shortest possible step, or a slightly longer step
+    that divides the range exactly.
 
     Args:
         most: the maximum number of values, at least 2.

@@ -69,7 +69,8 @@ class DraftForm:
         return replace(self, question=question, views=views, classes=())
 
     def channel(self, view: View, level: int) -> Channel:
-        """Return the channel of a view if the form had no classes and kept another level, nanonats."""
+        """Return the channel that a view would have in a form without classes, at an LDP level of ``level``
+        nanonats."""
         return channel_of(self.mechanism, replace(self.question, notion=Ldp(level)), view.map)[1]
 
 

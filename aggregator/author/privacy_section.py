@@ -114,7 +114,8 @@ def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
 
 
 def _graded(section: Section, name: str, domain: Domain) -> Notion:
-    """Return MinID- or AvgID-LDP: a budget for each value, and the pairs of budgets whose values need no protection."""
+    """Return MinID- or AvgID-LDP: a budget for each value, and optionally the pairs of budgets whose values are
+    protected from each other."""
     budgets: list[int] = []
     named = {
         _input(domain, label, "budgets"): _nats("budgets", value)

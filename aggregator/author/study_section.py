@@ -73,7 +73,8 @@ def _translation(
 
 
 def _questions(section: Section, form: Form) -> tuple[str, list[tuple[Sequence[str], Sequence[str]]]]:
-    """Return the texts of a form's questions, a line each; and of each its labels or unit, translated and own."""
+    """Return the translated texts of a form's questions, one on each line, and for each question its labels or unit,
+    translated and as in the draft."""
     what = "a table [text.LANGUAGE.question.NAME] for each question of the form"
     tables = Section(f"{section.name}.question", section.take("question", dict, what))
     lines = []
@@ -90,14 +91,15 @@ def _questions(section: Section, form: Form) -> tuple[str, list[tuple[Sequence[s
 
 
 def _whole(labels: Sequence[tuple[Sequence[str], Sequence[str]]]) -> tuple[str, ...]:
-    """Return all translated names, own ones where the author left them out; none if nothing is translated."""
+    """Return all translated names. A group that the author did not translate keeps the draft's names; the result is
+    empty if no group is translated."""
     if not any(found for found, _ in labels):
         return ()
     return tuple(name for found, own in labels for name in found or own)
 
 
 def _labels(section: Section, domain: Domain) -> tuple[str, ...]:
-    """Return the labels or the unit of one question in this language; none if they are left out."""
+    """Return the labels or the unit of one question in this language; empty if the draft does not translate them."""
     if not isinstance(domain, NumberRange):
         return _names(section, "values", domain.named)
     if not domain.unit or "unit" not in section:
@@ -106,7 +108,8 @@ def _labels(section: Section, domain: Domain) -> tuple[str, ...]:
 
 
 def _names(section: Section, entry: str, own: Sequence[str]) -> tuple[str, ...]:
-    """Return the texts of a list in the draft's order, or of a table by the draft's own names; none if left out."""
+    """Return the translations in ``entry``, a list in the draft's order or a table by the draft's names; empty if the
+    entry is missing."""
     if not own or entry not in section:
         return ()
     if section.holds(entry, dict):

@@ -132,7 +132,7 @@ class Section:
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
-        """Return the one of ``names`` at ``key``; upper and lower case are equal.
+        """Return the value of ``key``, one of ``names``; case does not matter.
 
         Raises:
             DraftError: missing without a default, or not one of ``names``.
@@ -177,7 +177,7 @@ def count(section: Section, name: str, default: int | None = None) -> int:
 
 
 def finite(section: str, name: str, value: object) -> Fraction:
-    """Return the exact number of an entry.
+    """Return the value of an entry as an exact rational number.
 
     Raises:
         DraftError: not a finite number.

@@ -3,11 +3,11 @@
 An observer of one report tests whether the answer is x or x'. A test decides for x if the output is in a set. A false
 alarm is to decide for x if the answer is x'; a missed detection is to decide for x' if the answer is x. The best tests
 decide for x at the outputs of the largest ratios Q(y|x) / Q(y|x'), so their errors follow from the weights of the two
-rows (Neyman, Pearson 1933). With the level E of x against x', and E' of x' against x, every test has
+rows (Neyman, Pearson 1933). If E is the level of x against x', and E' the level of x' against x, every test has
 
     missed >= max(1 - e^E false, e^-E' (1 - false)),
 
-the promise of context-aware LDP in terms of tests (Acharya et al. 2020, Theorem 1 and Fig. 1).
+which is the promise of context-aware LDP in terms of tests (Acharya et al. 2020, Theorem 1 and Fig. 1).
 """
 
 from __future__ import annotations

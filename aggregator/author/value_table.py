@@ -139,7 +139,8 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
 
 
 def stranger(domain: Domain, text: str) -> str:
-    """Return the part of ``text`` that is not a value of ``domain``: of a set, its first unknown item; else all."""
+    """Return the part of ``text`` that is not a value of ``domain``: for a set, its first unknown item; otherwise all
+    of it."""
     if isinstance(domain, Items):
         for part in (part.strip() for part in text.split(SEPARATOR)):
             try:

@@ -122,7 +122,7 @@ def coarsened(question: Question, map_: Map) -> Question:
     """Return the question for which a view needs a channel.
 
     Raises:
-        NotionError: the notion would bound no two values of the view.
+        NotionError: the notion would protect no pair of the view's values.
     """
     if isinstance(map_, Identity):
         return question
@@ -164,7 +164,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
 
 
 def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction | None]:
-    """Return a view's entry without its share, and the share if given."""
+    """Return a view's entry without its share, and the share; None if the entry has no share."""
     if isinstance(entry, kind) and not isinstance(entry, bool):
         return entry, None
     if isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], kind) and not isinstance(entry[0], bool):

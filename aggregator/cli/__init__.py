@@ -1,9 +1,9 @@
 """The command ``halftruth``: a thin layer over the library.
 
-A command parses words, calls one library function, and prints what it returned, for a person or as JSON.
-What can go wrong ends in one line on stderr and an exit code: 0 done, 1 failed, 2 usage, 65 bad data, 75 not yet.
+A command parses words, calls one library function, and prints what it returned, for a person or as JSON. An error is
+printed as one line on stderr and sets the exit code: 0 done, 1 failed, 2 usage, 65 bad data, 75 not yet.
 
-``shell`` holds what all commands share, and knows in which file each command is.
+``shell`` has the functions that all commands share, and loads the file of a command on demand.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     """Turn DRAFT (TOML) into a signed campaign.
 
     The planner designs the channel, the audit computes its privacy level, and the key signs both. A signed campaign
-    cannot be changed, only followed by another one.
+    cannot be changed; publish a new campaign instead.
     """
     key = shell.secret_key(key_file)
     terms = read_draft(draft)
@@ -64,7 +64,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     """Sign a notice that closes CAMPAIGN before its time; it cannot be taken back or moved to a later one.
 
     Import the notice into the study. The study then refuses reports of periods that begin after the closing, and
-    devices that ask it stop answering. Reports that were counted stay counted.
+    devices that fetch the notice from the study stop answering. Reports that were counted stay counted.
     """
     key = shell.secret_key(key_file)
     data = shell.campaign_file(file)
@@ -115,7 +115,7 @@ def audit(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Recompute every privacy claim of a campaign from its own integers, and its level under every other notion.
+    """Recompute every privacy claim of a campaign from its integers, and compute its level under every other notion.
 
     A campaign whose channel exceeds its declared level, by however little, ends with exit code 65.
     """

@@ -53,7 +53,7 @@ class Course:
         spans: spans of periods; None for every period that has reports.
         ends: the two spans to compare; None for the first and the last.
         steps: whether to add the change from each span to the next.
-        only: the only value or district to print; None for all.
+        only: the one value or district to print; None for all.
         truths: the true shares of a rehearsal: one entry for all spans, or one for each.
     """
 
@@ -162,7 +162,7 @@ def compare(
     --cdf, --bins or --mean, the command compares quantiles, means and shares of ranges instead, each with a confidence
     interval.
 
-    The two campaigns are treated as independent samples: a device has a new key in each campaign, so nobody can tell
+    The two campaigns are treated as independent samples: a device has a new key in each campaign, so it is unknown
     whether one person answered both.
     """
     study = Study.open(shell.study_folder(ctx))

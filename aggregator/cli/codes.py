@@ -1,4 +1,4 @@
-"""The command codes: single-use codes that let devices into a campaign, as links, CSV or cards to print."""
+"""The command codes: single-use codes that admit devices to a campaign, as links, CSV or cards to print."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def codes(
 ) -> None:
     """Make single-use codes for CAMPAIGN, which takes enrolled devices only.
 
-    Each code is a link that lets in one device. They are printed, or written to --out, and kept nowhere else: the study
-    has only their hashes. Without --count, print the numbers of codes that were made and used.
+    Each code is a link that admits one device. The links are printed, or written to --out, and stored nowhere else: the
+    study has only hashes of the codes. Without --count, print the numbers of codes that were made and used.
 
-    Keep no list of the persons and their codes: it would reveal which reports are a person's. The answers in the
-    reports stay protected.
+    Keep no list of people and their codes: it would reveal which reports each person sent. The answers in the reports
+    stay protected.
     """
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)

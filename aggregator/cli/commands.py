@@ -1,6 +1,6 @@
 """The table of commands: the file, one-line summary and an example of each.
 
-`halftruth --help` and completion read this table alone, so they load no command and no library that one needs.
+`halftruth --help` and completion read only this table, so they load no command and none of the commands' libraries.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CampaignName(click.ParamType[str]):
-    """A campaign of the study, by name or id; completed by the names in the study, each with its title."""
+    """An argument that names a campaign of the study by name or id; completion offers the names in the study with their
+    titles."""
 
     name = "campaign"
 
@@ -38,7 +39,7 @@ class CampaignName(click.ParamType[str]):
 
 
 def _title(data: bytes) -> str | None:
-    """Return the title in a signed campaign, unverified: an audit would keep the shell waiting."""
+    """Return the title in a signed campaign, unverified, because an audit would delay the shell."""
     try:
         value = codec.decode(envelope.decode(data).unverified, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
     except HalftruthError:

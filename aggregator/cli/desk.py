@@ -107,10 +107,10 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
 @shell.as_json
 @shell.in_study
 def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_json: bool) -> None:
-    """Refuse reports under the device keys in FILES from now on; what was counted stays counted.
+    """Refuse reports under the device keys in FILES from now on; reports that were counted stay counted.
 
-    With --from-period N, for example of a phone that was stolen in period N, reports of earlier periods still count,
-    late ones too. A key that is revoked again keeps the earliest period.
+    With --from-period N, for example for a phone that was stolen in period N, reports of earlier periods still count,
+    even if they arrive later. A key that is revoked again keeps its earliest period.
     """
     study = Study.open(shell.study_folder(ctx))
     batches = [file.read_bytes() for file in files]
@@ -147,7 +147,7 @@ def ingest(
     """Verify the reports in PATHS (files, folders, or s3:// places) and count each report once.
 
     Without PATHS, verify and count the uploads in the study's inbox, and then archive them. A bad report does not stop
-    the ingest: it is refused, and counted under the first check that it fails.
+    the ingest: it is refused and counted, by the first check that it fails.
     """
     study = Study.open(shell.study_folder(ctx))
     uploads = [] if paths else inbox.waiting(study.path)
@@ -183,7 +183,7 @@ def _keys(count: int) -> str:
 
 
 def _no_batches(files: list[Place]) -> list[str]:
-    """Return a warning for the files that are campaigns or notices, and one for those without any envelope."""
+    """Return a warning for files that are campaigns or notices, and a warning for files without any envelope."""
 
     def holds(file: Place, *kinds: Kind) -> bool:
         return any(may_hold(file, HEADS[kind], intake.PIECE_BYTES) for kind in kinds)

@@ -1,4 +1,4 @@
-"""The command estimate: estimate the distribution of a campaign's answers, or one number of it.
+"""The command estimate: estimate the distribution of a campaign's answers, or one number computed from it.
 
 Options that cannot be combined are refused before anything is counted. Then the engine makes one tally, and every
 output of the command comes from that tally.
@@ -181,11 +181,13 @@ def estimate(
     of ranges. They can be combined with --mean, with --plot, which draws the distribution function, and with --by
     period or --by class, which print these numbers for each period or class, and the differences.
 
-    --by period alone prints the estimate of each period and the change from the first to the last. --between A,B
-    compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
+    With --by period and none of these options, the command prints the estimate of each period and the change from the
+    first to the last. --between A,B compares two other periods, --steps adds the change from each period to the next,
+    and --value prints one value only.
 
-    A form needs --question for one question, --cross for the table of two questions, or --report for a page of all.
-    With --by period or --by class, these print the shares of each period or class, and the differences.
+    A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
+    questions. With --by period or --by class, --question and --cross print the shares of each period or class, and the
+    differences.
 
     If fewer devices have answered than the campaign's minimum, the command ends with exit code 75.
     """
@@ -383,7 +385,8 @@ def _write_binary(data: bytes) -> None:
 
 
 def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
-    """Return the true shares in a file, as ``simulate`` takes it; only those of the class ``name``, if given."""
+    """Return the true shares in a file of the format that ``simulate`` reads; only those of the class ``name``, if
+    given."""
     from aggregator.simulation import read_truth
 
     truth = read_truth(path, domain, classes)
@@ -391,7 +394,7 @@ def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str
 
 
 def _class_of(where: str | None) -> str | None:
-    """Return NAME of ``class=NAME``; None without --where."""
+    """Return NAME from the option ``--where class=NAME``; None without the option."""
     if where is None:
         return None
     kind, sign, name = where.partition("=")

@@ -41,10 +41,10 @@ def export(
     confidence: float,
     as_json: bool,
 ) -> None:
-    """Write the tallies of CAMPAIGN to a file: the count of each output, by period (and class). With --estimates,
-    write the estimate of each period (and class) instead.
+    """Write the tallies of CAMPAIGN to a file: the count of each output, by period (and class). With --estimates, write
+    the estimate of each period (and class) instead.
 
-    The file has no keys, and no rows of single devices. A period (or class) with fewer devices than the campaign's
+    The file contains no keys and no rows of single devices. A period (or class) with fewer devices than the campaign's
     minimum is left out; if all are left out, the command ends with exit code 75.
     """
     if out.suffix == MAP and not estimates:

@@ -46,7 +46,7 @@ def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
 
 
 def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
-    """Refuse questions of a campaign that is not a form, and a form without questions.
+    """Refuse --question and --cross for a campaign that is not a form; refuse a form without either of them.
 
     Args:
         page: whether a page is written, which covers all questions of a form.
@@ -79,7 +79,7 @@ def print_form(
     """Estimate the requested questions, weighted to known margins, print them beside the true shares, and draw them.
 
     Args:
-        where: the class of people; None: everybody.
+        where: the class of people; None for everybody.
     """
     from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_result import estimate_form
@@ -117,7 +117,7 @@ class FormAsked:
 
     Attributes:
         names: the questions.
-        level: the confidence of the intervals.
+        level: the confidence level of the intervals.
         margins: known shares that the reports are weighted to.
         form: the output format: table, json or csv.
     """
@@ -131,7 +131,7 @@ class FormAsked:
         """Estimate the questions from a tally.
 
         Args:
-            where: the class whose reports ``signed`` and ``tally`` are restricted to; None: everybody.
+            where: the class of people to which ``signed`` and ``tally`` are restricted; None for everybody.
         """
         from aggregator.estimate.form_result import estimate_form
 

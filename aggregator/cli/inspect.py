@@ -82,7 +82,8 @@ def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:
-    """Return the name and the fingerprint of the known author who signed a campaign; empty if none of them signed it.
+    """Return the name and the fingerprint of the known author who signed a campaign; empty if no known author signed
+    it.
 
     Raises:
         BadData: the campaign names the key of a known author, and the signature does not verify.

@@ -44,8 +44,8 @@ def invite(
 ) -> None:
     """Invite people to CAMPAIGN, a campaign of the study or a signed campaign's file.
 
-    Print the link and its QR code; with --out, draw a poster of one A4 page with both. The link holds the study's
-    address, the campaign's id and its author's key, so a person needs nothing else to join.
+    Print the link and its QR code; with --out, draw a poster of one A4 page with both. The link contains the study's
+    address, the campaign's id and the author's key; a person needs nothing else to join.
     """
     known = signed.named_campaign(ctx, what, author)
     campaign = known.campaign

@@ -1,4 +1,4 @@
-"""Estimates and prints the number that `estimate --value`, `--mean`, `--sum` or `--weights` asks for."""
+"""Estimates and prints one number, for `estimate` with --value, --mean, --sum or --weights."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from protocol.domain import Dates, Items
 
 @dataclass(frozen=True)
 class Wanted:
-    """The requested number: the share of a value, the mean, a weighted sum, or else the sum.
+    """The requested number: the share of a value, the mean, a weighted sum, or (by default) the sum.
 
     Attributes:
-        offset: added to each weight.
+        offset: a number that is added to each weight.
         population: the number of people that the reports represent; None for the number of reports.
         coefficients: a file of coefficients by class, for a sum over people; None for no such sum.
     """
@@ -43,7 +43,7 @@ class Wanted:
 def one_number(
     wanted: Wanted, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
 ) -> query.Answer:
-    """Return the number with its interval.
+    """Return the requested number with its interval.
 
     Args:
         margins: known shares of the population by class, for the mean.
@@ -70,7 +70,7 @@ def one_number(
 
 
 def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
-    """Return the number of each value that is summed over people."""
+    """Return for each value of the domain the number that is summed over people."""
     if wanted.weights is not None:
         return weights_of(wanted.weights, terms.domain)
     if wanted.value is None:

@@ -28,7 +28,7 @@ MOST = 10**15
 
 
 class Number(click.FloatRange):
-    """A number in a range. NaN is refused, because it passes every comparison."""
+    """A number in a range. NaN is refused explicitly, because a range check with comparisons accepts it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found: float = super().convert(value, param, ctx)

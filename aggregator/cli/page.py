@@ -26,9 +26,9 @@ from aggregator.page.document import page_code
 def page(ctx: click.Context, what: str, author: Path | None, out: Path, download: bool, as_json: bool) -> None:
     """Write the page of CAMPAIGN, a campaign of the study or a signed campaign's file, as one HTML file.
 
-    People open the file in a browser; it needs no server. It loads nothing from the network, and sends reports to the
-    campaign's addresses, where a `receive` of the study takes them. `receive` also serves this page itself, without
-    a file.
+    People open the file in a browser; it needs no server. The page loads nothing from the network, and sends reports to
+    the campaign's addresses, where `halftruth receive` accepts them for the study. `receive` also serves this page,
+    without a file.
     """
     known = signed.named_campaign(ctx, what, author)
     made = page_file(known.campaign, int(time.time()), closing=known.closing, download=download).encode()

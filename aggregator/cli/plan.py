@@ -96,8 +96,8 @@ def plan(
     and at most one of --sensitive, --blocks and --prior. The chosen mechanism is the one that `name = "auto"` takes.
 
     For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
-    the expected error of each question and the associations that can be found. For classes of people, they have each
-    class and everybody, with the mechanism that the draft names.
+    the expected error of each question and the associations that can be found. For classes of people, the tables have
+    the errors of each class and of everybody, with the mechanism that the draft names.
 
     For a draft with [views], the first table assumes that every device is asked for the answer itself; a second table
     lists the views. If [views] has neither shares nor devices, the planner chooses the shares for --reports.
@@ -173,7 +173,7 @@ def plan(
 
 
 def _plan_form(form: DraftForm, reports: int, wanted: tuple[float, ...], as_json: bool) -> None:
-    """Print the expected errors of a form; with classes, those of each class, for classes of equal size."""
+    """Print the expected errors of a form; with classes, the errors of each class if all classes have equal size."""
     if not form.classes:
         found = plan_form(form, reports, wanted=wanted)
         if as_json:
@@ -201,7 +201,7 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
     """Return the channel of each view of the draft, and the standard error of its shares; empty without views.
 
     Args:
-        expected: the number of devices that the shares are chosen for, if the draft gives none.
+        expected: the number of devices for which shares are chosen, if the draft gives no number.
     """
     found = read_views(draft, expected)
     if found is None:
@@ -223,7 +223,7 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
 
 
 def _print_views(draft: Path, views: list[dict[str, Any]], reports: int) -> None:
-    """Print the views, and a hint if ``campaign`` would give them other shares."""
+    """Print the views, and a hint if ``campaign`` would choose other shares for them."""
     shell.console().print(plan_views_table(views))
     if reports != DEVICES and _views(draft, reports, DEVICES) != views:
         shell.say(
@@ -262,7 +262,7 @@ def _plan_classes(
 
 
 def _number(text: str) -> NumberRange:
-    """Return the domain of --number."""
+    """Return the range of numbers that the option --number describes."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) not in (2, 3):
         raise click.UsageError(

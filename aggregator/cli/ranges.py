@@ -34,7 +34,7 @@ class Ranges:
     """The options as they were typed; None or False if an option was not given.
 
     Attributes:
-        starts: in place of --bins, the first value of each bin except the first bin.
+        starts: the first value of each bin except the first bin; used instead of --bins.
     """
 
     quantiles: str | None = None
@@ -46,7 +46,7 @@ class Ranges:
 
     @classmethod
     def usual(cls, terms: Campaign) -> Ranges:
-        """Return the default numbers to compare between estimates: for a wave five quantiles and a few bins."""
+        """Return these options with defaults for comparisons: for a wave, five quantiles and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
         from aggregator.estimate.ordered import is_wave
 
@@ -80,7 +80,7 @@ class Over:
 
     Attributes:
         by: ``period`` or ``class``.
-        period: by class only: the period; None for the latest answer of each device.
+        period: the period, for estimates by class only; None for the latest answer of each device.
         spans: spans of periods; None for every period that has reports.
         ends: the two spans to compare; None for the first and the last.
         steps: whether to add the difference from each span to the next.

@@ -1,4 +1,4 @@
-"""The command receive: a service that takes uploads into the study's inbox."""
+"""The command receive: a service that stores uploads in the study's inbox."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def receive(
     forwarded_for: str | None,
     as_json: bool,
 ) -> None:
-    """Take uploads over HTTP into the study's inbox, until stopped; `ingest` without PATHS counts them.
+    """Receive uploads over HTTP until stopped, and store them in the study's inbox; `ingest` without PATHS counts them.
 
     A device gets a receipt when its upload is on the disk. Addresses of clients and times of uploads are not recorded.
     """

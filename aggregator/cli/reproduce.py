@@ -43,10 +43,10 @@ def reproduce(
     """Repeat the experiments of a PAPER and compare its results with ours.
 
     Each experiment gives a figure with the paper's axes and the best valid mechanism added, and a table of the paper's
-    result, our result, and why they differ. Written to --out: PAPER.md, PAPER.json and a PNG for each figure.
+    result, our result, and why they differ. The command writes PAPER.md, PAPER.json and a PNG for each figure to --out.
 
     Some experiments need public data sets that are not part of halftruth. Without --data they are skipped; the command
-    then names the source of each data set and ends with exit code 75. A result from a part of a data set is marked.
+    then names the source of each data set and ends with exit code 75. Results from a part of a data set are marked.
     """
     from aggregator.reproduce.data import DataFolder
     from aggregator.reproduce.document import run
@@ -60,7 +60,8 @@ def reproduce(
         raise click.UsageError(f"{paper} has no experiment {unknown[0]!r}; its experiments are: {', '.join(names)}")
 
     def begun(_: Experiment) -> None:
-        """Create the output folder before an experiment, so that an error comes before minutes of work."""
+        """Create the output folder before an experiment runs, so that an error stops the command before minutes of
+        work."""
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -37,7 +37,7 @@ class Failure(click.ClickException):
 
 
 def visible(text: str) -> str:
-    """Return the text with control and format characters escaped, which a terminal would obey or hide.
+    """Return the text with its control and format characters escaped, because a terminal would interpret or hide them.
 
     File names and texts from files may contain them.
     """
@@ -93,12 +93,13 @@ class CommandGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands from the table: click's own list loads every command."""
+        """Write the list of commands from the table, because click's own method loads every command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete the group's options and the commands of the table: click's own way loads every command."""
+        """Complete the group's options and the commands of the table, because click's own method loads every
+        command."""
         named = [
             CompletionItem(name, help=entry.summary) for name, entry in COMMANDS.items() if name.startswith(incomplete)
         ]
@@ -120,7 +121,7 @@ def _reason(error: OSError) -> str:
 
 
 class _PathOrBucket(click.Path):
-    """A file or folder, or a place in a bucket; the latter is checked when it is used."""
+    """A file, a folder or a place in a bucket; a place in a bucket is checked when it is used."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str) or not is_remote(value):
@@ -183,7 +184,7 @@ def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> 
 
 
 def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the option --study, which may also stand before the command."""
+    """Add the option --study to a command; it may also be given before the command's name."""
     named = click.option(
         "--study",
         type=study_place,
@@ -280,7 +281,7 @@ def print_json(value: Any) -> None:
 
 
 def console() -> Console:
-    """Return the console for tables; wide enough for them if stdout is no terminal."""
+    """Return the console for tables; it is 120 columns wide if stdout is no terminal."""
     from rich.console import Console  # slow to import, and the help does not need it
 
     return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
@@ -288,7 +289,7 @@ def console() -> Console:
 
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, off when that is no terminal; yields the function that advances it."""
+    """A progress bar on stderr, hidden if stderr is no terminal; yields the function that advances it."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -323,7 +324,7 @@ def require_new(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Write a file atomically: it appears complete or not at all, and never replaces another.
+    """Write a file atomically: it appears complete or not at all, and never replaces an existing file.
 
     Raises:
         Failure: ``path`` exists.

@@ -1,4 +1,4 @@
-"""The campaign that a command names: one of the study, or a signed campaign's file with its author's key."""
+"""The campaign that a command names: a campaign of the study, or a signed file with its author's key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def named_campaign(ctx: click.Context, what: str, author: Path | None) -> Known:
     """Return the named campaign, verified.
 
     Args:
-        what: with ``author`` a file, else the name or id of a campaign of the study.
+        what: a file if ``author`` is given; otherwise the name or id of a campaign of the study.
     """
     if author is not None:
         return Known(Path(what).stem, open_campaign(shell.campaign_file(Path(what)), [shell.public_key(author)]))

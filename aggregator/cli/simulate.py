@@ -76,14 +76,15 @@ def simulate(
 ) -> None:
     """Simulate a device for each person in a file of true counts, or of declared priors.
 
-    Every simulated device has its own key and random numbers, and signs its report as a real device does. For a
-    campaign that takes any key, the batch carries the devices' enrolments too; for one that takes enrolled keys only,
-    hand the file of --keys to `halftruth enrol`. If the truth states no classes, each person's class is drawn
-    uniformly at random. If people declare priors of their own, these are those of --priors, or the shares of --truth.
+    Every simulated device has its own key and random numbers, and signs its report as a real device does. If the
+    campaign accepts any key, the batch also contains the devices' enrolments. If it accepts enrolled keys only,
+    register the file of --keys with `halftruth enrol`. If the truth states no classes, each person's class is drawn
+    uniformly at random. If people declare priors of their own, the file of --priors gives them; otherwise everybody
+    declares the shares of --truth.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
-    probability 1 - CHANGE, and otherwise draws one from the truth (of their class), perhaps the same. A device draws
-    once for each value: when the value comes again, so does its output.
+    probability 1 - CHANGE, and otherwise draws a new one from the truth (of their class), perhaps the same. A device
+    draws one output for each value, and repeats it when the value occurs again.
     """
     data = shell.campaign_file(file)
     terms = unverified_campaign(data)
@@ -143,7 +144,7 @@ def _people_of(
 def _periods_of(
     terms: Campaign, period: int | None, panel: bool, periods: list[Span] | None, change: float | None
 ) -> range:
-    """Return the periods that simulated devices answer in."""
+    """Return the periods in which simulated devices answer."""
     if not panel and (periods is not None or change is not None):
         raise click.UsageError("--periods and --change need --panel")
     if panel and period is not None:
@@ -165,7 +166,7 @@ def _periods_of(
 
 
 def _period_near(terms: Campaign, now: int) -> int:
-    """Return the period at ``now``; the first before the campaign opens, the last after it closes."""
+    """Return the period at ``now``; the first period if the campaign is not open yet, and the last if it has closed."""
     try:
         return terms.period_at(now)
     except OutsideSchedule:

@@ -1,4 +1,4 @@
-"""Commands that keep a study in order: compact, rebuild."""
+"""Commands that maintain a study: compact, rebuild."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def rebuild(
 ) -> Rebuilt:
     """Rebuild a damaged study in a new folder; the damaged study is not changed.
 
-    Readable rows of its tables are copied. The rest is counted again from the batches in its inbox and from the files
-    named here.
+    Readable rows of its tables are copied. The other reports are counted again from the batches in the study's inbox
+    and in the FILES.
     """
     old = shell.study_folder(ctx)
     trusted = [shell.public_key(path) for path in trust]

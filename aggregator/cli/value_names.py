@@ -1,4 +1,4 @@
-"""Reads the values, districts and weights that --value and --weights name."""
+"""Reads the values, districts and weights that the options --value and --weights name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _value(domain: Domain, answer: Answer) -> int:
 
 
 def weights_of(path: Path, domain: Domain) -> Floats:
-    """Return (k,) the weight of each value, from a CSV file."""
+    """Return the weight of each value from a CSV file, (k,)."""
     import numpy as np
 
     found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}

@@ -1,7 +1,7 @@
 """A chunk: the envelopes that are verified and committed together.
 
-The bytes of many small files and of pieces of large ones are joined, because a commit costs the same for one
-report as for a hundred thousand; envelopes are offsets into the joined bytes.
+The bytes of many small files, and of pieces of large files, are joined, because a commit costs the same for one report
+as for a hundred thousand. Envelopes are offsets into the joined bytes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Chunk:
         return Sealed(kind, self.data, begin, payload, end)
 
     def key_ids(self, sealed: Sealed) -> Bytes:
-        """Return the (n, 8) key ids that envelopes name."""
+        """Return the key ids that envelopes name, (n, 8) bytes."""
         return octets(self.octets, sealed.begin + KEY_AT, KEY_ID_BYTES)
 
     def keys(self, sealed: Sealed) -> Integers:
-        """Return the (n,) key ids that envelopes name, as one integer each."""
+        """Return the key ids that envelopes name, (n,) integers."""
         return key_column(self.key_ids(sealed))
 
 
@@ -84,7 +84,7 @@ def by_campaign(campaign: Integers, names: Sequence[str]) -> Integers:
     """Return for each row the index of its campaign in ``names``, or -1.
 
     Args:
-        campaign: (n, 2) ids, as ``columns.Reports`` holds them.
+        campaign: (n, 2) ids, in the form of ``columns.Reports.campaign``.
         names: ids in hex.
     """
     which = np.full(len(campaign), -1, dtype=np.int64)

@@ -1,8 +1,8 @@
 """Decodes report and enrolment payloads, one column at a time.
 
-Canonical msgpack has one form for each value, so the first byte of a field gives its width. So whole columns are read
-with a few gathers, for any mix of campaigns, periods and lengths. The results equal those of
-``protocol.report.Report.decode`` and ``Report.outputs``; a payload that either one refuses is refused here.
+Canonical msgpack has one form for each value, so the first byte of a field gives its width. This allows whole columns
+to be read with a few gather operations, for any mix of campaigns, periods and lengths. The results equal those of
+``protocol.report.Report.decode`` and ``Report.outputs``; a payload that either of them refuses is refused here.
 
 The checks against a campaign's schedule and quota: validate.
 """
@@ -49,10 +49,10 @@ _UNPACKED_AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class Reports:
-    """The fields of report payloads, one row each.
+    """The fields of report payloads, one row for each report.
 
     Attributes:
-        valid: whether the payload is a report; the other columns have no meaning where it is not.
+        valid: whether the payload is a report; in rows where this is false, the other columns have no meaning.
         campaign: (n, 2) the two halves of the campaign id.
         period, slot, count: as in ``protocol.report.Report``.
         packed: offset of the packed outputs.
@@ -80,7 +80,7 @@ def campaign_named(data: bytes, start: int, end: int) -> str:
 
 @dataclass(frozen=True)
 class Enrolments:
-    """The fields of enrolment payloads, one row each.
+    """The fields of enrolment payloads, one row for each enrolment.
 
     Attributes:
         valid: whether the payload is an enrolment of the key id that its envelope names.
@@ -96,7 +96,7 @@ class Enrolments:
 
 
 def octets(data: Bytes, at: Integers, length: int) -> Bytes:
-    """Return the (n, length) bytes from each offset on."""
+    """Return the ``length`` bytes that begin at each offset, (n, length)."""
     if not len(at) or not length:
         return np.zeros((len(at), length), dtype=np.uint8)
     gathered: Bytes = np.ascontiguousarray(sliding_window_view(data, length)[at])
@@ -104,7 +104,7 @@ def octets(data: Bytes, at: Integers, length: int) -> Bytes:
 
 
 def key_column(key_ids: Bytes) -> Integers:
-    """Return (n, 8) key ids as (n,) big-endian signed integers, as tables and registries store them."""
+    """Return key ids of (n, 8) bytes as (n,) big-endian signed integers, the form in tables and registries."""
     return key_ids.view(">i8").astype(np.int64).reshape(-1)
 
 
@@ -117,8 +117,8 @@ def halves(campaign_id: bytes) -> tuple[int, int]:
 def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
     """Decode the report payloads ``data[payload[i]:end[i]]``.
 
-    Every payload is followed by at least the bytes of a signature. So reading the fields of a payload that is too short
-    stays within ``data``; such a row is invalid because of its length.
+    Every payload is followed by at least the bytes of a signature. Therefore reading the fields of a payload that is
+    too short stays within ``data``; its row is invalid because of its length.
     """
     valid = end - payload >= _SHORTEST_REPORT
     start = np.where(valid, payload, 0)
@@ -162,10 +162,11 @@ def outputs(
     """Unpack the outputs of reports that carry ``count`` of ``bits`` bits each.
 
     Args:
-        bits: of each output on the wire; with several views, those of the widest.
+        bits: bits of each output on the wire; with several views, the bits of the widest view.
         limit: number of outputs of the channel, at most 2^57.
     Returns:
-        (n, count) outputs, and (n,) whether a report's outputs are packed correctly and all below ``limit``.
+        (n, count) outputs, and (n,) whether the outputs of each report are packed correctly and are all below
+        ``limit``.
     """
     if bits > _MOST_BITS:
         return _wide_outputs(data, packed, length, count, bits, limit)
@@ -186,7 +187,7 @@ def outputs(
 
 
 def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
-    """Unpack (n, count) integers of ``bits`` bits each, from the first bit of each row on.
+    """Unpack (n, count) integers of ``bits`` bits each, starting at the first bit of each row.
 
     Args:
         raw: contiguous, with ``_WORD`` more bytes after the integers of a row.
@@ -224,10 +225,10 @@ def words(
 
     Args:
         ones: number of ones in every word of the channel; None if it varies.
-        width: bits of each output on the wire; with several views, those of the widest. The first ``width - bits`` bits
-            are zero.
+        width: bits of each output on the wire; with several views, the bits of the widest view. The first ``width -
+            bits`` bits are zero.
     Returns:
-        (n, count) words, each zero-padded to whole bytes, and (n,) whether a report's words are valid.
+        (n, count) words, each zero-padded to whole bytes, and (n,) whether the words of each report are valid.
     """
     unpacked = np.full((len(packed), count), None, dtype=np.object_)
     valid = length == packed_bytes(count, width)
@@ -259,7 +260,8 @@ def ones(words: pa.Array, bits: int) -> Integers:
 def _places(
     data: Bytes, packed: Integers, rows: Integers, count: int, bits: int
 ) -> Iterator[tuple[Integers, Bytes, Mask]]:
-    """Yield the bits of rows, r at a time: the rows, their (r, count, bits) bits, and whether the padding is zero."""
+    """Yield the bits of r rows at a time: the indices of the rows, (r, count, bits) bits, and whether the padding is
+    zero."""
     width = packed_bytes(count, bits)
     step = max(1, _UNPACKED_AT_ONCE // (8 * width))
     for first in range(0, len(rows), step):

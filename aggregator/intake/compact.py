@@ -1,10 +1,10 @@
 """Compaction: rewrites tables into fewer files, and deletes unused files.
 
-Many small commits leave many small files; lost races and killed processes leave files without a commit. A partition
-is rewritten by compare-and-swap on the table's version, as every write is. So ingest and estimate can run at the same
-time, and a crash leaves either the old files or the new ones. A file that no snapshot names is deleted after the
-retention time: until then, readers of an older snapshot may need a replaced file, and a writer may be about to commit a
-new one.
+Many small commits leave many small files; lost races and killed processes leave files without a commit. A partition is
+rewritten by compare-and-swap on the table's version, like every other write. Therefore ingest and estimate can run at
+the same time, and a crash leaves either the old files or the new files. A file that is not in the current snapshot is
+deleted after the retention time. Until then, readers of an older snapshot may need it, or a writer may be about to
+commit it.
 
 Repairing a table that lost files: rebuild.
 """
@@ -63,7 +63,7 @@ class Size:
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> Size:
-        """The summary of files with these sizes in bytes."""
+        """Return the number and total size of files with these sizes in bytes."""
         listed = list(sizes)
         return cls(len(listed), sum(listed))
 
@@ -80,7 +80,7 @@ class Compacted:
         before, after: the files of the current snapshot, before and after.
         removed: unused files that were deleted.
         kept: unused files that are not old enough to be deleted.
-        left: number of partitions left unchanged because others kept committing to them.
+        left: number of partitions left unchanged because other processes committed to them during every attempt.
     """
 
     table: str
@@ -104,8 +104,8 @@ class Compacted:
 def clock_of(study: Study) -> float:
     """Return the time in UTC seconds by the clock that dates the study's files.
 
-    The files may be on a file server, and this computer's clock may be wrong: if it were weeks ahead, a file that an
-    ingest is about to commit would look old.
+    The files may be on a file server, and this computer's clock may be wrong. If this clock were weeks ahead, a file
+    that an ingest is about to commit would look old.
 
     Raises:
         StudyError
@@ -133,12 +133,12 @@ def compact(
     Args:
         now: UTC seconds, by the clock that dates the files (``clock_of``).
         retention: seconds for which unused files are kept.
-        alone: whether no other process has the study open, so that no process needs unused files.
-        file_bytes: bytes of a full file.
+        alone: whether no other process has the study open; then nobody needs the unused files.
+        file_bytes: target size of a rewritten file in bytes.
         progress: called with 1 after each table.
     Raises:
-        StudyError: the retention time is too short while others may be at work; or the study is damaged, or cannot be
-            written.
+        StudyError: the retention time is too short and other processes may have the study open; or the study is damaged
+            or cannot be written.
     """
     if retention < SHORTEST and not alone:
         raise StudyError(
@@ -174,7 +174,8 @@ def _partitions(files: Iterable[DataFile]) -> dict[tuple[str | int, ...], Mappin
 
 
 def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int) -> bool:
-    """Rewrite a partition if it has too many files; return False if others committed to it every time."""
+    """Rewrite a partition if it has too many files; return False if other processes committed to it during every
+    attempt."""
     for attempt in range(1, _ATTEMPTS + 1):
         table = snapshot(path)
         files = [file for file in data_files(path, table) if file.partition == partition]
@@ -197,7 +198,7 @@ def _sweep(path: Place, before: float) -> tuple[Size, Size]:
     """Delete unused files that have not changed since ``before``.
 
     Returns:
-        The deleted files, and the unused files that stay.
+        The size of the deleted files, and the size of the unused files that were kept.
     Raises:
         StudyError
         OSError

@@ -1,7 +1,7 @@
 """Deduplication: finds the reports whose slots are still free.
 
-Each slot of a device in a period is filled at most once. A report is accepted as a whole if all its slots are free in a
-snapshot of the study and in the earlier reports of the batch; else it is refused. It is committed against the same
+Each slot of a device in a period is filled at most once. A report is accepted as a whole if no slot of it is filled in
+a snapshot of the study or by an earlier report of the batch; otherwise it is refused. It is committed against the same
 snapshot, so it counts exactly once. The slots of a report are consecutive, so whole reports are looked up, not their
 outputs.
 
@@ -28,14 +28,14 @@ _FILTER_BITS = 22
 
 @dataclass(frozen=True)
 class Candidates:
-    """Verified outputs, one row each, in ascending order of ``report``.
+    """Verified outputs, one row for each, in ascending order of ``report``.
 
     Attributes:
         campaigns: ids, in hex.
-        report: number of the report the output came in, 0 .. reports - 1.
+        report: index of the report that contains the output, 0 .. reports - 1.
         campaign: index into ``campaigns``.
         period, key, slot, view, output, word: as in the ``reports`` table. ``word`` is None if no row has a word; in a
-            row that has one, ``output`` has no meaning.
+            row with a word, ``output`` has no meaning.
     """
 
     campaigns: tuple[str, ...]
@@ -63,14 +63,14 @@ class Candidates:
         return pa.table(columns, schema=SCHEMAS[REPORTS])
 
     def _names(self, campaign: Integers) -> pa.Array:
-        """Return column ``campaign`` of some rows."""
+        """Return the column ``campaign`` of the given rows."""
         if len(campaign) and (campaign == campaign[0]).all():
             return pa.repeat(self.campaigns[int(campaign[0])], len(campaign))
         return pa.array(self.campaigns, pa.string()).take(pa.array(campaign))
 
     @staticmethod
     def _outputs(output: Integers, words: Words | None) -> tuple[pa.Array, pa.Array]:
-        """Return columns ``output`` and ``word`` of some rows; one of the two is null in each row."""
+        """Return the columns ``output`` and ``word`` of the given rows; in each row one of the two is null."""
         if words is None:
             return pa.array(output), pa.nulls(len(output), pa.binary())
         word = pa.array(words, pa.binary())
@@ -78,23 +78,23 @@ class Candidates:
 
     @cached_property
     def _first(self) -> Integers:
-        """The first row of each report."""
+        """The index of the first row of each report."""
         return np.flatnonzero(np.diff(self.report, prepend=-1))
 
     @cached_property
     def _partitions(self) -> tuple[Integers, Integers]:
-        """Codes of (campaign, period), ascending, and for each report the index into them."""
+        """Codes of the pairs (campaign, period), ascending, and for each report the index of its code."""
         codes, which = np.unique((self.campaign << 32 | self.period)[self._first], return_inverse=True)
         return codes, which
 
     @cached_property
     def _keys(self) -> tuple[Integers, Integers]:
-        """Keys, ascending, and for each report the index into them."""
+        """Key ids, ascending, and for each report the index of its key id."""
         keys, which = np.unique(self.key[self._first], return_inverse=True)
         return keys, which
 
     def _places(self, partition: Integers, key: Integers, slot: Integers) -> Integers:
-        """Encode slots as one integer each, from the indices of their partitions and keys."""
+        """Encode each slot as one integer, from the index of its partition, the index of its key and its number."""
         return (key * len(self._partitions[0]) + partition) * MAX_ANSWERS_PER_PERIOD + slot
 
     def places(self, rows: Integers) -> Integers:
@@ -136,7 +136,7 @@ class Candidates:
 
     @staticmethod
     def _first_come(free: Mask, reports: list[int], places: list[int]) -> None:
-        """Clear ``free`` where an earlier report filled one of a report's contested places."""
+        """Clear ``free`` for each report of which an earlier report filled a contested place."""
         filled: set[int] = set()
         start = 0
         while start < len(reports):
@@ -151,7 +151,7 @@ class Candidates:
             start = stop
 
     def _filled(self, table: DeltaTable, places: Integers, only: str) -> Mask:
-        """Return, for each of some places in ascending order, whether the snapshot has a row for it."""
+        """Return, for each of the places (in ascending order), whether the snapshot has a row for it."""
         filled = np.zeros(len(places), dtype=np.bool_)
         partitions, _ = self._partitions
         keys, _ = self._keys

@@ -1,7 +1,7 @@
 """Registers device keys from enrolments, and revokes keys. An enrolment is signed with the key that it introduces.
 
-In each campaign, a key id belongs to the first public key registered under it. Weak keys are refused here, so
-verification need not check keys again. Enrolments in uploads count only if the campaign's terms say so.
+In each campaign, a key id belongs to the first public key that was registered with this id. Weak keys are refused here,
+so verification need not check keys again. Enrolments in uploads count only if the campaign's terms say so.
 
 The reports of a revoked key that still count: registry.
 """
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Enrolled:
-    """The result of a chunk's enrolments.
+    """The result of registering a chunk's enrolments.
 
     Attributes:
         added: keys newly registered.
         known: enrolments of keys registered before, or twice in the chunk.
-        ignored: enrolments in uploads for campaigns that take enrolled keys only.
+        ignored: enrolments in uploads for campaigns that do not accept enrolments in uploads.
         refused: number of refused enrolments by campaign ("" if it is unknown) and class.
     """
 
@@ -85,11 +85,11 @@ class Introduction:
 def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
     """Register the keys that a chunk's enrolments introduce.
 
-    Enrolments of registered keys are verified too, so a verdict does not depend on earlier enrolments.
+    Enrolments of registered keys are verified too, so the verdict on an enrolment does not depend on earlier ones.
 
     Args:
-        uploaded: whether the enrolments came in uploads, not from the analyst. Then those for campaigns that accept
-            no enrolments in uploads are ignored.
+        uploaded: whether the enrolments came in uploads, not from the analyst. If so, enrolments for campaigns that
+            accept none in uploads are ignored.
     Raises:
         StudyError
     """
@@ -159,7 +159,8 @@ class Named:
 
 
 def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
-    """Return the keys that the enrolments of some chunks name, by campaign id in hex; campaigns of the study only."""
+    """Return the keys that the enrolments of the chunks name, by campaign id in hex, for campaigns of the study
+    only."""
     names = study.ids()
     found: dict[str, list[Named]] = {}
     for chunk in chunks:
@@ -177,13 +178,13 @@ def named(study: Holdings, chunks: Iterable[Chunk]) -> dict[str, Named]:
 def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     """Revoke keys from a period on.
 
-    An unknown key is revoked too. This does not enrol it; it may be enrolled later.
+    An unknown key is revoked too; this does not enrol the key, and it may be enrolled later.
 
     Args:
         keys: by campaign id in hex.
-        since: a period of all these campaigns.
+        since: a period that exists in all these campaigns.
     Returns:
-        The number of keys that were not revoked before, or only from a later period on.
+        The number of keys that were not revoked before, or were revoked only from a later period on.
     Raises:
         StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
     """
@@ -198,7 +199,8 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
 
 
 def revoked_ids(study: Holdings, campaign: str, keys: Named) -> Integers:
-    """Return the sorted ids of the keys that are revoked in a campaign; ids of another public key are left out."""
+    """Return the sorted ids of the named keys that are revoked in a campaign; an id that belongs to another public key
+    is left out."""
     there = study.registry(campaign)
     at, found = there.find(keys.ids)
     at = at[found]
@@ -221,8 +223,8 @@ def register(
         prior: (n,) encoded declared priors; None if no key declares one.
         since: the first period whose reports are refused; None to enrol the keys.
     Returns:
-        The numbers of keys that are newly enrolled or revoked, and of those that already were (revoked from this or
-        an earlier period on). The other keys have the key id of another public key.
+        The number of keys that are newly enrolled or revoked, and the number that already were (revoked from this or an
+        earlier period on). The remaining keys have the key id of another public key.
     """
     added = known = 0
 

@@ -1,7 +1,7 @@
 """Lists the files to read, and reads them in pieces of bounded size.
 
-A missing path is an error, raised before anything is read. A file that turns out to be unreadable or empty only causes
-a warning, and the other files are read.
+A missing path raises an error before anything is read. A file that cannot be read, or is empty, only causes a warning;
+the other files are read.
 
 Finding the envelopes in the bytes: framing.
 """
@@ -28,10 +28,11 @@ class IntakeError(HalftruthError):
 
 
 def batch_files(paths: Iterable[str | Place]) -> list[Place]:
-    """Return the files to read: files as given, and all regular files below folders, in order of their paths.
+    """Return the files to read: the given files, and all regular files below the given folders, in order of their
+    paths.
 
-    Objects and prefixes in buckets (s3://BUCKET/FOLDER) are listed in the same way. In folders, names that begin with
-    a dot or end in ``.part`` are skipped.
+    Objects and prefixes in buckets (s3://BUCKET/FOLDER) are listed in the same way. In folders, names that begin with a
+    dot or end in ``.part`` are skipped.
 
     Raises:
         IntakeError: a path does not exist, or is a pipe or a device, which cannot be read twice.
@@ -62,7 +63,7 @@ def _in_order(file: Place) -> tuple[str, ...]:
 
 
 def pieces(path: Place, size: int) -> Iterator[bytes]:
-    """Yield the bytes of a file, ``size`` at a time.
+    """Yield the bytes of a file in pieces of ``size`` bytes.
 
     Raises:
         OSError
@@ -73,10 +74,10 @@ def pieces(path: Place, size: int) -> Iterator[bytes]:
 
 
 def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterator[bytes]]]:
-    """Yield each file with its bytes, ``size`` at a time; small objects are requested ahead.
+    """Yield each file with its bytes in pieces of ``size`` bytes; small objects are requested in advance.
 
     Raises:
-        OSError: while the bytes are iterated over.
+        OSError: a file cannot be read; raised while its pieces are iterated over.
     """
     early = places.ahead(_early, paths) if any(isinstance(path, Remote) for path in paths) else repeat(None)
     for path, got in zip(paths, early, strict=False):
@@ -101,7 +102,8 @@ def _given(got: bytes | OSError) -> Iterator[bytes]:
 
 
 def may_hold(path: Place, mark: bytes, size: int) -> bool:
-    """Return whether a file contains ``mark``, read ``size`` bytes at a time; True for unreadable and remote files."""
+    """Return whether a file contains ``mark``; True for unreadable and remote files. The file is read in pieces of
+    ``size`` bytes."""
     if isinstance(path, Remote):
         return True
     # A mark may begin in one piece and end in the next, so the end of each piece is kept.
@@ -117,7 +119,8 @@ def may_hold(path: Place, mark: bytes, size: int) -> bool:
 
 
 def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
-    """Return ``size`` bytes of a file from ``begin`` on, whether it ends before that, and the error, if any."""
+    """Return up to ``size`` bytes of a file from ``begin`` on, whether the file ends before that many, and the error,
+    if any."""
     read: list[bytes] = []
     try:
         with path.open("rb", buffering=0) as file:
@@ -131,7 +134,7 @@ def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | Non
 
 
 def size_of(paths: Iterable[str | Place]) -> int:
-    """Return the total size of the files to read in bytes; files whose size is unknown are left out.
+    """Return the total size in bytes of the files to read; files of unknown size are left out.
 
     Raises:
         IntakeError: a path does not exist.

@@ -1,9 +1,10 @@
 """Finds the envelopes in a stream of bytes.
 
-An envelope has exactly one encoding, so its head says where it must end. Both ends together decide whether the bytes
-are an envelope; payloads are not read. All places that look like an envelope are found at once, and runs of adjacent
-envelopes are taken whole. Where a run ends, the reader goes on one envelope at a time until it reaches the next run.
-The result equals that of ``protocol.envelope.read_batch`` for every division of the stream into pieces, in linear time.
+An envelope has exactly one encoding, so its head determines where it must end. The head and the end together decide
+whether the bytes are an envelope; payloads are not read. All offsets that look like an envelope are found at once, and
+a run of adjacent envelopes is accepted as a whole. Where a run ends, the reader continues with one envelope at a time
+until it reaches the next run. The result equals that of ``protocol.envelope.read_batch`` for every division of the
+stream into pieces, in linear time.
 
 Decoding payloads: columns.
 """
@@ -39,7 +40,7 @@ class Frames:
     """Whole envelopes found in one piece of a stream.
 
     Attributes:
-        columns: (4, n) for each envelope the offsets in the piece of its begin, its payload and its end; and its kind.
+        columns: (4, n): for each envelope the offsets of its begin, its payload and its end in the piece, and its kind.
         garbage: number of runs of bytes that are no envelope and began in this piece.
         rest: offset of the first byte that must be read again with the next piece.
         inside_garbage: whether the last byte before ``rest`` was part of such a run.
@@ -83,9 +84,10 @@ def frames(
     Args:
         data: the bytes of the previous piece from its ``rest`` on, and the new bytes.
         final: whether no bytes follow; then ``rest`` is the length of ``data``.
-        inside_garbage: of the previous piece.
-        stop: offset from which on envelopes are not returned; then ``rest`` is where the next one may begin.
-        whole: stop at the first bytes that are no envelope; then ``rest`` is their offset.
+        inside_garbage: the ``inside_garbage`` of the previous piece.
+        stop: offset at and after which no envelope is returned; ``rest`` is then the offset at which the next envelope
+            may begin.
+        whole: whether to stop at the first bytes that are no envelope; ``rest`` is then their offset.
     """
     at, size, garbage = 0, len(data), 0
     stop = size if stop is None else stop
@@ -129,9 +131,10 @@ def frames(
 
 
 def _likely(data: bytes) -> NDArray[np.int64]:
-    """Return the (4, n) columns of all places that look like a whole envelope of less than 64 KiB.
+    """Return the columns (4, n) of all offsets that look like a whole envelope of less than 64 KiB.
 
-    Only those that a reader arrives at are envelopes: bytes inside a payload may look like one too.
+    Only the offsets that a sequential reader reaches are envelopes, because bytes inside a payload may look like one
+    too.
     """
     octets = np.frombuffer(data, dtype=np.uint8)
     at = np.flatnonzero(octets[: max(0, len(data) - _LONGEST_HEAD + 1)] == _PREFIX[0])
@@ -162,7 +165,8 @@ def _extent(data: bytes, at: int, kind: int) -> tuple[int, int]:
 
 
 def _next_candidate(data: bytes, start: int) -> int:
-    """Return the first offset from ``start`` on where an envelope could begin, if only with its first byte."""
+    """Return the first offset from ``start`` on where an envelope could begin, even if the data end after its first
+    byte."""
     at = data.find(_PREFIX, start)
     if at >= 0:
         return at

@@ -1,9 +1,9 @@
 """Ingest: verifies the reports in upload files and adds each one to the study at most once.
 
-Files are read twice, first for their keys and then for their reports, one chunk at a time. A chunk is committed as a
-whole, and running an ingest again changes nothing. A bad report is counted and never raises an exception.
+Files are read twice, in chunks: first for their keys and then for their reports. A chunk is committed as a whole, and
+running an ingest again changes nothing. A bad report is counted and never raises an exception.
 
-The steps: the other modules of this package, in the order of its docstring.
+The steps: the other modules of this package, in the order of the package's docstring.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHUNK_OUTPUTS = 2**18
 
 @dataclass(frozen=True)
 class CampaignCounts:
-    """The numbers of one campaign's accepted and refused envelopes.
+    """Numbers of accepted and refused envelopes of one campaign.
 
     Attributes:
         accepted: number of counted reports.
@@ -64,17 +64,17 @@ class IngestResult:
     """The result of an ingest.
 
     Attributes:
-        read: number of reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals
-            the sum of ``accepted`` and ``rejected``.
+        read: number of reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals the
+            sum of ``accepted`` and ``rejected``.
         accepted: number of counted reports.
         outputs: number of their outputs.
         rejected: number of refused envelopes by reject class; empty classes are left out.
-        enrolments: number of enrolments that verified, of new and of known keys.
+        enrolments: number of verified enrolments, of new and of known keys.
         enrolments_ignored: number of enrolments for campaigns that accept no enrolments in uploads.
         keys_added: number of newly registered keys.
         files: number of files read.
         warnings: one sentence for each problem with a file.
-        by_campaign: by name of the campaign; "" for envelopes of no known campaign.
+        by_campaign: the numbers of each campaign, by its name; "" for envelopes of no known campaign.
     """
 
     read: int
@@ -125,19 +125,20 @@ def ingest(
     """Verify, deduplicate and count the reports in files and folders.
 
     Args:
-        study: that counts the reports.
+        study: the study to which the reports are added.
         paths: files and folders, or objects and prefixes in buckets.
-        now: UTC seconds; decides which reports are early.
+        now: UTC seconds; reports of periods that begin later are refused as early.
         threads: number of threads that verify signatures; one for each processor if None.
         progress: called after each commit with the number of bytes since the last call.
-        piece_bytes: bytes read at a time.
+        piece_bytes: size of the pieces in which files are read.
         chunk_reports: approximate maximum number of reports in a commit.
         chunk_outputs: approximate maximum number of outputs in a commit.
     Returns:
         Counts of accepted and refused reports. Ingesting the same files again accepts nothing.
     Raises:
         IntakeError: a path does not exist.
-        StudyError: the study cannot be read or written. Earlier commits stay, and their reports count once.
+        StudyError: the study cannot be read or written. Earlier commits stay, and a second ingest does not count their
+            reports again.
     """
     files = batch_files(paths)
     warnings: list[str] = []
@@ -163,7 +164,7 @@ def _finished(
 ) -> Iterator[tuple[ValidationOutcome, int]]:
     """Finish each chunk; yield its outcome and its number of bytes.
 
-    While a chunk is committed, the signatures of the next are verified. So at most two chunks are in memory.
+    While a chunk is committed, the signatures of the next chunk are verified; at most two chunks are in memory.
     """
     before = next(pending, None)
     while before is not None:
@@ -173,7 +174,7 @@ def _finished(
 
 
 def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk_reports: int) -> Iterator[Chunk]:
-    """Yield the envelopes of files in chunks: each of many small files, or of a part of a large one."""
+    """Yield the envelopes of files in chunks: a chunk joins many small files, or has a part of a large file."""
     gathering = Gathering()
     for path, read in contents(files, piece_bytes):
         # A large file shares no chunk with other files. So its chunks, and their digests, are the same in every ingest.
@@ -196,14 +197,15 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
 
 
 def _size(path: Place) -> int:
-    """Return the size of a file in bytes, or 0 if it is unknown; reading the file will then report the error."""
+    """Return the size of a file in bytes; 0 if the size cannot be determined, because reading the file later reports
+    the error."""
     with suppress(OSError):
         return places.size_of(path)
     return 0
 
 
 def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Iterator[tuple[bytes, bool]]:
-    """Yield the pieces of a file, and whether each is the last; add problems with the file to ``warnings``."""
+    """Yield each piece of a file, and whether it is the last one; add problems with the file to ``warnings``."""
     piece, before = b"", False
     try:
         for following in read:
@@ -231,13 +233,13 @@ class IngestTotals:
     enrolled: Enrolled = field(default_factory=Enrolled)
 
     def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
-        """Add the result of a number of enrolments."""
+        """Add the result of registering enrolments."""
         self.enrolled.add(enrolled)
         self.read += envelopes - enrolled.added - enrolled.known - enrolled.ignored
         self._store(enrolled.refused)
 
     def take_reports(self, outcome: ValidationOutcome) -> None:
-        """Add the outcome of a chunk."""
+        """Add the outcome of validating a chunk."""
         self.accepted.update(outcome.accepted)
         self.outputs.update(outcome.outputs)
         self.read += outcome.read
@@ -250,7 +252,8 @@ class IngestTotals:
             add(self.study.path / REJECTS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
-        """Return the totals, after making all tables durable: also commits of others that made reports replays."""
+        """Make all tables durable and return the totals. This includes commits of other processes, because they may
+        have filled the slots of refused replays."""
         for name in SCHEMAS:
             sync_table(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}

@@ -1,10 +1,10 @@
 """Divides large files at the ends of envelopes, with many parallel readers.
 
-Framing is an automaton whose state is an offset, and whether the bytes before it are garbage. A reader that starts in
-the middle of a file guesses this state. It finds the same envelopes as a reader from the beginning as soon as both are
-at the same offset; in a valid file this is the first envelope. If the guess was wrong, which only malformed bytes can
-cause, the range is read again from its true beginning. So the cuts and the runs of garbage equal those of a reader of
-the whole file, for any bytes.
+Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are garbage. A reader
+that starts in the middle of a file guesses this state. As soon as it is at the same offset as a reader from the
+beginning would be, both find the same envelopes; in a valid file this is the first envelope. If the guess was wrong,
+which only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the runs
+of garbage equal those of a reader of the whole file, for any bytes.
 
 Finding envelopes: framing.
 """
@@ -31,7 +31,7 @@ _NOTHING = frames(b"", final=True)
 
 @dataclass(frozen=True)
 class Range:
-    """The envelopes of a file that begin in a range of it.
+    """A range of a file, with the envelopes that begin in it.
 
     Attributes:
         begin, stop: offsets into the file.
@@ -51,10 +51,10 @@ class Range:
 
 @dataclass(frozen=True)
 class Surveyed:
-    """The framing of a range.
+    """The result of framing a range.
 
     Attributes:
-        begins: offsets in the file of its first envelopes.
+        begins: offsets of the range's first envelopes in the file.
         rest: offset in the file at which the next range begins.
         inside_garbage: whether the byte before ``rest`` is part of a run of garbage.
         enrolments: whether the range contains enrolments.
@@ -73,12 +73,13 @@ class Surveyed:
 
 
 def nominal(path: Place, size: int, most: int) -> list[Range]:
-    """Cut a file of ``size`` bytes into ranges of ``most`` bytes; the state before all but the first is a guess."""
+    """Cut a file of ``size`` bytes into ranges of ``most`` bytes; the state is a guess for all ranges except the
+    first."""
     return [Range(path, begin, min(begin + most, size), begin > 0) for begin in range(0, size, most)]
 
 
 def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
-    """Return the bytes of a range, its envelopes, whether the file ends with it, and the error of reading, if any."""
+    """Return the bytes of a range, its envelopes, whether the file ends with the range, and the read error, if any."""
     beyond = _LOOKAHEAD
     while True:
         data, ends, error = part(where.path, where.begin, where.size + beyond)
@@ -111,7 +112,7 @@ def survey(where: Range) -> Surveyed:
 def stitched(
     guesses: Iterable[tuple[Range, Surveyed]], again: Callable[[Range], Surveyed]
 ) -> Iterator[tuple[Range, Surveyed]]:
-    """Yield the true ranges of files from guesses in order; together they cover the files.
+    """Yield the true ranges of files, computed from guesses in order; together the ranges cover the files.
 
     Args:
         guesses: all ranges of a file, one file after the other.
@@ -132,7 +133,7 @@ def stitched(
 
 
 def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterator[tuple[Range, ...]]:
-    """Group consecutive ranges into about ``size`` bytes, and at most ``most`` ranges.
+    """Group consecutive ranges; a group has about ``size`` bytes, and at most ``most`` ranges.
 
     Args:
         alone: a file with at least this size shares no group, so that its groups are the same in every ingest.

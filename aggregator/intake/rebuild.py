@@ -43,9 +43,9 @@ class Sources:
     """The files from which unreadable tables are rebuilt.
 
     Attributes:
-        batches: files and folders of reports; None for the batches that the damaged study kept.
-        campaigns: files of signed campaigns; each campaign gets the name of its file.
-        trusted: public keys of their authors.
+        batches: files and folders of reports; None for the batches in the archive of the damaged study.
+        campaigns: files of signed campaigns; the name of a file becomes the name of its campaign.
+        trusted: public keys of the campaigns' authors.
         keys: files of enrolments that the analyst registered.
     """
 
@@ -60,10 +60,10 @@ class Rebuilt:
     """The result of a rebuild.
 
     Attributes:
-        anew: tables of which not all rows were copied.
+        anew: tables from which not all rows were copied.
         read: number of outputs copied from the old study.
         counted: number of outputs counted again from batches.
-        warnings: one sentence for each loss that the analyst should know of.
+        warnings: one sentence for each loss of data.
     """
 
     path: Path
@@ -101,7 +101,7 @@ def rebuild(
         afresh: copy nothing from the tables of reports and refusals, even if they can be read. Then reports that were
             counted before their key was revoked are lost, unless ``count_revoked`` is set.
         count_revoked: also count reports from batches whose key is revoked in their period. The batches do not show
-            whether such a report came before the revocation.
+            whether such a report arrived before the revocation.
         threads, progress: see ``ingest``.
     Raises:
         StudyError: ``new`` exists, no campaign was found, or the new study cannot be written.
@@ -197,7 +197,7 @@ class _Rebuilding:
             self.read += rows.num_rows
 
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
-        """Take keys from the old table and from enrolments."""
+        """Register the keys from the old table and from enrolments."""
         found = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
         if found:
             rows = pa.concat_tables(found)
@@ -215,7 +215,7 @@ class _Rebuilding:
         tables.add(self.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
-        """Keep the recorded refusals for the new study."""
+        """Copy the recorded refusals to the new study."""
         if afresh:
             self.anew.append(REJECTS)
         else:
@@ -255,7 +255,7 @@ class _Rebuilding:
         return result
 
     def _count_apart(self) -> None:
-        """Count the batches in a study without reports, to find their keys and refusals."""
+        """Count the batches in a temporary study without reports, to find their keys and refusals."""
         path = self.path.with_name("apart")
         apart = Study.create(path)
         for name in (CAMPAIGNS, KEYS):

@@ -1,8 +1,8 @@
 """The registered keys of a campaign, and the period from which each revoked key is refused.
 
 The registered keys of a campaign are sorted columns in memory, so many key ids are looked up at once. A key is never
-removed: revoking it adds a row with the first refused period. Of several such rows the earliest period holds. The order
-of enrolment and revocation does not matter.
+removed: revoking it adds a row with the first refused period. If a key has several such rows, the earliest period
+holds. The order of enrolment and revocation does not matter.
 
 Registering and revoking keys: enrolments.
 """
@@ -30,7 +30,7 @@ class Registry:
     Attributes:
         ids: (n,) key ids.
         public: (n, 32) public keys.
-        enrolled: (n,) whether the key was enrolled; a key that was only revoked may be enrolled later.
+        enrolled: (n,) whether each key was enrolled; a key may be revoked before it is enrolled.
         since: (n,) the first period whose reports are refused; ``NEVER`` if the key is not revoked.
         prior: (n,) encoded declared priors, None for a key without one; None if no key declared a prior.
     """
@@ -43,7 +43,7 @@ class Registry:
 
     @property
     def revoked(self) -> Mask:
-        """(n,) Whether each key is revoked, from any period on."""
+        """Mask of the keys that are revoked, from any period on, (n,)."""
         revoked: Mask = self.since != NEVER
         return revoked
 

@@ -1,9 +1,9 @@
 """Verified outputs divided into shards by key, so that each shard is deduplicated independently.
 
-A slot belongs to one key, and a key id is a hash. So ranges of key ids of equal width have about equally many reports,
-and reports that contend for a slot are in the same shard, in the order in which they were read. Shards are ranges, not
-remainders: a file written for one shard has a narrow range of keys, so its statistics show that other shards need not
-read it.
+A slot belongs to one key, and a key id is a hash. Therefore ranges of key ids of equal width have about equal numbers
+of reports, and reports that contend for a slot are in the same shard, in the order in which they were read. Shards are
+ranges, not remainders: a file written for one shard has a narrow range of keys, so its statistics show that other
+shards need not read it.
 
 Finding the free slots: deduplicate.
 """
@@ -30,7 +30,8 @@ _WIDTHS = (np.int8, np.int16, np.int32)
 
 @dataclass(frozen=True)
 class ShardPart:
-    """The part of the candidates that belongs to one shard, packed for sending and without names.
+    """The part of the candidates that belongs to one shard, in a compact form for sending and without the campaigns'
+    names.
 
     Attributes:
         reports: number of reports.
@@ -43,12 +44,12 @@ class ShardPart:
     word: pa.Array | None
 
     def __sizeof__(self) -> int:
-        """Return the bytes to send; Dask also uses it to measure its memory."""
+        """Return the number of bytes to send; Dask uses it to measure memory."""
         return sum(column.nbytes for column in self.numbers) + (0 if self.word is None else int(self.word.nbytes))
 
 
 def shard_of(keys: Integers, shards: int) -> Integers:
-    """Return the shard, 0 .. ``shards`` - 1, of each key; ``shards`` is a power of two."""
+    """Return the shard of each key, 0 .. ``shards`` - 1; ``shards`` is a power of two."""
     width = 64 - (shards.bit_length() - 1)
     if width == 64:
         return np.zeros(len(keys), dtype=np.int64)
@@ -92,7 +93,7 @@ def _rows_by_shard(candidates: Candidates, shards: int) -> list[Integers]:
 
 
 def _chosen(candidates: Candidates, rows: Integers) -> ShardPart:
-    """Pack some rows; their reports are numbered from 0."""
+    """Pack the chosen rows; their reports are numbered from 0."""
     starts = np.diff(candidates.report[rows], prepend=-1) != 0
     reports = int(starts.sum())
     columns = [np.cumsum(starts) - 1, *(getattr(candidates, name)[rows] for name in _NUMBERS[1:])]

@@ -53,12 +53,12 @@ class Sealed:
         return len(self.begin)
 
     def rows(self, rows: Integers) -> Sealed:
-        """Return some of the envelopes."""
+        """Return the envelopes at the given rows."""
         return Sealed(self.kind, self.data, self.begin[rows], self.payload[rows], self.end[rows])
 
     @property
     def payload_end(self) -> Integers:
-        """(n,) offsets just after each payload."""
+        """Offsets just after each payload, (n,)."""
         return self.end - TRAILER
 
 
@@ -67,9 +67,9 @@ class SignatureBlock:
     """Consecutive envelopes whose signatures have one digest.
 
     Attributes:
-        start, stop: of the envelopes, among those being verified.
-        digest: stored once all signatures verified; None if they are too few.
-        futures: the verdicts of each slice.
+        start, stop: positions of the first envelope and of the one after the last, among those being verified.
+        digest: digest to store once all signatures have verified; None if the envelopes are too few.
+        futures: the pending verdicts of each slice of envelopes.
     """
 
     start: int
@@ -83,8 +83,8 @@ class PendingVerdicts:
     """Signatures that are being verified.
 
     Attributes:
-        number: of envelopes.
-        blocks: of the envelopes that were not verified before.
+        number: number of envelopes.
+        blocks: the blocks of envelopes that were not verified before.
         verified: stores the digests of blocks in which all signatures verify; None to store nothing.
     """
 
@@ -93,7 +93,8 @@ class PendingVerdicts:
     verified: Verified | None
 
     def verdicts(self, start: int = 0, stop: int | None = None) -> Mask:
-        """Wait for the envelopes from ``start`` up to ``stop``, or to the last; return whether each verifies."""
+        """Wait for the envelopes from ``start`` up to ``stop`` (default: to the last), and return whether each
+        verifies."""
         stop = self.number if stop is None else stop
         verdicts = np.ones(self.number, dtype=np.bool_)
         sound: list[bytes] = []
@@ -158,7 +159,7 @@ def verifier(threads: int | None = None, verified: Verified | None = None) -> It
 
 
 def _digest(sealed: Sealed, publics: Bytes, start: int, stop: int) -> bytes:
-    """Return the digest of all bytes that determine the verdicts on some envelopes."""
+    """Return the digest of all bytes that determine the verdicts on the envelopes."""
     first, last = int(sealed.begin[start]), int(sealed.end[stop - 1])
     where = np.stack([sealed.begin[start:stop], sealed.payload[start:stop], sealed.end[start:stop]]) - first
     digest = hashlib.sha256(b"verified 1")

@@ -1,8 +1,8 @@
-"""The filled slots of a study, kept in memory between commits; on a worker, those of the keys of its shards.
+"""The filled slots of a study, kept in memory between commits; on a worker, the slots of the keys in its shards.
 
 Counted rows are never deleted, so each data file is read once. For a newer snapshot only the new files are read, so the
-cost of deduplication grows linearly with the number of rows. The filled slots are kept as sorted runs of spans, which
-are merged as soon as one is not much longer than the next. They take 8 bytes a report, or 16 if devices have several
+cost of deduplication grows linearly with the number of rows. The filled slots are kept as sorted runs of spans. Two
+runs are merged as soon as one is not much longer than the next. A report takes 8 bytes, or 16 if devices have several
 slots.
 
 If a period has too many rows to keep, every commit queries the table instead: deduplicate.
@@ -54,18 +54,18 @@ class Spans:
         return len(self.key)
 
     def bounds(self) -> tuple[Integers, Integers]:
-        """Return (n,) ``start`` and (n,) ``stop``."""
+        """Return the first slot of each span, and the slot after its last, (n,) each."""
         if self.start is None or self.stop is None:
             return np.zeros(len(self), dtype=np.int32), np.ones(len(self), dtype=np.int32)
         return self.start, self.stop
 
     def disjoint(self) -> bool:
-        """Return whether no two spans overlap; in an undamaged study, none do."""
+        """Return whether no two spans overlap, which holds in every undamaged study."""
         start, stop = self.bounds()
         return not bool(((self.key[1:] == self.key[:-1]) & (start[1:] < stop[:-1])).any())
 
     def joined(self, other: Spans) -> Spans:
-        """Return the spans of both."""
+        """Return the spans of both together."""
         if self.start is None and other.start is None:
             return Spans(np.sort(np.concatenate([self.key, other.key]), kind="stable"), None, None)
         pairs = zip(self.bounds(), other.bounds(), strict=True)
@@ -73,7 +73,7 @@ class Spans:
         return Spans.of(np.concatenate([self.key, other.key]), start, stop)
 
     def meet(self, key: Integers, start: Integers, stop: Integers) -> Mask:
-        """Return, for each given span, whether it overlaps one of these."""
+        """Return, for each given span, whether it overlaps a span of this object."""
         if not len(self):
             return np.zeros(len(key), dtype=np.bool_)
         low = np.searchsorted(self.key, key)
@@ -99,7 +99,7 @@ class _Partition:
 
     Attributes:
         files: the data files that were read.
-        runs: their spans; each run is more than twice as long as the next.
+        runs: the spans of these files; each run is more than twice as long as the next.
         sound: whether no slot occurred twice in a run.
     """
 
@@ -108,7 +108,7 @@ class _Partition:
     sound: bool = True
 
     def add(self, spans: Spans) -> None:
-        """Add the spans of a file."""
+        """Add the spans of one file."""
         while self.runs and len(self.runs[-1]) <= 2 * len(spans):
             spans = self.runs.pop().joined(spans)
         self.runs.append(spans)
@@ -120,7 +120,7 @@ class Slots:
     """The filled slots of the periods of an ingest's reports.
 
     Attributes:
-        path: of the table of reports.
+        path: the path of the table of reports.
         most: see ``MOST_ROWS``.
         low, high: the least and the greatest key; rows of other keys are not kept.
     """
@@ -144,7 +144,7 @@ class Slots:
 
         Args:
             campaigns: ids in hex.
-            partition: codes of (index into ``campaigns``, period), and for each span the index into them.
+            partition: codes of the pairs (index into ``campaigns``, period), and for each span the index of its code.
         Raises:
             StudyError
         """
@@ -177,7 +177,7 @@ class Slots:
         return sum(len(run) for one in self._partitions.values() for run in one.runs)
 
     def _read(self, at: tuple[str, int], files: Sequence[DataFile]) -> _Partition:
-        """Return the filled slots of a partition, which consists of these files."""
+        """Return the filled slots of a partition that consists of ``files``."""
         paths = {file.path for file in files}
         there = self._partitions.get(at)
         # If files are gone, a compaction has moved their rows to other files.
@@ -205,7 +205,7 @@ class Slots:
         return (key, slot) if mine.all() else (key[mine], slot[mine])
 
     def _may_hold(self, group: pq.RowGroupMetaData) -> bool:
-        """Return whether a row group may hold a key from ``low`` to ``high``."""
+        """Return whether a row group may contain a key from ``low`` to ``high``."""
         columns = (group.column(number) for number in range(group.num_columns))
         statistics = next(column.statistics for column in columns if column.path_in_schema == "key")
         if statistics is None or not statistics.has_min_max:

@@ -1,8 +1,8 @@
 """Validates the reports of a chunk, one column at a time, and commits those that pass.
 
-Every report gets one verdict, and a check gives verdicts only to reports without one. So the first failing check
-decides, in the order of the code. All checks except the last are independent of the counted rows, so they can run
-anywhere; the check for free slots runs with the commit.
+Every report gets one verdict, and a check gives verdicts only to reports that have none yet. So the first check that
+fails, in the order of the code, decides. All checks except the last are independent of the counted rows, so they can
+run on any machine. The last check, for free slots, runs with the commit.
 
 The classes of refused reports: rejects. Finding the free slots: deduplicate.
 """
@@ -112,7 +112,7 @@ def examine(
 
 
 def _outcome(verdicts: _Verdicts | None, chunk: Chunk) -> ValidationOutcome:
-    """Return the outcome of a chunk, with the envelopes that are no reports."""
+    """Return the outcome of a chunk, including its envelopes that are no reports."""
     outcome = ValidationOutcome() if verdicts is None else verdicts.outcome()
     strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
     outcome.rejected["", Reject.MALFORMED] += strays
@@ -122,18 +122,18 @@ def _outcome(verdicts: _Verdicts | None, chunk: Chunk) -> ValidationOutcome:
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """The reports of a chunk, one row each, and their verdicts.
+    """The reports of a chunk, one row for each, and their verdicts.
 
     Attributes:
         names: ids of the study's campaigns, in hex.
         closes: time of each campaign's early closing in UTC seconds; None if it was not closed early.
         campaign: (n,) index into ``names``, or -1 for an unknown campaign.
         key: (n,) key ids.
-        view: (n,) index of each device's view, set when its key is found.
+        view: (n,) index of the view of each report's device, set when the key is found.
         channels: the channels of each campaign that has reports here, by its index.
-        verdict: (n,) an index into ``_CLASSES``, ``_NONE`` or ``_ACCEPTED``.
+        verdict: (n,) ``_NONE``, ``_ACCEPTED`` or an index into ``_CLASSES``.
         now: UTC seconds.
-        pending: signatures being verified.
+        pending: the signatures being verified.
     """
 
     study: Study
@@ -185,17 +185,18 @@ class _Verdicts:
         return np.flatnonzero(undecided if campaign is None else undecided & (self.campaign == campaign))
 
     def refuse(self, rows: Integers, failed: Mask, reject: Reject) -> None:
-        """Give a verdict to the failed ones of ``rows`` that have no verdict yet."""
+        """Give a verdict to those of ``rows`` that failed a check and have no verdict yet."""
         failing = rows[failed]
         self.verdict[failing[self.verdict[failing] == _NONE]] = _NUMBER[reject]
 
     def present(self) -> list[int]:
-        """Return the campaigns of rows without a verdict."""
+        """Return the indices of the campaigns that have rows without a verdict."""
         present: list[int] = np.unique(self.campaign[self.undecided()]).tolist()
         return present
 
     def check_keys(self, verifier: Verifier) -> None:
-        """Refuse unknown and revoked keys; for the rest, find the views and start verifying the signatures."""
+        """Refuse unknown and revoked keys; for the remaining rows, find the views and start to verify the
+        signatures."""
         public: Bytes = np.zeros((len(self.key), PUBLIC_BYTES), dtype=np.uint8)
         for campaign in self.present():
             rows = self.undecided(campaign)
@@ -213,9 +214,9 @@ class _Verdicts:
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
     def parts(self, most_outputs: int) -> Iterator[Integers]:
-        """Refuse bad signatures and wrong periods; yield the remaining rows, about ``most_outputs`` outputs at a time.
+        """Refuse bad signatures and wrong periods; yield the remaining rows in parts of about ``most_outputs`` outputs.
 
-        While one part is unpacked and committed, threads verify the next.
+        While one part is unpacked and committed, threads verify the signatures of the next part.
         """
         signatures, everyone = self.pending.pop(), self.undecided()
         upto = np.cumsum(self.reports.count[everyone])
@@ -286,7 +287,7 @@ class _Verdicts:
         """Unpack outputs, and refuse reports with bad outputs.
 
         Yields:
-            Rows of one channel and number of outputs, and their outputs as numbers and as words.
+            Rows with the same channel and the same number of outputs, and their outputs as numbers and as words.
         """
         channel = np.zeros(len(rows), dtype=np.int64)
         for campaign, channels in self.channels.items():

@@ -1,9 +1,10 @@
 """Stores digests of verified signatures, so that they are not verified again.
 
-Whether a signature verifies depends only on the bytes of the envelope and of the key. So the digest of such bytes,
-stored after all their signatures have verified, remains valid after any enrolment, revocation or import. It replaces
-only libsodium's verification; all other checks are made each time. Results are the same without this file, which may be
-deleted at any time. Workers of a cluster read it and return new digests to the one process that writes.
+Whether a signature verifies depends only on the bytes of the envelope and of the key. So the digest of the bytes of a
+block, stored after all its signatures have verified, remains valid after any enrolment, revocation or import. A stored
+digest replaces only libsodium's verification; all other checks are made each time. Results are the same without this
+file, which may be deleted at any time. Workers of a cluster read it and return new digests to the one process that
+writes.
 
 The bytes of a digest: signatures.
 """
@@ -26,10 +27,10 @@ OBJECT_BYTES = 2**16
 
 @dataclass
 class Verified:
-    """Digests of envelopes whose signatures all verified.
+    """Digests of blocks of envelopes in which all signatures verified.
 
     Attributes:
-        path: of the file, which need not exist.
+        path: the path of the file, which need not exist.
     """
 
     path: Place
@@ -39,7 +40,7 @@ class Verified:
 
     @classmethod
     def of(cls, study: Place, size: int = -1) -> Verified:
-        """Return the stored digests of a study; none if they cannot be read, since they only save time.
+        """Return the stored digests of a study; an empty set if they cannot be read, because they only save time.
 
         Args:
             size: bytes to read from the beginning of the file; -1 to read all. In a bucket everything is read.
@@ -100,7 +101,7 @@ class DigestCollector(Verified):
 
 
 def size_of(study: Place) -> int:
-    """Return the bytes that a study's digests take."""
+    """Return the size of a study's stored digests in bytes."""
     path = study / NAME
     with suppress(OSError):
         return sum(file.size for file in below(path)) if isinstance(path, Remote) else path.stat().st_size

@@ -1,7 +1,7 @@
 """Finds the view of each report, and unpacks its outputs by that view's channel.
 
-A device does not send its view: it follows from the registered public key (SPEC 7.3), so it is derived here for every
-report, and stored beside its outputs.
+A device does not send its view. The registered public key determines the view (SPEC 7.3), so the view is derived here
+for every report, and stored beside the report's outputs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from protocol.views.view import channel_places
 
 
 def views_of(campaign: SignedCampaign, public: Bytes) -> Integers:
-    """Return (n,) indices of the campaign's views that the holders of (n, 32) public keys have."""
+    """Return the view of each public key's device, as (n,) indices into the campaign's views, for (n, 32) public
+    keys."""
     if len(campaign.terms.views) == 1:
         return np.zeros(len(public), dtype=np.int64)
     return np.array([campaign.view_of(key.tobytes()) for key in public], dtype=np.int64)
@@ -47,12 +48,12 @@ class ViewChannels:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """The outputs of reports of one channel that have equally many outputs each.
+    """The outputs of reports that have the same channel and the same number of outputs.
 
     Attributes:
         numbers: (n, count) outputs; zeros for a unary channel.
         words: (n, count) outputs of a unary channel, zero-padded to bytes; None for other channels.
-        good: (n,) whether all outputs of the report are packed correctly and are outputs of the channel.
+        good: (n,) whether all outputs of each report are packed correctly and are outputs of the channel.
     """
 
     numbers: Integers
@@ -66,7 +67,7 @@ def unpack(data: Bytes, packed: Integers, length: Integers, count: int, channel:
     Args:
         packed, length: (n,) offset of each report's packed outputs, and their length in bytes.
         count: the number of outputs in each report.
-        width: bits of one output on the wire, at least those of the channel.
+        width: bits of one output on the wire, at least the bits of the channel's outputs.
     """
     if channel.unary:
         words, good = columns.words(data, packed, length, count, channel.output_bits, channel.ones, width)

@@ -29,7 +29,7 @@ EDGE, SIDE = 6.0, 44.0
 
 @dataclass(frozen=True)
 class CardTexts:
-    """The words on every card of a campaign."""
+    """The texts that are the same on every card of a campaign."""
 
     head: str
     title: str
@@ -37,10 +37,10 @@ class CardTexts:
 
     @classmethod
     def of(cls, signed: SignedCampaign, language: str | None = None) -> CardTexts:
-        """Return the words in one language.
+        """Return the texts in one language.
 
         Args:
-            language: of the reader, such as "de"; None for the campaign's own language.
+            language: the reader's language, such as "de"; None for the campaign's own language.
         """
         terms = signed.terms
         texts = terms.texts(language)
@@ -53,7 +53,7 @@ def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Ca
     """Return the cards as the bytes of a PDF file; the same cards give the same bytes.
 
     Args:
-        links: link and printed code of each card.
+        links: the link and the printed code of each card.
         progress: called with the number of cards drawn since the last call.
     """
     file = io.BytesIO()

@@ -12,7 +12,8 @@ Modules = tuple[tuple[bool, ...], ...]
 def modules_of(text: str) -> Modules:
     """Return the QR code of a text, without its quiet zone.
 
-    It can be read if up to 15% are damaged (level M), or more where this does not make it larger.
+    The code can be read if up to 15% of it is damaged (error correction level M); a higher level is used if it does not
+    make the code larger.
     """
     import segno  # imported here because only this command needs it
 
@@ -21,7 +22,7 @@ def modules_of(text: str) -> Modules:
 
 
 def runs(modules: Modules) -> list[tuple[int, int, int]]:
-    """Return the dark runs of a code: row, first column and length of each."""
+    """Return the horizontal dark runs of a code: the row, first column and length of each."""
     found = []
     for row, line in enumerate(modules):
         column = 0
@@ -34,7 +35,8 @@ def runs(modules: Modules) -> list[tuple[int, int, int]]:
 
 
 def as_text(modules: Modules) -> str:
-    """Return a code with its quiet zone in half-block characters, two rows in a line; dark modules are drawn."""
+    """Return a code with its quiet zone in half-block characters, two rows of modules on each line; dark modules are
+    drawn."""
     size = len(modules) + 2 * QUIET
     dark = {(row + QUIET, first + QUIET + at) for row, first, length in runs(modules) for at in range(length)}
     blocks = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}

@@ -23,13 +23,13 @@ class PosterContent:
     """The texts of a poster in reading order; empty ones are left out.
 
     Attributes:
-        language: of the fixed texts, and of the campaign's if it has them.
+        language: the language of the fixed texts, and of the campaign's texts if the campaign has them in it.
         head: the organisation that asks.
-        title, question, purpose: of the campaign.
-        part, steps: heading and steps of taking part.
+        title, question, purpose: texts of the campaign.
+        part, steps: the heading and the steps that a person takes to take part.
         when: the first and the last day.
-        link: as text.
-        promised, promise: heading of the promise, and its sentences, which an app shows too.
+        link: the link as text.
+        promised, promise: the heading of the promise, and its sentences, the same as in an app.
         foot: contact, retention, legal notice and the author's key.
     """
 
@@ -61,8 +61,9 @@ class PosterContent:
         """Return the texts of a campaign's poster.
 
         Args:
-            language: of the reader, such as "de" or "de_AT"; None for the campaign's own language. Texts that the
-                campaign lacks in it are in the campaign's own; fixed texts that do not exist in it are in English.
+            language: the reader's language, such as "de" or "de_AT"; None for the campaign's own language. A text of
+                the campaign without a translation is in the campaign's own language; a fixed text without a translation
+                is in English.
             closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
         """
         terms = signed.terms

@@ -13,7 +13,7 @@ from protocol.link import Link
 
 
 class NoInvitation(HalftruthError):
-    """The campaign cannot have an invitation link: it is over, or has no such address."""
+    """No invitation link can be made: the campaign is over, has no address, or does not name the given address."""
 
 
 def invite(signed: SignedCampaign, now: int, address: str | None = None, closes: int | None = None) -> Link:
@@ -22,12 +22,12 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
     Args:
         signed: the campaign, verified.
         now: UTC seconds.
-        address: of the study; None for the first address that the campaign names. If the campaign names addresses,
-            it must be one of them.
+        address: the study's address; None for the first address that the campaign names. If the campaign names
+            addresses, ``address`` must be one of them.
         closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
     Raises:
         NoInvitation: the campaign is over, has no address and ``address`` is None, or has other addresses.
-        CampaignError: devices do not send to ``address``.
+        CampaignError: ``address`` is not an address to which devices can send.
     """
     terms = signed.terms
     if now >= (terms.closes if closes is None else closes):

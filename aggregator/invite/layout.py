@@ -1,7 +1,7 @@
 """The layout of a poster: lines, boxes and the code, in millimetres from the top left of an A4 page.
 
-Texts may have any length, so the page is laid out at decreasing sizes until it fits. The remaining room is divided
-between its sections.
+Texts may have any length, so the layout is computed with decreasing letter sizes until everything fits on the page. The
+remaining space is divided between the sections.
 
 Drawing: poster. Sizes of letters are in points (1/72 inch).
 """
@@ -37,7 +37,8 @@ class TextsTooLong(HalftruthError):
 
 @dataclass(frozen=True)
 class LetterStyle:
-    """The style of letters: size in points, weight, colour, monospaced or not, and line distance in sizes."""
+    """The style of letters: size in points, weight, colour, monospaced or not, and line distance as a multiple of the
+    size."""
 
     size: float
     weight: str = "normal"
@@ -47,7 +48,7 @@ class LetterStyle:
 
     @property
     def font(self) -> FontProperties:
-        """The font, which comes with matplotlib."""
+        """The font; matplotlib contains it."""
         family = "DejaVu Sans Mono" if self.mono else "DejaVu Sans"
         return FontProperties(family=family, weight=self.weight, size=self.size)
 
@@ -64,7 +65,7 @@ class LetterStyle:
 
 @cache
 def _advance(letter: str, weight: str, mono: bool) -> float:
-    """Return the width of a letter, in sizes."""
+    """Return the width of a letter as a multiple of its size."""
     return float(text_to_path.get_text_width_height_descent(letter, LetterStyle(1.0, weight, mono=mono).font, False)[0])
 
 
@@ -74,7 +75,7 @@ class DrawnLine:
 
     Attributes:
         x, y: left end (or the middle if ``centred``) and baseline.
-        leads: the link that a click follows; empty for none.
+        leads: the link that a click opens; empty for no link.
     """
 
     x: float
@@ -87,7 +88,7 @@ class DrawnLine:
 
 @dataclass(frozen=True)
 class DrawnBox:
-    """A filled box with round corners of a radius."""
+    """A filled box with rounded corners."""
 
     x: float
     y: float
@@ -99,7 +100,8 @@ class DrawnBox:
 
 @dataclass(frozen=True)
 class PosterPage:
-    """The contents of a page; ``code`` is the square of the QR code without its quiet zone: left, top, side."""
+    """The contents of a page. ``code`` is the position of the QR code without its quiet zone: left, top and side
+    length."""
 
     lines: tuple[DrawnLine, ...]
     boxes: tuple[DrawnBox, ...]
@@ -167,7 +169,7 @@ def _parts(content: PosterContent, scale: float) -> Iterator[_Section]:
 
 
 def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
-    """Place texts below each other, each with its style and the room below it."""
+    """Place texts below each other, each with its style and the space below it."""
     lines: list[DrawnLine] = []
     high = 0.0
     for text, style, below in texts:
@@ -222,7 +224,7 @@ def _foot(content: PosterContent, scale: float) -> _Section:
 def block(
     text: str, style: LetterStyle, x: float, wide: float, top: float, leads: str = ""
 ) -> tuple[tuple[DrawnLine, ...], float]:
-    """Return the lines of a text that begins at ``top``, and its lower end."""
+    """Return the lines of a text that begins at ``top``, and the position of the text's lower end."""
     lines = []
     y = top
     for words in _wrapped(text, style, wide):
@@ -251,7 +253,8 @@ def _wrapped(text: str, style: LetterStyle, wide: float) -> Iterator[str]:
 
 
 def _fitting(word: str, style: LetterStyle, wide: float) -> int:
-    """Return the number of characters of a word that fit; break after / or # if that is not before the middle."""
+    """Return the number of characters of a word that fit on a line, or fewer if these have a / or # in their second
+    half to break after."""
     fits = next(length for length in range(len(word), 0, -1) if length == 1 or style.width(word[:length]) <= wide)
     sign = max(word.rfind(sign, 0, fits) for sign in "/#") + 1
     return sign if 2 * sign >= fits else fits

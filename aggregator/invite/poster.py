@@ -1,4 +1,4 @@
-"""A poster as a file: one drawing, saved as SVG, PDF, PNG, or HTML with the SVG in it.
+"""A poster as a file: one drawing, saved as SVG, PDF or PNG, or as HTML that contains the SVG.
 
 SVG and PDF consist of lines and outlines of letters, so they are sharp at any size. No file loads other files.
 

@@ -17,17 +17,18 @@ from protocol.texts import best
 
 @dataclass(frozen=True)
 class Wording:
-    """The fixed texts of a poster in one language; a name in braces is filled in.
+    """The fixed texts of a poster in one language; a name in braces is replaced by its value.
 
     Attributes:
-        asks: head of the page, with the organisation.
+        asks: the head of the page, with the name of the organisation.
         why: the purpose.
         part: heading of the steps.
-        steps: of taking part.
+        steps: the steps that a person takes to take part.
         enrolled: replaces the first step if the campaign registers devices beforehand.
         when: the first and the last day.
         promise: heading of the promise.
-        contact, kept, notice, key: the foot's lines for contact, retention, legal notice and the author's key.
+        contact, kept, notice, key: the lines at the foot of the page, for contact, retention, legal notice and the
+            author's key.
         form: the number of questions of a form, and how many of them each device is asked.
         card: text of a card below its single-use code.
         months: names in order.
@@ -66,7 +67,8 @@ WORDINGS = {language: _read(language) for language in ("en", "de")}
 
 
 def missing_texts(terms: Campaign, language: str) -> list[str]:
-    """Return a sentence for each kind of texts that do not exist in ``language``, with the language used instead."""
+    """Return a sentence for each kind of text that does not exist in ``language``; it names the language that is used
+    instead."""
     own = terms.texts(language).language
     found = []
     if best(language, [own]) is None:

@@ -15,7 +15,7 @@ from protocol.errors import HalftruthError
 
 
 class NoPage(HalftruthError):
-    """The campaign's page cannot be a file that works."""
+    """The page of the campaign would not work as a file."""
 
 
 def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", download: bool = False) -> str:
@@ -26,7 +26,7 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
         closing: the signed notice that closes the campaign early, or b"".
         download: whether people save their reports as files; needed if the campaign names no address.
     Raises:
-        NoPage: the campaign is over, names no address, or only one that a policy cannot contain.
+        NoPage: the campaign is over, names no address, or names only addresses that a policy cannot contain.
         BundleError: the pages' script cannot be built.
     """
     terms = signed.terms

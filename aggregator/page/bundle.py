@@ -1,8 +1,8 @@
 """Links JavaScript modules into one classic script, so that a page is one file and its script has one hash.
 
-The modules follow one another in one function, each after the modules from which it imports. Comments, blank space and
-uncalled functions are left out, and names are shortened. Nothing else is changed, and the same modules give the same
-script on every machine. The linker accepts only these forms:
+The code of all modules is placed in one function, each module after the modules from which it imports. Comments, blank
+space and uncalled functions are left out, and names are shortened. Nothing else is changed, and the same modules give
+the same script on every machine. The linker accepts only these forms:
 
     import { a, b as c } from "./x.js";          export function f() {}   (also async, generators)
     import * as x from "./x.js";                 export class C {}
@@ -33,8 +33,9 @@ class _Module:
     """A module with its imports and exports.
 
     Attributes:
-        imports: of each statement the module, and pairs of the name there and the name here; ("*", here) for all.
-        exports: names in this module by the names under which they are exported.
+        imports: for each import statement, the imported module and pairs of the name there and the name in this module;
+            ("*", name) for an import of all names.
+        exports: the exported names, each with its name in this module.
     """
 
     imports: list[tuple[Path, list[tuple[str, str]]]] = field(default_factory=list)
@@ -42,7 +43,7 @@ class _Module:
     body: list[Token] = field(default_factory=list)
 
     def imported(self) -> Iterator[tuple[tuple[Path, str], str]]:
-        """Yield each import: its module and name there, and its name here."""
+        """Yield each import: the module, the name in that module, and the name in this one."""
         for path, names in self.imports:
             yield from (((path, there), here) for there, here in names)
 
@@ -51,9 +52,9 @@ def bundle(entry: Path) -> str:
     """Return a module and its imports as one script.
 
     Args:
-        entry: its file; the exports of this module are dropped.
+        entry: the file of the module; the exports of this module are dropped.
     Returns:
-        A script that can stand inside ``<script>``.
+        A script that is safe inside ``<script>``.
     Raises:
         BundleError: an unknown form of import or export, or text that a script in a page cannot contain.
         OSError: a module cannot be read.
@@ -115,7 +116,7 @@ def _joined(found: Mapping[Path, _Module]) -> Iterator[str]:
 
 
 def _require_apart(names: Mapping[Path, ModuleNames]) -> None:
-    """Refuse two classes with one name: names of classes are not shortened."""
+    """Refuse two classes with one name, because names of classes are not shortened."""
     seen: dict[str, Path] = {}
     for path, module in names.items():
         for name in module.classes:
@@ -199,7 +200,7 @@ class _Statements:
         made.exports[name.text] = name.text
 
     def _require_single(self) -> None:
-        """Refuse a declaration of several names: the second would not be exported."""
+        """Refuse a declaration of several names, because the second name would not be exported."""
         for token in self.tokens[self.place :]:
             if token.depth == 0 and token.text == ";":
                 return
@@ -208,7 +209,7 @@ class _Statements:
         raise self._unknown("expected export const with one name, and ; at the end")
 
     def _names(self) -> list[tuple[str, str]]:
-        """Return pairs of names in braces; both are the same without ``as``."""
+        """Return pairs of names from a list in braces; without ``as``, both names of a pair are the same."""
         self._take("{")
         names = []
         while self._text() != "}":

@@ -1,8 +1,8 @@
 """The HTML document of a campaign's page: data, script, style, and the content security policy.
 
 The document is one file and runs one script, the linked modules of edge_sdk/web. Its policy contains the hashes of this
-script and of the style. It allows no other script, no markup made from text, and connections to the study only. The
-author's texts are in a block of JSON that no text can end.
+script and of the style. It allows no other script, no creation of markup from text, and no connections except to the
+study. The author's texts are in a block of JSON, escaped so that no text can end the block.
 
 The script: bundle. Serving the document: aggregator.receive. As a file: alone.
 """
@@ -92,7 +92,7 @@ def policy(terms: Campaign, code: PageCode, *, served: bool) -> str:
     """Return the content security policy of a campaign's page, in the form that a document can contain.
 
     Args:
-        served: whether the study itself serves the document; else the page connects only to the signed addresses, if
+        served: whether the study itself serves the document; if not, the page connects only to the signed addresses, if
             any.
     """
     connections = [*(["'self'"] if served else []), *(f"{address}/v1/" for address in terms.addresses)]
@@ -108,7 +108,7 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
 
     Args:
         closing: the signed notice that closes the campaign early, or b"".
-        served: whether the study itself serves the document and sends the policy as a header; else the document
+        served: whether the study itself serves the document and sends the policy as a header; if not, the document
             contains the policy.
     """
     data = {
@@ -137,7 +137,7 @@ def html_document(title: str, body: Html, style: str, *first: Html) -> str:
     """Return a complete HTML document.
 
     Args:
-        first: first elements of its head.
+        first: the first elements of the document's head.
     """
     head = tag(
         "head",
@@ -159,7 +159,7 @@ def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
 
 
 def _json(data: object) -> str:
-    """Return JSON that can stand in a script element."""
+    """Return JSON that is safe inside a script element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_IN_JSON)
 
 

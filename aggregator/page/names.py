@@ -1,8 +1,9 @@
 """Shortens the names that modules declare, so that a page is small and its modules can share one scope.
 
-A name at the top level of a module gets one new name in the whole bundle; a name inside a function gets one in that
-function. No two are the same. The former begin with a capital letter and the latter do not, so no name hides another
-that it did not hide before. Names of properties, of classes (which distinguish errors) and of globals stay.
+A name at the top level of a module gets a new name that is unique in the whole bundle; a name inside a function gets a
+new name that is unique in that function. New names of the top level begin with a capital letter and the others do not,
+so no name shadows another that it did not shadow before. Names of properties, of classes (which distinguish errors) and
+of globals stay.
 
 Declarations and names of properties are recognized from the tokens: see ``_roles`` and ``_Declared``.
 """
@@ -40,8 +41,8 @@ class ModuleNames:
     Attributes:
         body: tokens of the module, without imports and the word ``export``.
         uses: number of occurrences of each name.
-        whole: names declared at the top level.
-        classes: names of classes, which stay.
+        whole: the names that are declared at the top level.
+        classes: names of classes, which are not shortened.
     """
 
     body: Sequence[Token]
@@ -67,7 +68,7 @@ class ModuleNames:
         return (self.uses.keys() - self.whole - set(imported)).difference(*self._local.values())
 
     def without(self, functions: Collection[str]) -> ModuleNames:
-        """Return the module without some functions, which nothing calls."""
+        """Return the module without the given functions, which nothing calls."""
         begins = {part: place for place, part in reversed(list(enumerate(self._parts)))}
         dropped = set()
         for part, place in begins.items():
@@ -101,7 +102,8 @@ class ModuleNames:
 
 
 def fresh(first: str, kept: Collection[str]) -> Iterator[str]:
-    """Yield names that begin with a letter of ``first``: of one letter, then of two, and so on."""
+    """Yield names that begin with a letter of ``first``: first all names of one letter, then of two letters, and so
+    on."""
     for length in count():
         for name in map("".join, product(first, *[string.ascii_letters] * length)):
             if name not in kept and name not in KEYWORDS:
@@ -128,10 +130,10 @@ class _Bracket:
 
     Attributes:
         kind: "(", "[", "template", "block", "object" or "class".
-        at_key: whether a word names a member: in an object and in a class.
-        in_value: whether a value of a member of a class is being read.
+        at_key: whether the next word is the name of a member, in an object or a class.
+        in_value: whether the value of a class member is being read.
         in_case: whether the next colon ends a case of a switch.
-        after_case: whether the latest colon ended one, so that a brace after it opens a block.
+        after_case: whether the latest colon ended a case, so that a brace after it opens a block.
         class_begun: whether the head of a class is being read.
     """
 
@@ -171,7 +173,7 @@ def _role(token: Token, before: Token | None, after: str, inside: _Bracket) -> s
 
 
 def _follow(token: Token, before: Token | None, opened: list[_Bracket]) -> None:
-    """Update the open brackets after a sign or a part of a template."""
+    """Update the list of open brackets after a sign or a part of a template."""
     inside, text = opened[-1], token.text
     if token.kind == "template":
         if text[0] == "}":
@@ -218,7 +220,7 @@ class _Declared:
         self.pairs = dict(self._pairs())
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
-        """The places of brackets and of those that close them, both ways."""
+        """Yield the place of each bracket with the place of its matching bracket, for opening and closing brackets."""
         opened: list[int] = []
         for place, token in enumerate(self.body):
             if token.kind == "template":
@@ -308,7 +310,7 @@ class _Declared:
             place = self._after_value(place)
 
     def _after_value(self, place: int) -> int:
-        """Return the place after the value that ``=`` gives a pattern, if any."""
+        """Return the place after the default value of a pattern, if it has one."""
         if self._text(place) != "=":
             return place
         place += 1

@@ -2,8 +2,8 @@
 
 It distinguishes only what a linker needs: words, numbers, texts, regular expressions, brackets and other signs. A slash
 means division after a word that is no keyword, a number, a text or a closing bracket; otherwise it begins a regular
-expression. So a statement that begins with a regular expression after ``if (...)`` or a block is misread and must be
-written in another way.
+expression. Therefore a statement that begins with a regular expression directly after ``if (...)`` or a block is
+misread; modules must avoid such statements.
 
 Linking tokens: bundle.
 """
@@ -48,9 +48,10 @@ class Token(NamedTuple):
     Attributes:
         kind: "word", "number", "text", "regex", "template" (a part of one) or "sign".
         text: as written.
-        apart: the separation from the token before: "", " " for blank space or a comment, "\\n" for a line end.
-        depth: number of open brackets around it; an opening and its closing bracket have the same depth.
-        line: number of the line, from 1.
+        apart: the separation from the token before: "" for none, " " for blank space or a comment, "\\n" for a line
+            end.
+        depth: number of open brackets around the token; an opening and its closing bracket have the same depth.
+        line: number of the line, counted from 1.
     """
 
     kind: str
@@ -134,7 +135,7 @@ def written(found: Iterable[Token]) -> str:
 
 
 def _between(before: Token, token: Token) -> str:
-    """Return the separation that two tokens need which blank space separated."""
+    """Return the separation that two tokens need in place of the blank space between them."""
     continues = _continues_after(before) or (token.kind == "sign" and token.text in _LINE_CONTINUES_BEFORE)
     if token.apart == "\n" and not continues:
         return "\n"

@@ -1,8 +1,8 @@
 """Coasts and country borders, drawn below maps for orientation.
 
-The file is the one that the app draws: Natural Earth's land and countries at 1:110m (public domain,
-naturalearthdata.com), in hundredths of a degree. The aggregator does not import the app, so it has a copy; a test
-checks that both are equal. The layout: demo_app.widgets.coast. The borders express no opinion on territories.
+The app draws the same file: Natural Earth's land and countries at 1:110m (public domain, naturalearthdata.com), in
+hundredths of a degree. The aggregator does not import the app, so it has a copy of the file; a test checks that both
+are equal. The format of the file: demo_app.widgets.coast. The borders express no opinion on territories.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Lines:
 
     Attributes:
         coasts: closed outlines of the land.
-        borders: between countries.
+        borders: borders between countries.
     """
 
     coasts: tuple[Floats, ...]

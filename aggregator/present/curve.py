@@ -1,6 +1,6 @@
 """The picture of a plan: the error of each mechanism against the privacy level.
 
-Both axes are logarithmic, so twice the error is the same distance everywhere. The chosen mechanism is drawn on top and
+Both axes are logarithmic, so a factor of two has the same length everywhere. The chosen mechanism is drawn on top and
 named first.
 """
 

@@ -1,5 +1,5 @@
-"""Estimates as documents for programs: CSV, Parquet and GeoJSON. Each row is a value. Fractions have full precision.
-Each row names the campaign and the period, so rows of several estimates can be put together.
+"""Estimates as documents for programs: CSV, Parquet and GeoJSON. Each row is one value. Fractions have full precision.
+Each row names the campaign and the period, so rows of several estimates can be put into one table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COLUMNS = ("value", *NUMBERS[:-1], *FLAGS, "value_kind")
 
 
 class NoMap(HalftruthError, ValueError):
-    """GeoJSON was requested for values that are not cells of a grid."""
+    """GeoJSON was requested for a campaign whose values are not cells of a grid."""
 
 
 def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     the map, such as ``districts``. The finest comes first.
 
     Args:
-        period: of the estimate; None for each device's latest answer.
+        period: the period of the estimate; None for each device's latest answer.
     """
     if period is None and found.terms.periods == 1:
         period = 0
@@ -81,8 +81,8 @@ def estimate_csv(found: Estimate, period: int | None = None) -> str:
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     """Return rows as CSV with a header.
 
-    Text that a spreadsheet would read as a formula gets an apostrophe before it, so that it is shown as text (OWASP,
-    CSV injection). Numbers stay as they are.
+    Text that a spreadsheet would read as a formula gets a leading apostrophe, so that it is shown as text (OWASP, CSV
+    injection). Numbers are not changed.
     """
     text = io.StringIO()
     lines = csv.DictWriter(text, columns, lineterminator="\n")
@@ -101,7 +101,7 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
     """Return a row for each value of each estimate, with typed columns; an unknown number is null.
 
     Args:
-        estimates: each with its period; see ``estimate_rows``.
+        estimates: pairs of an estimate and its period; see ``estimate_rows``.
     """
     rows = [row for found, period in estimates for row in estimate_rows(found, period)]
     types = dict.fromkeys(TEXTS, pa.string()) | {"reports": pa.int64()} | dict.fromkeys(NUMBERS, pa.float64())
@@ -110,7 +110,8 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
 
 
 def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
-    """Return the bytes of a Parquet file; other facts of the JSON are in the schema's metadata, under ``halftruth``."""
+    """Return the bytes of a Parquet file; the schema's metadata has the other facts of the JSON, under
+    ``halftruth``."""
     about = {name: value for name, value in found.as_json().items() if name not in ("values", "resolutions")}
     table = estimates_arrow([(found, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
     sink = io.BytesIO()
@@ -119,12 +120,13 @@ def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
 
 
 def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
-    """Return a feature collection (RFC 7946): the square of each cell of each estimate, with its row as the properties.
+    """Return a feature collection (RFC 7946) with the square of each cell of each estimate; its properties are the
+    cell's row.
 
     An estimate with coarser resolutions also has a feature for each district.
 
     Args:
-        estimates: of one campaign, each with its period; see ``estimate_rows``.
+        estimates: pairs of an estimate and its period, of one campaign; see ``estimate_rows``.
     Raises:
         NoMap: the values are not cells of a grid.
     """
@@ -143,12 +145,13 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
 
 
 def _cells_of(districts: Integers) -> list[Integers]:
-    """Return the cells of each district, in increasing order."""
+    """Return the cells of each district, in ascending order."""
     return np.split(np.argsort(districts, kind="stable"), np.cumsum(np.bincount(districts))[:-1])
 
 
 def _outline(grid: Grid, cells: Integers) -> dict[str, Any]:
-    """Return a rectangle of cells as a polygon; another district as the rectangles of its rows."""
+    """Return the outline of a district: one polygon if the district is a rectangle, otherwise the rectangles of its
+    rows."""
     rows, columns = np.divmod(cells, grid.columns)
     south, north, west, east = int(rows.min()), int(rows.max()), int(columns.min()), int(columns.max())
     if len(rows) == (north - south + 1) * (east - west + 1):
@@ -164,7 +167,7 @@ def _outline(grid: Grid, cells: Integers) -> dict[str, Any]:
 
 
 def _rectangle(grid: Grid, first_row: int, last_row: int, first: int, last: int) -> list[list[list[float]]]:
-    """Return the counterclockwise ring around some rows and columns, in longitudes and latitudes."""
+    """Return the counterclockwise ring around a rectangle of rows and columns, in longitudes and latitudes."""
     south, west = grid.south + first_row * grid.step, grid.west + first * grid.step
     north, east = grid.south + (last_row + 1) * grid.step, grid.west + (last + 1) * grid.step
     corners = [(west, south), (east, south), (east, north), (west, north), (west, south)]

@@ -1,7 +1,8 @@
 """Estimates of all periods of a campaign as one table for other programs.
 
-A row is a value in a period, and in a class if the campaign has classes. Periods and classes with too few devices are
-left out; their reports are counted. The rows: document. Exporting counts instead of estimates: tallies.
+The table has a row for each value in each period, and in each class if the campaign has classes. Periods and classes
+with too few devices are left out; only the number of their reports is given. The rows: document. Exporting counts
+instead of estimates: tallies.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class ExportedEstimates:
     """The estimates of a campaign, by period and class.
 
     Attributes:
-        estimates: each with its period. In a campaign with classes, everybody's estimate (class None) comes first.
+        estimates: pairs of an estimate and its period. In a campaign with classes, everybody's estimate (class None)
+            comes first.
         withheld: number of reports in periods with fewer devices than the campaign's minimum.
     """
 
@@ -67,7 +69,7 @@ def estimates_by_period(
     """Estimate each period, and each class in it.
 
     Args:
-        tallies: of each of ``periods``.
+        tallies: the tally of each of ``periods``.
         method, level: see ``estimate``.
     Raises:
         NotEnough: no period has the campaign's minimum number of devices.

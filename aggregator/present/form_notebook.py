@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class NotebookForm(FormEstimate):
-    """The shares of a question, or of a table of two, as ``Study.question`` and ``Study.cross`` return them."""
+    """The shares of a question, or of a table of two questions, as ``Study.question`` and ``Study.cross`` return
+    them."""
 
     def __repr__(self) -> str:
         names = " and ".join(self.questions)
@@ -36,7 +37,7 @@ class NotebookForm(FormEstimate):
         """Return the picture of ``halftruth estimate --plot`` as a matplotlib figure.
 
         Args:
-            truth: (rows,) the true shares to set beside the estimate, in rehearsals.
+            truth: (rows,) the true shares to show beside the estimate, in rehearsals.
         """
         from aggregator.present.form_plot import form_figure  # matplotlib takes a second to load
 

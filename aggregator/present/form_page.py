@@ -1,7 +1,7 @@
-"""The page of a form: its questions, its tables of two as heat maps, and the tests of association, as one HTML file.
+"""The page of a form as one HTML file: its questions, its tables of two questions, and the tests of association.
 
-The heat maps are HTML tables: each cell has its share and interval as text, so a narrow screen scrolls and colour is
-never the only sign. Shared by the pages of all campaigns: page.
+The heat maps are HTML tables. Each cell has its share and interval as text, so colour is never the only sign, and
+narrow screens can scroll a table. Shared by the pages of all campaigns: page.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def form_page(
     """Return the page of all questions of a form, and of all tables of two questions that devices were asked together.
 
     Args:
-        audit: of the campaign.
-        tally: of all its views.
+        audit: the audit of the campaign.
+        tally: the tally of all its views.
         period: the period; None for each device's latest answer.
         level: confidence level of the intervals.
-        margins: known shares of the population, to weight the reports to.
+        margins: known shares of the population, to which the reports are weighted.
     Raises:
         NotEnough, NotAsked: no question can be estimated.
     """
@@ -87,7 +87,7 @@ def form_page(
 def _each(
     signed: SignedCampaign, tally: Tally, which: Sequence[tuple[str, ...]], level: float, margins: Sequence[KnownMargin]
 ) -> tuple[list[FormEstimate], list[Exception]]:
-    """Return the estimates that can be made, and the errors of the others."""
+    """Return the estimates that can be computed, and the errors of the others."""
     found, missing = [], []
     for names in which:
         try:

@@ -25,12 +25,12 @@ def classes_section(
     """Return the questions by class with the differences from the first class, and the associations in each class.
 
     Args:
-        tally: of everybody.
-        questions: their names.
-        pairs: of questions that were asked together.
+        tally: the tally of everybody.
+        questions: the names of the questions.
+        pairs: the pairs of questions that were asked together.
         level: confidence level of the intervals.
     Returns:
-        The elements; none if the form has no classes, or these have too few devices.
+        The elements; empty if the form has no classes, or the classes have too few devices.
     """
     if not signed.terms.classes:
         return []

@@ -20,10 +20,10 @@ def scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str
     """Return a table that a narrow screen scrolls.
 
     Args:
-        caption: above the table, and read by screen readers.
-        heads: of the columns.
-        rows: of cells.
-        kind: its style.
+        caption: text above the table; screen readers read it too.
+        heads: the headings of the columns.
+        rows: rows of cells.
+        kind: the style class of the table.
     """
     head = tag("thead", tag("tr", *(tag("th", name, scope="col", dir="auto") for name in heads)))
     table = tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *rows), class_=kind)

@@ -1,7 +1,7 @@
-"""Pictures of a form: bars for a question, a heat map with its margins for a table of two.
+"""Pictures of a form: bars for a question, and a heat map with margins for a table of two questions.
 
-Every number is shown with its uncertainty: a bar has its interval, and a cell of the map that may be empty is pale. In
-a rehearsal the true share is marked beside it.
+Every number is shown with its uncertainty: a bar has its interval, and a cell of the map whose share may be zero is
+pale. If the true shares are given, as in rehearsals, they are marked too.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ WRITTEN = 400
 
 
 def draw_form(found: FormEstimate, path: Path, truth: Floats | None = None) -> None:
-    """Draw the shares of a question, or the table of two, to a PNG file.
+    """Draw the shares of a question, or the table of two questions, to a PNG file.
 
     Args:
-        truth: the true shares to set beside them, in rehearsals.
+        truth: the true shares to show beside the estimates, in rehearsals.
     """
     save(form_figure(found, truth), path)
 
 
 def form_figure(found: FormEstimate, truth: Floats | None = None) -> Figure:
-    """Return the picture that ``draw_form`` writes."""
+    """Return the picture that ``draw_form`` writes, as a figure."""
     return _bars(found, truth) if found.association is None else _map(found, truth)
 
 
@@ -62,7 +62,8 @@ def _bars(found: FormEstimate, truth: Floats | None) -> Figure:
 
 
 def _map(found: FormEstimate, truth: Floats | None) -> Figure:
-    """Return a figure with the table in the middle, the shares of its rows on the right, those of its columns above."""
+    """Return a figure with the table in the middle, the shares of its rows on the right, and the shares of its columns
+    above."""
     rows = list(dict.fromkeys(label[0] for label in found.labels))
     columns = list(dict.fromkeys(label[1] for label in found.labels))
     shape = len(rows), len(columns)

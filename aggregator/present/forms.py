@@ -1,4 +1,4 @@
-"""The estimate of a question of a form, or of a table of two questions, and differences of it, as tables and as CSV."""
+"""Estimates of a form's questions and tables of two questions, and their differences, as tables and as CSV."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from aggregator.present.table import new_table
 
 
 def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
-    """Return a row for each value or cell; below them, the skipped questions and the test of association.
+    """Return a table with a row for each value or cell; the caption has the skipped questions and the test of
+    association.
 
     Args:
-        truth: the true shares to set beside them, in rehearsals.
+        truth: the true shares to show beside the estimates, in rehearsals.
     """
     notes = [f"{found.reports:,} reports" + ("" if found.where is None else f" of class {found.where}")]
     if found.skipping:
@@ -58,7 +59,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
 
 
 def form_sides_table(course: FormSides[Any]) -> Table:
-    """Return a row for each value or cell, with a column for each span of periods or class of people."""
+    """Return a table with a row for each value or cell, and a column for each span of periods or class of people."""
     _, first = course.sides[0]
     note = f"{100 * first.level:.4g}% interval of each share by itself"
     if first.association is not None:
@@ -77,7 +78,8 @@ def form_sides_table(course: FormSides[Any]) -> Table:
 
 
 def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Table:
-    """Return a row for each value or cell: both shares, their difference, and its intervals."""
+    """Return a table with a row for each value or cell: both shares, their difference, and the intervals of the
+    difference."""
     percent = f"{100 * found.level:.4g}%"
     notes = [
         "Devices on both sides are compared with themselves." if found.paired else "The sides share no device.",

@@ -6,5 +6,5 @@ from protocol.domain import Domain, Items
 
 
 def numbering(domain: Domain) -> str:
-    """Return a sentence on how items without names are numbered; empty for every other domain."""
+    """Return a sentence that explains how items without names are numbered; empty for every other domain."""
     return f"numbered 1 to {domain.count:,}" if isinstance(domain, Items) and isinstance(domain.labels, int) else ""

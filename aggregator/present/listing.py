@@ -83,7 +83,7 @@ def audit_table(audit: Audit) -> Table:
 
 
 def _study(terms: Campaign) -> list[tuple[str, str]]:
-    """Return rows with the facts about the study that a person reads."""
+    """Return rows with the facts about the study that devices show to a person."""
     facts = {name: ", ".join(fact) if isinstance(fact, list) else fact for name, fact in study_facts(terms).items()}
     return [(name, fact) for name, fact in facts.items() if fact]
 
@@ -99,7 +99,7 @@ def _inputs(terms: Campaign) -> str:
 
 
 def _views(terms: Campaign) -> list[tuple[str, str]]:
-    """Return a row for each of several views; the view of a device follows from its key."""
+    """Return a row for each view if there are several; the key of a device determines its view."""
     return [
         (
             f"view {place}",
@@ -111,7 +111,7 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _rounding(terms: Campaign) -> list[tuple[str, str]]:
-    """Return the row of the numbers to which answers are rounded randomly."""
+    """Return the row that states to which numbers answers are randomly rounded."""
     domain = terms.domain
     if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
         return []
@@ -125,7 +125,7 @@ def _counted(draws: int) -> str:
 
 
 def _errors(audit: Audit) -> list[tuple[str, str]]:
-    """Return rows with the expected error of n reports, for each resolution if there are several."""
+    """Return rows with the expected error of n reports; one for each resolution if there are several."""
     terms = audit.terms
     if is_plain(terms.views) or isinstance(terms.domain, Form):
         return [("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}")]
@@ -213,7 +213,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def release_table(release: Release) -> Table:
-    """Return a table with k and l of a release."""
+    """Return a table with the k-anonymity and l-diversity of a release."""
 
     def like(cells: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
@@ -288,7 +288,7 @@ def batch_table(batch: BatchFile) -> Table:
 
 
 def checkup_table(findings: Iterable[CheckResult]) -> Table:
-    """Return a table of the findings of ``doctor``."""
+    """Return a table of the results of ``doctor``."""
     return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
 
 
@@ -303,7 +303,7 @@ def _promises(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
-    """Return the row of a declared ball of priors."""
+    """Return the row that describes a declared ball of priors."""
     if not isinstance(notion, Information) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))

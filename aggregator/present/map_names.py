@@ -1,4 +1,4 @@
-"""Names of districts on a map: inside each district if they fit, and the largest districts in a line below.
+"""Names of districts on a map: inside each district if the name fits; the largest districts in a line below the map.
 
 Drawing the map: plot.
 """
@@ -31,7 +31,7 @@ LISTED = 8
 
 
 def named(found: Estimate) -> Resolution | None:
-    """Return the resolution whose districts have names; None if no districts have names."""
+    """Return the resolution whose districts have names; None if no resolution has them."""
     return next((each for each in found.resolutions if isinstance(each.map, Districts) and each.map.names), None)
 
 
@@ -53,7 +53,7 @@ def list_largest(axes: Axes, found: Estimate, letters: int) -> None:
 
 
 def write_names(figure: Figure, axes: Axes, found: Estimate, grid: Grid) -> None:
-    """Write names on a map that is otherwise complete, those of larger shares first."""
+    """Write the names of districts on a map that is otherwise complete, districts with larger shares first."""
     each = named(found)
     if each is None:
         return

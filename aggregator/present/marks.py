@@ -1,7 +1,8 @@
-"""Marks over the picture of a map, which show the numbers of a region when a reader points at it or touches it.
+"""Marks over the picture of a map, one for each region: its numbers appear when a reader points at it or touches it.
 
-Each region has an invisible outline over the picture. When the outline has the pointer or the focus, it is drawn, and a
-line at the edge of the window shows the place, its share and its interval. This needs markup and style only, no script.
+Each region has an invisible outline over the picture. When the pointer or the focus is on an outline, the outline is
+drawn, and a line at the edge of the window shows the place, its share and its interval. This needs only markup and
+style, and no script.
 
 Cutting a map into regions: regions. Drawing the picture: plot.
 """
@@ -26,12 +27,13 @@ RECTANGLES = 3_000
 
 
 def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
-    """Return the marks, the largest area first, and a sentence on the regions that have one.
+    """Return the marks, the largest area first, and a sentence that states which regions have marks.
 
-    A finger covers several small cells. So on touch screens the style widens every mark, and smaller ones are on top.
+    A finger covers several small cells. Therefore the style widens every mark on touch screens, and smaller marks are
+    on top.
 
     Args:
-        figure: its first axes have the map of shares. It was drawn before, so positions in it are known.
+        figure: a figure whose first axes have the map of shares. It has been drawn, so positions in it are known.
     """
     cut = regions(found)
     order = np.lexsort((-cut.share, ~cut.holds))
@@ -61,7 +63,7 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
 
 
 def _text(found: Estimate, cut: Regions, region: int) -> str:
-    """Return the text of a mark: place, share, interval, and its relation to the drawn colour."""
+    """Return the text of a mark: place, share, interval, and how the share relates to the drawn colour."""
     if not found.resolutions:
         x = int(cut.districts[region])
         label, share, low, high = found.label(x), found.share[x], found.simultaneous_low[x], found.simultaneous_high[x]
@@ -81,7 +83,7 @@ def _text(found: Estimate, cut: Regions, region: int) -> str:
 
 
 def _box(grid: Grid, figure: Figure) -> str:
-    """Return the viewBox of the picture; its unit is a cell, its origin the map's north-west corner."""
+    """Return the viewBox of the picture; its unit is a cell, and its origin is the map's north-west corner."""
     west, south, east, north = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.east, grid.north))
     (left, bottom), (right, top) = figure.axes[0].transData.transform([(west, south), (east, north)])
     wide, high = figure.bbox.size

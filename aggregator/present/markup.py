@@ -1,7 +1,7 @@
 """HTML elements, built so that text cannot become markup.
 
-``Html`` is markup. Every other string is text, and is escaped when it is added. So the words of an author or a device
-are always read as text.
+``Html`` is markup. Every other string is text, and is escaped when it is added. Therefore the texts of an author or a
+device never become markup.
 
 The page: page.
 """
@@ -32,7 +32,8 @@ def tag(name: str, /, *children: str, **attributes: str) -> Html:
 
 
 def label(text: str) -> Html:
-    """Return the name of a value. In a narrow column, lines break at blanks and after commas if possible."""
+    """Return the name of a value as markup that breaks lines at blanks and after commas, if possible, in a narrow
+    column."""
     first, *rest = text.replace(" .. ", "\N{NO-BREAK SPACE}.. ").split(",")
     parts = [first, *(part for each in rest for part in (",", tag("wbr"), each))]
     return tag("span", *parts, class_="label")

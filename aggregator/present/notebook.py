@@ -63,7 +63,7 @@ class NotebookEstimate(Estimate):
         """Return the picture of ``halftruth estimate --plot`` as a matplotlib figure.
 
         Args:
-            truth: (k,) the true shares to set beside the estimate, in rehearsals.
+            truth: (k,) the true shares to show beside the estimate, in rehearsals.
         """
         # The imports are here because matplotlib takes a second to load.
         if self._summary is not None and self._summary.bins:

@@ -25,10 +25,10 @@ COLUMNS = ("what", "p", "from", "to", "estimate", "low", "high", "simultaneous_l
 
 
 def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
-    """Return a row for each number, with its interval; bins also as bars.
+    """Return a table with a row for each number and its interval; bins also have bars.
 
     Args:
-        truth: (k,) the true shares to set beside it, in rehearsals.
+        truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
     whole = found.found
     table = new_table(heading(whole.terms), f"{whole.reports:,} reports")
@@ -84,12 +84,12 @@ class TrueOrdered:
         self._found, self._share = found, share
 
     def quantile(self, p: float) -> Value:
-        """Return the value at or below which a share ``p`` of the people are."""
+        """Return the value at or below which a share ``p`` of the people lie."""
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
         return value_of(self._found.found.terms.domain, min(place, len(self._share) - 1))
 
     def mean(self, answer: Answer) -> str:
-        """Return the mean, written as ``answer`` is."""
+        """Return the mean as text in the format of ``answer``."""
         domain = self._found.found.terms.domain
         points = domain.points if isinstance(domain, Line) else ()
         true = float(self._share @ np.array([float(point) for point in points]))
@@ -117,12 +117,12 @@ def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
 
 
 def above_text(one: RangeShare) -> str:
-    """Return the lower end of a range that has no upper one."""
+    """Return the text of a range with a lower end and no upper end."""
     return f"from {value_text(one.first)} on"
 
 
 def range_text(one: RangeShare) -> str:
-    """Return the ends of a range."""
+    """Return the text of a range with two ends."""
     first, last = value_text(one.first), value_text(one.last)
     return first if first == last else f"{first} to {last}"
 
@@ -144,7 +144,7 @@ def ordered_csv(found: Ordered) -> str:
 
 
 def rows_of(found: Ordered) -> Iterator[dict[str, Any]]:
-    """Yield a row of ``COLUMNS`` for each number, in the order of the JSON."""
+    """Yield a row with the columns ``COLUMNS`` for each number, in the order of the JSON."""
     empty = dict.fromkeys(COLUMNS)
     for quantile in found.quantiles:
         row = quantile.as_json()

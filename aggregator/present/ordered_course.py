@@ -1,4 +1,4 @@
-"""Quantiles and ranges over periods or by class: tables, CSV and a picture of the quantiles.
+"""Quantiles and ranges over periods or by class, as tables and as CSV.
 
 Estimates and errors: aggregator.estimate.ordered_course. One period or class: ordered.
 """
@@ -47,7 +47,7 @@ def _sides(course: OrderedCourse) -> Table:
 
 
 def side_cells(found: Ordered) -> dict[str, str]:
-    """Return each number with its interval as text, by the number's name."""
+    """Return each number with its interval as text, keyed by the number's name."""
     texts: dict[str, str] = {}
     # The shares up to a number, and the mean, come last.
     for one in sorted(found.statistics(), key=lambda one: one.what in ("cdf", "mean")):
@@ -62,7 +62,7 @@ def side_cells(found: Ordered) -> dict[str, str]:
 
 
 def number_name(what: str, about: Any) -> str:
-    """Return the name of a number, such as median.
+    """Return the name of a number, such as "median".
 
     Args:
         what, about: see ``Statistic``.
@@ -98,7 +98,7 @@ def _differences(course: OrderedCourse) -> Table:
 
 
 def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
-    """Return a difference and its interval, with their unit."""
+    """Return a difference and its interval as texts, with their unit."""
     if shift.what not in ("quantile", "mean"):
         return points(shift.difference, 1), between(shift.low, shift.high, 1)
     unit = unit_of(course.domain)
@@ -113,7 +113,7 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
 
 
 def course_csv(course: OrderedCourse) -> str:
-    """Return CSV with a row for each number of each side, and one for each difference."""
+    """Return CSV with a row for each number of each side, and a row for each difference."""
     return csv_text(DIFFERENCE_COLUMNS, _csv_rows(course))
 
 

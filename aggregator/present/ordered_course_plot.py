@@ -43,7 +43,7 @@ def draw_course(course: OrderedCourse, path: Path) -> None:
 def course_figure(course: OrderedCourse) -> Figure:
     """Return a figure with a panel for each side; the curve of the first side is dashed in the other panels.
 
-    Below a panel is the difference of its distribution function from the first one, if it is known.
+    Below a panel is the difference of its distribution function from the first panel's, if the difference is known.
 
     Raises:
         TooManySides
@@ -86,7 +86,7 @@ def course_figure(course: OrderedCourse) -> Figure:
 
 
 def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str) -> None:
-    """Draw the difference of a distribution function from that of the side called ``name``."""
+    """Draw the difference of a distribution function from the one of the side ``name``."""
     places = [found.place(point.about["value"]) for point in points]
     axes.fill_between(places, [point.low for point in points], [point.high for point in points], color=SHARE, lw=0)
     axes.plot(places, [point.difference for point in points], color=INK, lw=1.6)

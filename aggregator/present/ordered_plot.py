@@ -1,4 +1,4 @@
-"""Pictures of ordered values: their distribution function with its band, or their shares in bins; with quantiles.
+"""Pictures of ordered values, with quantiles: their distribution function with its band, or their shares in bins.
 
 Estimates and errors: aggregator.estimate.ordered. Tables: ordered.
 """
@@ -20,7 +20,7 @@ INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
 
 
 def draw_ordered(found: Ordered, path: Path) -> None:
-    """Draw the distribution function with its band, and the quantiles, to a PNG file."""
+    """Draw the distribution function with its confidence band, and the quantiles, to a PNG file."""
     save(ordered_figure(found), path)
 
 
@@ -33,7 +33,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     """Return a figure with the shares of bins above the deciles, both with their intervals.
 
     Args:
-        truth: (k,) the true shares of a rehearsal.
+        truth: (k,) the true shares, in rehearsals.
     """
     domain, whole = found.found.terms.domain, found.found
     figure = Figure(figsize=(8, 6), dpi=DOTS_PER_INCH, layout="constrained")
@@ -75,7 +75,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
 
 
 def ordered_figure(found: Ordered) -> Figure:
-    """Return a figure of the distribution function with its band, and the quantiles with their intervals."""
+    """Return a figure of the distribution function with its confidence band, and the quantiles with their intervals."""
     domain, whole = found.found.terms.domain, found.found
     figure = Figure(figsize=(8, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()

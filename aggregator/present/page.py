@@ -1,7 +1,7 @@
 """The report page: an estimate as one self-contained HTML file.
 
 The page has the question, the numbers with their errors, the privacy promise, the refused reports, and a digest of the
-inputs. It loads and runs nothing and has no time of creation, so the same study gives the same bytes.
+inputs. It loads no other file, runs no script and has no time of creation, so the same study gives the same bytes.
 
 Sections: page_numbers, page_course, page_method, page_promise, page_reports. Escaping: markup. Files with every value:
 document.
@@ -58,12 +58,13 @@ def page(
     """Return the page of an estimate.
 
     Args:
-        audit: of the estimate's campaign.
+        audit: the audit of the estimate's campaign.
         tally: the counts that were estimated.
         period: the period; None for each device's latest answer.
-        truth: (k,) the true shares to set beside the estimate, in rehearsals.
-        asked: quantiles and ranges to show instead of the usual ones, with the distribution function to draw.
-        course: adds a section on changes between periods, or on differences between classes.
+        truth: (k,) the true shares to show beside the estimate, in rehearsals.
+        asked: quantiles and ranges to show instead of the default ones, with the distribution function to draw.
+        course: changes between periods or differences between classes, shown in a section of their own; None for no
+            such section.
     Raises:
         ValueError: estimate, audit and tally are not of the same campaign and reports.
     """
@@ -100,7 +101,7 @@ def page(
 
 
 def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
-    """Return the tables of quantiles and ranges, and of single values if these are estimated."""
+    """Return the tables of quantiles and ranges, and of single values if their shares are estimated."""
     if read is None or not (read.bins or read.cdf):
         return values_section(found, truth)
     return [*numbers_section(read, truth), *([] if is_wave(found.terms) else values_section(found, truth))]
@@ -119,8 +120,8 @@ def html_page(
     """Return a complete HTML page.
 
     Args:
-        boxes: elements before the sections.
-        sections: anchor, title and parts of each.
+        boxes: the elements before the sections.
+        sections: the anchor, title and parts of each section.
     """
     body = [
         header,
@@ -149,7 +150,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
     """Return the SHA-256 in hex of the input of an estimate.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "rejected": {class: count above zero}, "reports": n}. If they apply, the text also has
+    "period": p or null, "rejected": {class: count above zero}, "reports": n}. Where applicable, the text also has
     "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and "groups": [[group,
     output or bit, count], ...], the groups of devices with several reports each, from which the error is computed.
     """
@@ -191,7 +192,7 @@ def source_section(
     """Return the section with the digest of the input.
 
     Args:
-        method: with a comma after it; empty if there is only one method.
+        method: the name of the method followed by a comma; empty if the campaign supports only one method.
     """
     rows: list[tuple[str, str]] = [
         ("campaign", tag("code", campaign_id.hex()) if campaign_id else "not signed"),

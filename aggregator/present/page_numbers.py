@@ -33,7 +33,7 @@ ROWS = 200
 
 
 def results_section(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
-    """Return the picture of an estimate; if only its mean is known, the table."""
+    """Return the section with the picture of an estimate, or with its table if only the mean is known."""
     if read is not None and read.cdf:
         from aggregator.present.ordered_plot import ordered_figure  # matplotlib takes a second to load
 
@@ -63,7 +63,7 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
 
 
 def missed(found: Estimate, truth: Floats) -> str:
-    """Return a sentence on the distance of an estimate from the truth of a rehearsal."""
+    """Return a sentence that states the distance of an estimate from the true shares of a rehearsal."""
     known = ~np.isnan(found.low)
     inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
     within = f"{inside:,} of {int(known.sum()):,} intervals contain the true share"
@@ -71,7 +71,8 @@ def missed(found: Estimate, truth: Floats) -> str:
 
 
 def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
-    """Return tables of the mean, the quantiles and the shares of ranges; the picture has the distribution function."""
+    """Return the section with the mean, the quantiles and the shares of ranges as tables, and the distribution function
+    as a picture."""
     sure = f"{100 * read.found.level:.4g}% interval"
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", sure) if true else (sure,)
@@ -168,5 +169,5 @@ def _picked(found: Estimate, shown: int) -> str:
 
 
 def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
-    """Return the mark of a selected value whose share may be zero."""
+    """Return the mark for a selected value whose share may be zero."""
     return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(found, x, shown) else []

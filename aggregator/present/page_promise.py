@@ -68,7 +68,8 @@ def promise_section(audit: Audit) -> list[Html]:
 
 
 def _tests(terms: Campaign) -> list[Html]:
-    """Return a chart of the best tests of one report; nothing if classes have their channels, or a channel is large."""
+    """Return a chart of the best tests of one report; empty if each class has a channel of its own, or a channel is too
+    large."""
     try:
         found = trade_offs(terms)
     except (NoTradeOff, TooLarge):

@@ -128,7 +128,7 @@ def time_text(seconds: int) -> str:
 
 
 def length_text(seconds: int) -> str:
-    """Return a length of time as text, in the largest unit that divides it."""
+    """Return a duration as text, in the largest unit that divides it."""
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds % length == 0:
             return f"{seconds // length:,} {unit}{'' if seconds == length else 's'}"

@@ -35,7 +35,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure to a PNG file.
 
     Raises:
-        OSError: the file could not be written; then none was left.
+        OSError: the file could not be written; no partial file is left.
     """
     drawn = png(figure)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
-    """Return a table of the number of people that each goal needs, the mechanism, and the expected errors.
+    """Return a table with a row for each goal: the number of people needed, the mechanism, and the expected errors.
 
     Args:
-        goals: of ``whole``; at least one.
+        goals: the goals of the question ``whole``; at least one.
     """
     domain = whole.domain
     span = domain.span if isinstance(domain, Line) else f"{domain.size:,} ordered values"
@@ -82,8 +82,8 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
     """Return a table of the expected errors for each class of people and for everybody.
 
     Args:
-        plans: of each class; the last one is everybody's.
-        question: of one class.
+        plans: the plan of each class; the last plan is that for everybody.
+        question: the question to one class.
     """
     domain, whole, goal = question.domain, plans[-1], question.goal
     span = domain.span if isinstance(domain, Line) else f"{domain.size:,} values"
@@ -149,7 +149,8 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     """Return a table of every suitable mechanism for a question, the chosen one first.
 
     Args:
-        unsuited: whether the caption explains why each other mechanism is unsuitable; else it has only their number.
+        unsuited: whether the caption explains why each other mechanism is unsuitable; if not, it gives only their
+            number.
     """
     lip = isinstance(question.notion, Information)
     wanted = sorted({error for row in rows for error in row.people_for}, reverse=True)
@@ -203,7 +204,7 @@ def _size(question: Question) -> str:
 
 
 def _unsuited(rows: Sequence[PlanRow]) -> str:
-    """Return the unsuitable mechanisms by reason."""
+    """Return the unsuitable mechanisms, grouped by reason."""
     reasons: dict[str, list[str]] = {}
     for row in rows:
         if row.candidate is None:
@@ -221,7 +222,7 @@ def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
     """Return a table with a row for each view of a draft.
 
     Args:
-        views: with the keys of ``views`` in the JSON of a plan.
+        views: mappings with the keys of ``views`` in the JSON of a plan.
     """
     table = Table(box=None, pad_edge=False, title="\nViews, each estimated from its own reports", title_justify="left")
     for name in ("view", "devices", "bits", "standard error", "people per report"):

@@ -1,7 +1,8 @@
 """Pictures of an estimate: bars for a list of values, a map for a grid.
 
-Each bar has its interval. On a map, cells whose interval includes zero are pale, and if intervals differ in width, a
-second panel shows the width. Among thousands of cells some are large by chance, so a map uses simultaneous intervals.
+Each bar has its interval. On a map, cells whose interval includes zero are pale; if intervals differ in width, a second
+panel shows the widths. Among thousands of cells some have a large estimate by chance, so a map uses simultaneous
+intervals.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def figure(found: Estimate, truth: Floats | None = None) -> Figure:
     """Draw an estimate as a figure: bars, or a map for a grid.
 
     Args:
-        truth: (k,) the true shares to set beside the estimate, in rehearsals.
+        truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
     grid = found.terms.domain
     return _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
@@ -111,7 +112,7 @@ def _bars(found: Estimate, truth: Floats | None) -> Figure:
 
 
 def _write_shares(axes: Axes, found: Estimate, shown: list[int], truth: Floats | None) -> None:
-    """Write each share as a number, right of everything drawn in its row."""
+    """Write each share as a number, to the right of everything drawn in its row."""
     places = min(decimals(found, shown), 2)
     rows = [found.share, ends(found, len(shown))[1], found.raw] + ([] if truth is None else [truth])
     right = np.nanmax([row[shown] for row in rows], axis=0)
@@ -207,7 +208,7 @@ def _round_below(number: float) -> float:
 
 
 def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
-    """Return the lines between cells of different regions, in degrees."""
+    """Return the line segments between cells of different regions, in degrees."""
     cells = of.reshape(grid.rows, grid.columns)
     west, south, step = (degrees / MICRODEGREES for degrees in (grid.west, grid.south, grid.step))
     found = []

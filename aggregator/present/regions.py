@@ -1,8 +1,8 @@
 """The regions of a map: each part at the finest resolution that its reports support.
 
-A district holds if its simultaneous interval lies above zero. A cell that does not hold is drawn as part of the
-smallest district around it that holds; it shows the rest of that district's share, spread evenly over such cells. So
-the resolution of the picture follows the reports, and its shares still sum to one.
+A district is significant if its simultaneous interval lies above zero. A cell that is not significant is drawn as part
+of the smallest significant district around it. Such cells show the rest of the district's share, spread evenly over
+them. So the resolution of the picture adapts to the reports, and its shares still sum to one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class Regions:
     Attributes:
         of: (k,) the region of each cell.
         resolutions: (r,) index of each region's resolution in the estimate.
-        districts: (r,) number of its district in that resolution.
-        share: (r,) share of the people in its district but in no finer region inside it.
-        holds: (r,) whether its district holds; if not, even the district of the coarsest resolution may be empty.
+        districts: (r,) number of each region's district in that resolution.
+        share: (r,) share of the people in each region's district but in no finer region inside it.
+        holds: (r,) whether each region's district is significant; if not, even the district of the coarsest resolution
+            may be empty.
     """
 
     of: Integers
@@ -36,7 +37,7 @@ class Regions:
 
     @property
     def density(self) -> Floats:
-        """(k,) share of each cell, with the share of a region spread evenly."""
+        """Share of each cell, (k,), with the share of a region spread evenly over its cells."""
         density: Floats = (self.share / np.maximum(np.bincount(self.of, minlength=len(self.share)), 1))[self.of]
         return density
 
@@ -44,7 +45,7 @@ class Regions:
 def regions(found: Estimate) -> Regions:
     """Return the regions of an estimate; without views, each cell is a region.
 
-    A district that crosses one of a coarser resolution becomes no region.
+    A district that crosses a district of a coarser resolution becomes no region.
     """
     if not found.resolutions:
         cells = np.arange(found.size)

@@ -1,7 +1,7 @@
 """Estimates as tables for a terminal.
 
 Shares are percentages with intervals. If not all values fit, values whose simultaneous interval lies above zero come
-first. A few of the others, which may be noise, are shown with a mark.
+first. A few of the other values, which may be noise, are shown with a mark.
 
 For programs: document.
 """
@@ -47,10 +47,10 @@ def new_table(title: str, caption: TextType | None = None) -> Table:
 
 
 def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROWS) -> Table:
-    """Return a row for each value: share, interval and bar.
+    """Return a table with a row for each value: share, interval and bar.
 
     Args:
-        truth: (k,) the true shares to set beside the estimate, in rehearsals.
+        truth: (k,) the true shares to show beside the estimate, in rehearsals.
         rows: maximum number of values.
     """
     shown = listed(found, rows)
@@ -98,13 +98,15 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
 
 
 def held(each: Resolution) -> list[int]:
-    """Return the districts of a resolution that are significantly above zero: at most ``HELD``, the largest first."""
+    """Return the districts of a resolution whose shares are significantly above zero: at most ``HELD``, the largest
+    first."""
     order = np.argsort(-each.share, kind="stable")
     return [int(z) for z in order[each.above_zero[order]][:HELD]]
 
 
 def district_words(found: Estimate, each: Resolution) -> str:
-    """Return a phrase on the districts of a resolution: their size, number, and number significantly above zero."""
+    """Return a phrase that describes the districts of a resolution: their size, their number, and the number of them
+    with a share significantly above zero."""
     return f"{each.size:,} {district_name(found.terms.domain, each.name)}: {int(each.above_zero.sum()):,} above zero"
 
 
@@ -133,7 +135,7 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
 
 
 def answer_texts(answer: Answer) -> tuple[str, str, str, str]:
-    """Return estimate, standard error, low and high, to two digits of the standard error.
+    """Return the texts of estimate, standard error, low and high end, to two digits of the standard error.
 
     Shares are percentages, and days are written YYYY-MM-DD.
     """
@@ -152,7 +154,8 @@ def _written(answer: Answer, numbers: Sequence[float]) -> list[str]:
 
 
 def total_variation(p: Floats, q: Floats) -> float:
-    """Return half the sum of absolute differences: the share of people with another value."""
+    """Return the total-variation distance: half the sum of absolute differences, the smallest share of people who would
+    need another value."""
     return float(np.abs(p - q).sum() / 2)
 
 
@@ -170,7 +173,7 @@ def distance_name(domain: Domain) -> str:
 
 
 def distance(found: Estimate, truth: Floats) -> str:
-    """Return the distance to the truth as a sentence."""
+    """Return a sentence that states the distance to the true shares."""
     of_items = " of an item's share" if isinstance(found.terms.domain, Items) else ""
     return f"{distance_name(found.terms.domain)}{of_items} from the truth: {percent(away(found, truth), 2)}"
 
@@ -178,8 +181,9 @@ def distance(found: Estimate, truth: Floats) -> str:
 def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
     """Return the values to show: all in domain order, or a selection.
 
-    A selection has at most ``rows`` values that are significantly above zero, by share; if these are fewer than
-    ``fewest``, it also has others, up to ``fewest`` in all. If no intervals are known, it has the ``rows`` largest.
+    A selection has at most ``rows`` values whose shares are significantly above zero, in order of share. If these are
+    fewer than ``fewest``, it also has other values, up to ``fewest`` in total. If no intervals are known, it has the
+    ``rows`` values with the largest shares.
     """
     if found.size <= rows:
         return list(range(found.size))
@@ -209,7 +213,7 @@ def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
 
 
 def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
-    """Return the intervals to show: of each value by itself if all are shown, simultaneous ones for a selection."""
+    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
     return (found.low, found.high) if shown == found.size else (found.simultaneous_low, found.simultaneous_high)
 
 
@@ -220,7 +224,7 @@ def interval_name(found: Estimate, shown: int) -> str:
 
 
 def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
-    """Return the decimal places of percentages, 1 to 4: two digits of the smallest standard error shown."""
+    """Return the decimal places of percentages, 1 to 4: enough for two digits of the smallest standard error shown."""
     errors = [float(found.se[x]) for x in shown if found.se[x] > 0]
     if not errors:
         return 1
@@ -233,7 +237,7 @@ def percent(share: float, places: int) -> str:
 
 
 def bar(part: float) -> str:
-    """Return a bar of ``part`` of the full width, in eighths of a character."""
+    """Return a bar of block characters that fills ``part`` of the full width, to an eighth of a character."""
     eighths = round(min(max(part, 0.0), 1.0) * BAR * 8)
     return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
 
@@ -255,7 +259,8 @@ def subtitle(found: Estimate, shown: int) -> str:
 
 
 def what_was_added(found: Estimate) -> str:
-    """Return how far the estimate is from the prior, and whether the reports contradict it; empty without a prior."""
+    """Return a text on how far the estimate is from the prior, and whether the reports contradict the prior; empty
+    without a prior."""
     if found.added is None:
         return ""
     words = f"total variation distance from the prior: {percent(found.added, 2)}"

@@ -1,7 +1,7 @@
 """Tallies as a table for other programs: Parquet and CSV.
 
-A row has the number of reports in a period with one output, and nothing else. So no row is about a device, and no
-column links two reports of a device. Rows of too few devices are left out; the number of their reports is printed.
+A row has only the number of reports with one output in a period. So no row describes a single device, and no column
+links two reports of a device. Periods with too few devices are left out; only the number of their reports is given.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:
-    """Return the table with texts that a spreadsheet does not read as formulas; see ``document.cell``."""
+    """Return the table with its texts escaped, so that no spreadsheet reads them as formulas; see ``document.cell``."""
     for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             table = table.set_column(at, field, pa.array(map(cell, table.column(at).to_pylist()), pa.string()))
@@ -46,12 +46,12 @@ class Exported:
     Attributes:
         table: columns ``period``; ``class``, if the campaign has classes; ``view``, if it has several views;
             ``output``, or ``bit`` if a report is a word of bits (``feature`` if that depends on the view); ``count``,
-            the number of reports with it; and ``reports``, the number of all reports of that period (and class and
-            view). An output that did not occur has no row.
+            the number of reports with this output; and ``reports``, the number of all reports of that period (and class
+            and view). An output that did not occur has no row.
         reports, periods: numbers of reports and periods in the table.
         withheld: number of reports left out, in periods (or classes or views) with fewer devices than the campaign's
             minimum.
-        version: of the study's table.
+        version: the version of the study's report table.
     """
 
     table: pa.Table
@@ -79,7 +79,8 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     ``halftruth``.
 
     Args:
-        tallies: of each period, by groups of devices, if a device may have several reports in a period; else empty.
+        tallies: the tally of each period by groups of devices, if a device may have several reports in a period;
+            otherwise empty.
     Raises:
         NotEnough: no period (and class and view) has the campaign's minimum number of devices.
     """
@@ -116,7 +117,8 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
 
 
 def _devices(terms: Campaign, tally: Tally, view: int, place: int) -> int:
-    """Return the minimum number of devices in a period and a view, and in the class at ``place`` if any."""
+    """Return a lower bound on the number of devices behind the reports of a view; in a campaign with classes, of the
+    class at ``place``."""
     return devices_of((within(terms, tally, terms.classes[place])[1] if terms.classes else tally).by_view[view])
 
 

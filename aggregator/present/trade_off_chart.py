@@ -1,6 +1,6 @@
 """The chart of tests of pairs of answers on a page: missed detections against false alarms, as SVG lines.
 
-The same as a picture file: trade_off_plot. The style of the lines: page.css.
+The same chart as a picture file: trade_off_plot. The style of the lines: page.css.
 """
 
 from __future__ import annotations

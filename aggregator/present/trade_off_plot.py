@@ -1,7 +1,7 @@
 """The picture of an audit: missed detections against false alarms of the best tests of pairs of answers.
 
 The errors of every test of one report lie on or above a solid line; the campaign promises that none lie below the
-dashed line of the same colour. The nearer a line is to the diagonal, the less a report reveals.
+dashed line of the same colour. A report reveals less if the line is nearer to the diagonal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def draw_trade_offs(found: Sequence[TradeOff], title: str, path: Path) -> None:
     """Draw the tests of pairs of answers to a PNG file.
 
     Raises:
-        OSError: it could not be written.
+        OSError: the file could not be written.
     """
     figure = Figure(figsize=(8.5, 5.5), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()

@@ -1,7 +1,7 @@
-"""Pictures of changes: the course of values over the periods, and two sides with their differences.
+"""Pictures of changes: the shares of values over the periods, and two sides with their differences.
 
-The course of a value has the interval of each period. A difference has a separate panel with its own interval, since
-the intervals of two periods do not show whether they differ.
+The line of a value has the interval of each period. A difference has a separate panel with its own interval, because
+the intervals of two periods do not show whether their shares differ.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
     """Draw one panel.
 
     Args:
-        own: whether the change has its pointwise interval; otherwise it has the simultaneous one.
+        own: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.
     """
     known, x = trend.known, place.number
     at = np.array([(span.first + span.last) / 2 for span, _ in known])

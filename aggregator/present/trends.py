@@ -1,8 +1,9 @@
 """Changes as tables for a terminal, and as CSV: over the periods of a campaign, or between two sides.
 
-A change must be judged by its own interval, not by the intervals of the two shares. So its interval is printed beside
-it, with a star if the simultaneous interval excludes zero. Changes are of the unbiased estimates, so the shares beside
-them are unbiased too, and the rows add up. Of many values, those with the most significant change come first.
+A change must be judged by its own interval, not by the intervals of the two shares. So the interval of a change is
+printed beside the change, with a star if the simultaneous interval excludes zero. Changes are computed from the
+unbiased estimates, so the shares beside them are unbiased too, and each change equals the difference of its shares. If
+there are many values, those with the most significant change come first.
 
 Pictures: trend_plot.
 """
@@ -41,7 +42,8 @@ LAST_DATE = 253_402_300_799
 
 
 def spans_table(trend: Trend, rows: int = ROWS) -> Table:
-    """Return a row for each span with its dates and reports; if there are many, for the first and the last."""
+    """Return a table with a row for each span: its dates and its number of reports; if there are many spans, only the
+    first and the last."""
     terms = trend.latest.terms
     table = new_table(entitled(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
@@ -63,11 +65,11 @@ def spans_table(trend: Trend, rows: int = ROWS) -> Table:
 
 
 def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS) -> Table:
-    """Return a row for each value: the shares of both sides and their difference.
+    """Return a table with a row for each value: the shares of both sides and their difference.
 
     Args:
-        trend: that the change is of; its course is drawn in a few characters.
-        rows: maximum number of values; those whose difference is largest relative to its error are shown.
+        trend: the trend to which the change belongs; the shares over time are drawn in a few characters.
+        rows: maximum number of values; values whose difference is largest relative to its error are shown.
     """
     shown = foremost(found, rows)
     title = entitled(found.after) if trend is not None else heading(found)
@@ -115,7 +117,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
-    """Return a table of the significant changes from a span to the next: value or district, and change."""
+    """Return a table of the significant changes from each span to the next: the value or district, and the change."""
     level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
     found = [(step, place) for step in trend.steps for place in sure_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
@@ -149,7 +151,7 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
 
 
 def value_table(trend: Trend, place: Place) -> Table:
-    """Return a row for each span with the unbiased share of one value or district, and its interval."""
+    """Return a table with a row for each span: the unbiased share of one value or district, and its interval."""
     latest, x = trend.latest, place.number
     table = new_table(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
@@ -182,7 +184,7 @@ def value_table(trend: Trend, place: Place) -> Table:
 def trend_csv(trend: Trend) -> str:
     """Return CSV with a row for each value of each span that has an estimate, then for its coarser districts.
 
-    Of a campaign with views the column ``resolution`` is as of ``estimate_rows``.
+    If the campaign has views, there is a column ``resolution``, as in ``estimate_rows``.
     """
     latest = trend.latest
     about = {"campaign": latest.terms.title, "class": latest.where}
@@ -201,7 +203,7 @@ def trend_csv(trend: Trend) -> str:
 def change_csv(found: Difference) -> str:
     """Return CSV with a row for each value, then for each coarser district: both sides and their difference.
 
-    Where there are districts, the column ``resolution`` is as of ``estimate_rows``.
+    If there are districts, there is a column ``resolution``, as in ``estimate_rows``.
     """
     numbers, sides = found.as_json(), (found.before.as_json(), found.after.as_json())
     sections = [(FINEST, numbers["values"], *(side["values"] for side in sides))]
@@ -224,7 +226,7 @@ def change_csv(found: Difference) -> str:
 def _sections(
     found: Estimate, values: list[dict[str, Any]], coarser: list[dict[str, Any]]
 ) -> Iterator[tuple[dict[str, str], list[dict[str, Any]]]]:
-    """Yield the common columns of each resolution and its rows, the finest resolution first."""
+    """Yield for each resolution, the finest first, the columns common to all its rows, and the rows."""
     yield {"value_kind": found.value_kind} | ({"resolution": FINEST} if found.resolutions else {}), values
     for each in reversed(coarser):
         yield {"value_kind": "district", "resolution": each["resolution"]}, each["values"]
@@ -238,7 +240,7 @@ _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_
 
 
 def entitled(found: Estimate) -> str:
-    """Return the campaign's title, with the class of people if only one is estimated."""
+    """Return the campaign's title, with the class of people if only one class is estimated."""
     return found.terms.title + ("" if found.where is None else f", class {found.where}")
 
 
@@ -251,7 +253,8 @@ def heading(found: Difference) -> str:
 def foremost(found: Difference, rows: int) -> list[int]:
     """Return the values to show: all in domain order, or at most ``rows``, the most significant first.
 
-    A selection has the values that differ significantly; if these are fewer than ``FEW``, it also has the next ones.
+    A selection has the values that differ significantly; if these are fewer than ``FEW``, it also has the next most
+    significant values.
     """
     if len(found.raw) <= rows:
         return list(range(len(found.raw)))
@@ -267,8 +270,8 @@ def sure_places(found: Difference) -> list[Place]:
 def foremost_places(found: Difference, rows: int) -> list[Place]:
     """Return the values to draw; with views, the districts and values that differ significantly.
 
-    Of these it has the ``rows`` most significant, the coarsest first. If none differs, it has the next ones of the
-    coarsest resolution. Without views, see ``foremost``.
+    At most ``rows`` of them are returned, the most significant, the coarsest first. If none differs significantly, the
+    most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
     """
     if not found.coarser:
         return [Place(FINEST, x) for x in foremost(found, rows)]
@@ -302,7 +305,7 @@ def selection(found: Difference, shown: int) -> str:
 
 
 def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
-    """Return the intervals to show: of each value by itself if all are shown, simultaneous ones for a selection."""
+    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
     return (found.low, found.high) if shown == len(found.raw) else (found.simultaneous_low, found.simultaneous_high)
 
 
@@ -312,9 +315,10 @@ def interval_name(found: Difference, shown: int) -> str:
 
 
 def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> int:
-    """Return the decimal places of percentages, 1 to 4: two digits of a quarter of the narrowest interval shown.
+    """Return the decimal places of percentages, 1 to 4: enough for two digits of a quarter of the narrowest interval
+    shown.
 
-    Not of the standard error, which is nothing where no device has changed.
+    The standard error is not used, because it is zero where no device has changed.
     """
     widths = [float(found.high[x] - found.low[x]) / 4 for x in shown]
     errors = [width for width in widths if width > 0]
@@ -335,7 +339,7 @@ def between(low: float, high: float, places: int) -> str:
 
 
 def course(shares: list[float]) -> str:
-    """Return a line of block characters for shares, scaled to the largest; as many as fit."""
+    """Return a line of at most ``LETTERS`` block characters that shows shares, scaled to the largest share."""
     if len(shares) > LETTERS:
         shares = [shares[round(at * (len(shares) - 1) / (LETTERS - 1))] for at in range(LETTERS)]
     most = max(shares)
@@ -352,7 +356,7 @@ def dates(terms: Campaign, span: Span) -> tuple[str, str]:
 
 
 def moment(seconds: int, period: int) -> str:
-    """Return a time in UTC as text; with the hour if periods do not begin at midnight."""
+    """Return a time in UTC as text, with hours and minutes if periods do not begin at midnight."""
     if seconds > LAST_DATE:
         return f"{seconds:,} s"
     shown = datetime.datetime.fromtimestamp(seconds, datetime.UTC)

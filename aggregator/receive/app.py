@@ -2,9 +2,9 @@
 
 An upload is answered once it is on the disk. Every refusal is one line of JSON, {"error", "stage"}. Signatures of
 uploads are not verified here: this costs more than the rest of the request, no client waits for the result, and ingest
-verifies all signatures in parallel anyway. No request reads the study; its public information is in memory.
+verifies all signatures in parallel anyway. No request reads the study, because its public information is in memory.
 
-Of an upload only its bytes are stored, not who sent it or when. Sockets and signals: server.
+Only the bytes of an upload are stored, not its sender or its time. Sockets and signals: server.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def application(
     Args:
         max_bytes: maximum size of an upload.
         per_minute: requests that one client may make in a minute.
-        patience: seconds; see ``PACE``.
+        patience: seconds that a request waits for the study to be read again; see ``PACE``.
     Raises:
         StudyError: the study cannot be read.
         NoInbox: the study is in a bucket.
@@ -170,7 +170,7 @@ class _Service:
         inbox.admit(self.study.path, introduced[0].encode())
 
     async def counted(self, request: Request) -> Response:
-        """Answer whether reports were counted; the client sends the reports again as proof that they are its own."""
+        """Answer whether reports were counted; the client sends the reports again to prove that they are its own."""
         upload = await self._upload(request)
         if upload.reports > receipts.MOST_ASKED:
             raise Refused(413, "size", f"at most {receipts.MOST_ASKED} reports in one request: send several requests")
@@ -192,12 +192,12 @@ class _Service:
         return Response(self.view.listing, media_type="application/json", headers=headers)
 
     async def campaign(self, request: Request) -> Response:
-        """Answer with a campaign's signed bytes, which never change."""
+        """Answer with the signed bytes of a campaign; clients may cache them, because they never change."""
         signed = self._campaign(request)
         return Response(signed.data, media_type=BATCH, headers=_IMMUTABLE | {"etag": f'"{signed.id.hex()}"'})
 
     async def author(self, request: Request) -> Response:
-        """Answer with the public key that signed a campaign, which never changes."""
+        """Answer with the public key of a campaign's author; clients may cache it, because it never changes."""
         return Response(self._campaign(request).author, media_type=BATCH, headers=_IMMUTABLE)
 
     async def closing(self, request: Request) -> Response:
@@ -307,7 +307,7 @@ class _Gate:
         return self.limits.wait(host, time.monotonic(), int(time.time()) // DAY)
 
     async def _drain(self, receive: Receive) -> None:
-        """Read the rest of the request: closing a socket with unread bytes can lose the answer."""
+        """Read the rest of the request, because closing a socket with unread bytes can lose the answer."""
         seen = 0
         try:
             async with asyncio.timeout(self.patience):
@@ -331,7 +331,7 @@ def _answer_refusal(request: Request, error: Exception) -> Response:
 
 
 def _refusal(scope: Scope, error: HTTPException) -> Response:
-    """Return a refusal as one line of JSON; for the path of a page, as a page."""
+    """Return a refusal as one line of JSON, or as a page if the path is that of a page."""
     if scope.get("path", "").startswith(PAGES):
         return refusal_page(error.status_code, error.headers)
     stage, text = _UNROUTED.get(error.status_code, ("service", error.detail))

@@ -1,9 +1,10 @@
 """Single-use codes that admit a device's key to a campaign with closed enrolment (SPEC 9.1).
 
-A code is handed out on paper or by mail and redeemed once, for one key. The study stores a hash of each code; when the
-code is redeemed, it adds a hash of code and key together. So the same code with the same key succeeds again, and any
-other key is refused. The study alone does not show which code admitted which key, because a code has ``CODE_BITS``
-random bits, which cannot be guessed. An analyst who keeps the codes can test them; the campaign's terms say so.
+A code is given to a person on paper or by mail and redeemed once, for one key. The study stores a hash of each code;
+when the code is redeemed, the study adds a hash of code and key together. So the same code with the same key succeeds
+again, and the same code with another key is refused. The study alone does not show which code admitted which key,
+because a code has ``CODE_BITS`` random bits and cannot be guessed. An analyst who keeps the codes can test each of them
+against the hashes; the campaign's terms say so.
 
 Storing the admitted key's enrolment: inbox. The request: app.
 """
@@ -75,7 +76,7 @@ class Codes:
         """Set the path; the file is opened or created when it is first needed.
 
         Raises:
-            NoInbox: the study is in a bucket, and a code must be redeemed in one place.
+            NoInbox: the study is in a bucket; codes need a transaction on a disk, so that each is redeemed once.
         """
         if isinstance(study, Remote):
             raise NoInbox(f"{study} is in a bucket, but codes need a study in a folder")
@@ -110,7 +111,7 @@ class Codes:
             text: the code as typed by a person or found in a link.
             public: the device's public key, 32 bytes; its enrolment was verified.
         Returns:
-            Whether the key is admitted: False for an unknown code, and for one that another key used.
+            Whether the key is admitted: False for an unknown code, and for a code that another key used.
         Raises:
             StudyError: the file cannot be read or written; nothing was redeemed.
         """

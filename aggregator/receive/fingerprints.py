@@ -1,9 +1,9 @@
 """Fingerprints of counted outputs: one lookup decides whether an output is in the study.
 
 A fingerprint is a 64-bit hash of (period, key, slot, output) under a secret of the process. Counted rows are never
-deleted, so each data file is read once. The fingerprints are kept as sorted runs, which are merged as soon as one is
-not much longer than the next; they take 8 bytes an output. Two outputs have the same fingerprint with probability
-2^-64.
+deleted, so each data file is read once. The fingerprints are kept as sorted runs. Two runs are merged as soon as one is
+not much longer than the next. A fingerprint takes 8 bytes. Two different outputs have the same fingerprint with
+probability 2^-64.
 
 Requests for counted reports: receipts. Reading new files: view.
 """
@@ -36,7 +36,7 @@ def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integ
     Args:
         secret: 64 bits.
         period, key, slot: (n,) as in the ``reports`` table.
-        output: (n, w) bytes of each output: 8 bytes of a number, or the bytes of a word.
+        output: (n, w) bytes: the 8 bytes of each output that is a number, or the bytes of each word.
     Returns:
         (n,) fingerprints.
     """
@@ -72,7 +72,7 @@ class Counted:
     runs: tuple[Prints, ...] = ()
 
     def holds(self, prints: Prints) -> Mask:
-        """Return, for each fingerprint, whether it is that of a counted output."""
+        """Return, for each fingerprint, whether it belongs to a counted output."""
         found = np.zeros(len(prints), dtype=np.bool_)
         for run in self.runs:
             at = np.searchsorted(run, prints)
@@ -84,7 +84,7 @@ class Counted:
         """Return the fingerprints in a newer snapshot; only its new files are read.
 
         Args:
-            path: of the table of reports.
+            path: the path of the table of reports.
             campaign: id in hex.
         Raises:
             StudyError
@@ -116,7 +116,7 @@ class Counted:
 
 
 def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Divide rows into numbers, and words of one length each; the views of a campaign may differ in that."""
+    """Divide rows by the form of their outputs, numbers or words of one length; views may have different forms."""
     word = rows["word"].cast(pa.binary())  # the original type, string views, cannot be filtered
     rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
     length = pc.binary_length(word).fill_null(0).to_numpy()
@@ -125,7 +125,7 @@ def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _output(rows: pa.RecordBatch) -> Bytes:
-    """Return the (n, w) bytes of the outputs of alike rows."""
+    """Return the (n, w) bytes of the outputs of rows whose outputs have the same form."""
     if rows["word"].null_count == len(rows):
         return numbers(rows["output"].to_numpy())
     length = len(rows["word"][0].as_py())

@@ -1,10 +1,11 @@
 """The inbox: stores uploads on the disk, atomically, until they are ingested.
 
 A file's name is the SHA-256 of its bytes, so an upload that is sent twice is stored once. After the ingest, the
-envelopes of many uploads are mixed and sorted into archived batches. These do not show when an envelope came, nor which
-envelopes came together, which would link the keys of a device. They suffice to rebuild the study.
+envelopes of many uploads are mixed and sorted into archived batches. The batches show neither when an envelope arrived
+nor which envelopes arrived together, because that would link the keys of a device. The batches suffice to rebuild the
+study.
 
-Enrolments admitted by codes wait in a folder of their own, apart from the reports that came with them.
+Enrolments admitted by codes wait in a separate folder, apart from the reports of the same upload.
 
 Parsing an upload: receipts. Counting it: aggregator.intake.
 """
@@ -61,7 +62,7 @@ def done_of(study: Place) -> Path:
 
 
 def admitted_of(study: Place) -> Path:
-    """Return the folder of the enrolments that codes admitted and that are not yet registered."""
+    """Return the folder of enrolments that were admitted by codes and are not yet registered."""
     return inbox_of(study).parent / "admitted"
 
 
@@ -77,7 +78,7 @@ def prepare(study: Place) -> None:
 
 
 def sweep(study: Place, now: float) -> None:
-    """Delete partial files that a crash left.
+    """Delete partial files that were left by a crash.
 
     Args:
         now: UTC seconds.
@@ -95,7 +96,7 @@ def require_room(study: Place, size: int) -> None:
     """Check that the disk has room for an upload of ``size`` bytes.
 
     Raises:
-        InboxFull: it has not.
+        InboxFull: the disk has too little room.
         OSError
     """
     if shutil.disk_usage(inbox_of(study)).free < ROOM + size:
@@ -136,14 +137,15 @@ def waiting(study: Place) -> list[Path]:
 
 
 def admitted(study: Place) -> list[Path]:
-    """Return the enrolments that codes admitted and that are not yet registered."""
+    """Return the files of enrolments that were admitted by codes and are not yet registered."""
     if isinstance(study, Remote):
         return []
     return sorted(admitted_of(study).glob(f"[!.]*{ENDING}"))
 
 
 def kept_enrolments(study: Place) -> list[Path]:
-    """Return all enrolments that codes admitted: archived batches of registered ones, and those not yet registered."""
+    """Return the files of all enrolments that were admitted by codes: archived batches of registered enrolments, and
+    the enrolments not yet registered."""
     if isinstance(study, Remote):
         return []
     return [*sorted((admitted_of(study) / "done").glob(f"[!.]*{ENDING}")), *admitted(study)]
@@ -152,7 +154,7 @@ def kept_enrolments(study: Place) -> list[Path]:
 def archive_admitted(study: Place, files: Iterable[Path]) -> None:
     """Archive registered enrolments as one sorted batch, so that the next ingest does not read them.
 
-    After a crash they are still waiting, and perhaps archived too; registering them again changes nothing.
+    After a crash the enrolments still wait, and may be archived too; registering them again changes nothing.
 
     Raises:
         OSError
@@ -174,11 +176,12 @@ def kept(study: Place) -> list[Path]:
 def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
-    After a crash uploads are still waiting, and perhaps archived too; ingested again, they count once.
+    After a crash the uploads still wait, and may be archived too; if they are ingested again, each report counts once.
 
     Args:
         files: uploads whose reports are all committed to the study.
-        warnings: of the ingest. A file named in one of them may not have been read to its end, so it stays.
+        warnings: the warnings of the ingest. A file that a warning names may not have been read to its end, so it stays
+            in the inbox.
     Raises:
         OSError
     """
@@ -210,7 +213,7 @@ def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -
 
 
 def copy(old: Path, new: Path) -> None:
-    """Copy all files kept here from one study to another, for which ``prepare`` was called.
+    """Copy all files of the inbox from one study to another, whose folders ``prepare`` has created.
 
     Raises:
         OSError
@@ -244,8 +247,8 @@ def _archive_whole(study: Place, file: Path) -> None:
 def _write(folder: Path, body: bytes) -> Path:
     """Write a file named after the hash of its bytes, durably; if this fails, leave no file.
 
-    The file's time is a constant, so the time of an upload is not stored. The system's change time cannot be set; once
-    the upload is archived, it is the time of the ingest.
+    The file's time is a constant, so the time of an upload is not stored. The system's change time cannot be set; the
+    archived batch has the time of the ingest there.
     """
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
     part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"

@@ -1,9 +1,9 @@
 """Rate limits: each client has a bucket of requests that is refilled every minute.
 
-A client is a hash of its address under a salt of the day, in memory only. At the end of the day the salt and all
-buckets are deleted, so clients cannot be identified afterwards.
+A client is identified by a hash of its address with a salt of the day, in memory only. At the end of the day the salt
+and all buckets are deleted, so clients cannot be identified afterwards.
 
-Time is an argument. Answering a refused request: app.
+The methods take the time as an argument. Answering a refused request: app.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Limits:
     """The buckets of one day.
 
     Attributes:
-        per_minute: requests that a client may make at once, and again within a minute.
+        per_minute: size of a bucket in requests; an empty bucket is refilled in one minute.
     """
 
     per_minute: int
@@ -39,11 +39,11 @@ class Limits:
         """Take one request from a client's bucket.
 
         Args:
-            address: of the client.
+            address: the client's address.
             now: seconds of a clock that never goes back.
-            day: number of the UTC day, from any origin.
+            day: number of the UTC day, counted from any origin.
         Returns:
-            0 if the request is allowed; else the seconds to wait, not rounded.
+            0 if the request is allowed; otherwise the seconds to wait, not rounded.
         """
         if day != self._day:
             self._day, self._salt = day, os.urandom(16)
@@ -60,7 +60,8 @@ class Limits:
 
 
 def _network(address: str) -> str:
-    """Return what identifies a client: an IPv4 address, or the first 64 bits of an IPv6 address (one household)."""
+    """Return the part of an address that identifies a client: an IPv4 address, or the first 64 bits of an IPv6 address
+    (one household)."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,9 +1,9 @@
-"""Allows web pages of any origin to upload reports, to ask whether they were counted, and to read closing notices.
+"""Allows web pages of any origin to upload reports, to query whether reports were counted, and to read closing notices.
 
-A page saved as a file, or served by another host, uploads as an app does. A browser permits this if the answer has the
-CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol); before requests that no form can send, it asks first.
-No answer here allows credentials or depends on them. The list of campaigns is not among these paths: the study of an
-organisation must not show it to a stranger's page.
+A page saved as a file, or served by another host, uploads in the same way as an app. A browser permits this if the
+answer has the CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol); before a request that no HTML form can
+send, the browser sends a preflight request. No answer here allows credentials or depends on them. The list of campaigns
+is not among these paths, because a page of another origin must not learn the campaigns of an organisation's study.
 """
 
 from __future__ import annotations

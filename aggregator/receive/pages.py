@@ -37,7 +37,7 @@ class CampaignPage:
 
     Attributes:
         known: the campaign.
-        made: the document.
+        made: the document of the page.
     """
 
     known: Known
@@ -60,7 +60,8 @@ class CampaignPage:
 
     @cached_property
     def by_brotli(self) -> bytes:
-        """The document compressed for browsers on https: a tenth smaller than by gzip, for 0.7 s of work, done once."""
+        """The document compressed with brotli for browsers on https: 10% smaller than with gzip; computed once, in 0.7
+        s."""
         import brotli
 
         packed: bytes = brotli.compress(self.made)
@@ -68,7 +69,7 @@ class CampaignPage:
 
     @cached_property
     def by_gzip(self) -> bytes:
-        """The document compressed for clients without brotli."""
+        """The document compressed with gzip, for clients without brotli."""
         return gzip.compress(self.made, 9, mtime=0)
 
     def answer(self, headers: Headers) -> Response:
@@ -84,14 +85,14 @@ class CampaignPage:
 
 
 def refusal_page(status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the page for a link that leads to no page now."""
+    """Return the error page for a link without a page at this time."""
     made, allowed = refusal(status, page_code())
     sent = _SAME | {"content-security-policy": f"{allowed}; frame-ancestors 'none'", "cache-control": "no-store"}
     return Response(made, status, sent | dict(headers or {}), "text/html")
 
 
 def _accepted(headers: Headers) -> dict[str, bool]:
-    """Return the codings in Accept-Encoding, and whether each is accepted; q=0 refuses one (RFC 9110, 12.5.3)."""
+    """Return the codings in Accept-Encoding, and whether each is accepted; q=0 means refused (RFC 9110, 12.5.3)."""
     accepted = {}
     for part in headers.get("accept-encoding", "").lower().replace(" ", "").split(","):
         coding, weighted, weight = part.partition(";q=")

@@ -1,11 +1,12 @@
 """Responses to devices: which envelopes the study accepted, and whether reports were counted.
 
 A receipt has the digest of the upload, and the positions of the envelopes whose campaign the study does not have. These
-are not stored; the device still has them. Only a client that sends the signed report itself learns whether the report
-was counted. Without the signature, anybody could try all outputs of a key and so read its reports.
+envelopes are not stored; the device still has them. Only a client that sends the signed report itself learns whether
+the report was counted. Without the signature, anybody could query all possible outputs of a key and so find out its
+reports.
 
 Verifying a signature takes a tenth of a millisecond. So uploads are only parsed here and verified at ingest. The
-reports of a query are verified at once, so it has at most ``MOST_ASKED`` of them.
+reports of a query are verified immediately, so a query has at most ``MOST_ASKED`` reports.
 
 Storing uploads: inbox. The counted reports: view.
 """
@@ -59,11 +60,11 @@ class UploadReceipt:
 
 @dataclass(frozen=True)
 class ReceivedUpload:
-    """Consecutive reports and enrolments, not verified.
+    """An upload: consecutive reports and enrolments, not verified.
 
     Attributes:
         body: all bytes.
-        ends: offset just after each envelope.
+        ends: the offset just after each envelope.
         named: id in hex of the campaign that each envelope names; "" if the payload names none, which ingest counts as
             malformed.
         reports: number of reports.
@@ -75,7 +76,7 @@ class ReceivedUpload:
     reports: int
 
     def divide(self, campaigns: Collection[str]) -> tuple[bytes, UploadReceipt]:
-        """Return the bytes that a study with these campaigns stores, and the receipt.
+        """Return the bytes that a study with the given campaigns stores, and the receipt.
 
         Args:
             campaigns: ids in hex.
@@ -94,7 +95,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     """Parse an upload of whole reports and enrolments, in linear time; no signature is verified.
 
     Raises:
-        BadData: the upload contains other bytes; the stage is that of the first of them.
+        BadData: the upload contains other bytes; the stage is the one at which the first of them was refused.
     """
     found = frames(body, final=True, whole=True)
     if found.garbage or not body:
@@ -138,7 +139,7 @@ class CountedQuery:
         """Return, for each report in order, whether the study has counted it.
 
         False means only that its outputs are not in the study: the report may wait in the inbox, may have been refused,
-        or may never have arrived. The answer does not reveal whether the study knows the key.
+        or may never have arrived. The answer does not reveal whether the key is registered in the study.
         """
         verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
         for campaign in set(self.campaigns) & known.keys():
@@ -166,7 +167,7 @@ class CountedQuery:
 
 
 def _octets(unpacked: Unpacked, channel: Channel) -> Bytes:
-    """Return (n, w) bytes of outputs for ``fingerprints``; zeros for bad outputs."""
+    """Return the bytes of outputs for ``fingerprints``, (n, w); zeros for bad outputs."""
     if unpacked.words is None:
         return numbers(unpacked.numbers.ravel())
     length = packed_bytes(1, channel.output_bits)

@@ -1,8 +1,8 @@
 """The server: sockets, deadlines and signals around the application.
 
-A connection carries one request, and each part of it has a deadline, so a slow or silent client cannot hold a
-connection for long. The cost of parsing is bounded: a head by its bytes and lines, a body by the number of parts in
-which it is read. No access log is written, and no address is stored.
+A connection carries one request. Each part of the request has a deadline, so a slow or silent client cannot occupy a
+connection for long. The cost of parsing is bounded: the bytes and lines of a head are limited, and so is the number of
+parts in which a body is read. No access log is written, and no address is stored.
 
 The requests: app.
 """
@@ -47,11 +47,11 @@ _CHUNKED = re.compile(rb"\ntransfer-encoding[ \t]*:", re.IGNORECASE)
 
 
 class BadAddress(HalftruthError):
-    """The text is not a host and a port."""
+    """The text does not consist of a host and a port."""
 
 
 class CannotListen(HalftruthError):
-    """The address is in use, or not of this machine."""
+    """The address is in use, or does not belong to this machine."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def bind(address: str) -> socket.socket:
     """Return a listening socket.
 
     Args:
-        address: HOST:PORT, or [HOST]:PORT for IPv6; port 0 takes a free port.
+        address: HOST:PORT, or [HOST]:PORT for IPv6; port 0 selects a free port.
     Raises:
         BadAddress, CannotListen
     """
@@ -102,7 +102,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
     """Return the server of an application, to be run on a bound socket.
 
     Args:
-        proxy: address of a trusted proxy, whose X-Forwarded-For header names the client.
+        proxy: the address of a trusted proxy, whose X-Forwarded-For header names the client.
     Raises:
         OSError: the files of ``tls`` cannot be read, or contain no certificate and key.
     """
@@ -176,7 +176,7 @@ class Deadlines(H11Protocol):
             super().data_received(data)
 
     def _whole_head(self, data: bytes) -> bytes:
-        """Return the received bytes once they contain the whole head; b"" before that and if the head is refused."""
+        """Return the received bytes once they contain the whole head; b"" before that, or if the head is refused."""
         head = self._head = (self._head or bytearray()) + data
         ends = _HEAD_ENDS.search(head, max(0, len(head) - len(data) - 2), HEAD_BYTES)
         if ends is None:
@@ -199,7 +199,7 @@ class Deadlines(H11Protocol):
         self._refuse(400, "request", "not a valid HTTP request")
 
     def _refuse(self, status: int, stage: str, text: str) -> None:
-        """Answer with a refusal in the application's form, without the application."""
+        """Answer with a refusal in the application's format, without calling the application."""
         self._refused = True
         if self.cycle_begun():
             self.transport.abort()

@@ -1,6 +1,6 @@
 """A copy of the study's public information in memory, so that no request reads the study.
 
-A thread checks whether the study has changed, and reads the changes. So this work is done once for each commit, not for
+A thread checks whether the study has changed, and reads the changes. So the study is read once for each commit, not for
 each request. Keys and counted outputs are read only for campaigns that a client has asked about.
 
 The answers: app, receipts.
@@ -44,7 +44,7 @@ class Answers:
     """The keys and counted outputs of one campaign.
 
     Attributes:
-        stamp: of the study when they were read.
+        stamp: the stamp of the study when the keys and outputs were read.
     """
 
     stamp: Stamp
@@ -99,7 +99,7 @@ class StudySnapshot:
         self._stamp = stamp
 
     def follow(self, stop: threading.Event) -> None:
-        """Refresh until ``stop`` is set."""
+        """Refresh the snapshot repeatedly until ``stop`` is set."""
         while not stop.is_set():
             begun = time.monotonic()
             try:
@@ -112,9 +112,9 @@ class StudySnapshot:
         """Return the ids in hex of the study's campaigns.
 
         Args:
-            named: ids in hex that a client asks about, or "". If one is unknown and the study has changed, the study is
+            named: ids in hex from a client's request, or "". If one is unknown and the study has changed, the study is
                 read again first.
-            patience: seconds to wait for that; after that, the result may be out of date.
+            patience: seconds to wait for this reading; after that, the result may be out of date.
         """
         if not self.campaigns.keys() >= {one for one in named if one}:
             stamp, ends = self._stamp_now()[0], time.monotonic() + patience
@@ -128,7 +128,7 @@ class StudySnapshot:
 
         Args:
             campaigns: ids in hex; unknown ones are ignored.
-            patience: seconds to wait for the study's present state; after that, the result may be out of date.
+            patience: seconds to wait for the study's current state; after that, the result may be out of date.
         """
         wanted = frozenset(campaigns) & self.campaigns.keys()
         stamp, ends = self._stamp_now(), time.monotonic() + patience
@@ -140,17 +140,17 @@ class StudySnapshot:
         return found if wanted <= found.keys() else None
 
     def request(self, campaigns: Iterable[str]) -> None:
-        """Request that the next refresh also reads the counted outputs of some campaigns."""
+        """Request that the next refresh also reads the counted outputs of the given campaigns."""
         self._asked |= frozenset(campaigns)
         self._changed.set()
 
     def _page(self, known: Known) -> CampaignPage:
-        """Return the page of a campaign, built again if a closing notice came."""
+        """Return the page of a campaign; it is built again after a new closing notice."""
         before = self.pages.get(known.campaign.id.hex())
         return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
 
     def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
-        """Return whether the answers of one of some campaigns are missing or older than ``stamp``."""
+        """Return whether the answers of any of the campaigns are missing or older than ``stamp``."""
         found = [self._answers.get(one) for one in wanted]
         return any(one is None or any(map(int.__lt__, one.stamp, stamp)) for one in found)
 
@@ -167,7 +167,8 @@ class StudySnapshot:
         return Answers(stamp, self.campaigns[campaign], registry, known)
 
     def _stamp_now(self) -> Stamp:
-        """Return a stamp that changes when the study changes: the times of the folders with the commits."""
+        """Return a stamp that changes when the study changes: the modification times of the folders with the
+        commits."""
         logs = [self._path / name / "_delta_log" for name in (CAMPAIGNS, KEYS, REPORTS)]
         return tuple(log.stat().st_mtime_ns for log in logs)
 

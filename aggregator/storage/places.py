@@ -1,12 +1,12 @@
 """Places: local files and folders, and objects and prefixes in the buckets of an object store.
 
 The address of an object in a bucket is s3://BUCKET/KEY. ``Remote`` has the few methods of pathlib that a study and its
-inputs use, so their code is the same for disks and buckets. A bucket has no folders, no append and no sync, and an
-object is written atomically. A study needs conditional writes (the second of two writers of one name fails), so these
-are tested before a study is created in a bucket.
+inputs use, so the same code works for disks and buckets. A bucket has no folders, no append and no sync, and an object
+is written atomically. A study needs conditional writes (the second of two writers of one name fails), so this property
+is tested before a study is created in a bucket.
 
-The server's address and the credentials come from the environment, under Amazon's names, as for the storage engine: see
-docs/SCALE.md.
+The server's address and the credentials are read from environment variables with Amazon's names, like those of the
+storage engine: see docs/SCALE.md.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Remote:
     """An object in a bucket, or a prefix (all objects whose keys begin with its key and a slash).
 
     Attributes:
-        key: without a slash at either end; empty for the whole bucket.
+        key: the key without a slash at either end; empty for the whole bucket.
         listed: the object's metadata from a listing; None if it was not listed.
     """
 
@@ -90,7 +90,7 @@ class Remote:
 
     @property
     def name(self) -> str:
-        """The last part."""
+        """The last part of the key."""
         return self.parts[-1]
 
     @property
@@ -103,7 +103,7 @@ class Remote:
         return self.parent / name
 
     def resolve(self) -> Remote:
-        """Return the place itself: a bucket has no links."""
+        """Return the place itself, because a bucket has no links."""
         return self
 
     def stat(self) -> Stat:
@@ -166,7 +166,7 @@ class Remote:
         """Write the object atomically.
 
         Args:
-            new: fail if the object exists.
+            new: whether to fail if the object exists.
         Raises:
             FileExistsError
             OSError
@@ -220,8 +220,8 @@ class File:
     """A file or object found while listing.
 
     Attributes:
-        size: in bytes.
-        changed: UTC seconds, by the clock of the storage.
+        size: the size in bytes.
+        changed: the time of the last change, UTC seconds, by the clock of the storage.
     """
 
     place: Place
@@ -235,7 +235,7 @@ def is_remote(text: str) -> bool:
 
 
 def place(named: str | Place) -> Place:
-    """Return the place with a path or address.
+    """Return the place that a path or address names.
 
     Raises:
         PlaceError: a malformed address, or one that does not begin with s3://.
@@ -288,7 +288,7 @@ def below(folder: Place) -> Iterator[File]:
 
 
 def size_of(file: Place) -> int:
-    """Return the size of a file or object in bytes; of a listed object, the size in the listing.
+    """Return the size of a file or object in bytes; for a listed object, the size in the listing.
 
     Raises:
         OSError
@@ -311,7 +311,7 @@ def touch(file: Place) -> None:
 
 
 def ahead(function: Callable[[Item], Result], each: Iterable[Item]) -> Iterator[Result]:
-    """Yield the result of ``function`` for each item, in order; several are requested at the same time.
+    """Yield the result of ``function`` for each item, in order; several items are requested at the same time.
 
     Each request to an object store has a high latency, and the store serves many requests in parallel.
     """
@@ -343,7 +343,7 @@ def sync(paths: Iterable[Place]) -> None:
 
 
 def answer_of(error: BaseException) -> str | None:
-    """Return the reason of an error that an object store, or a missing one, caused; None for other errors."""
+    """Return the reason of an error that an object store, or its missing client, caused; None for other errors."""
     if isinstance(error, ObjectStoreError):
         return error.strerror
     text = _COLOUR.sub("", str(error))

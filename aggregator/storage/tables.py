@@ -1,9 +1,9 @@
 """The study's tables, and the only way to write to them.
 
 A commit is a compare-and-swap on the table's version. Rows are computed from a snapshot and appended only if no other
-commit came in between; otherwise they are computed again from a newer snapshot. So each report is added as a whole and
-at most once under any number of writers, and a crash leaves a whole commit or none. For readers, all tables are
-append-only; compaction puts the same rows into fewer files.
+process committed in between; otherwise they are computed again from a newer snapshot. Therefore each report is added as
+a whole and at most once with any number of writers, and a crash leaves a whole commit or none. Readers see append-only
+tables; compaction moves the same rows to fewer files.
 
 The storage engine does not sync commits to the disk. So this module syncs the data files, the log entry and their
 folders before it reports a commit. A power failure before that may leave a damaged commit; ``exists`` detects it, and
@@ -102,7 +102,7 @@ _PATIENCE = 8
 
 
 class StudyError(HalftruthError):
-    """The study does not exist, does not know a name, or cannot be read or written."""
+    """The study does not exist, has no campaign of the given name, or cannot be read or written."""
 
 
 class Damaged(StudyError):
@@ -173,7 +173,7 @@ def create(path: Place) -> None:
     """Create an empty table if it does not exist.
 
     Raises:
-        Damaged: there are files of an earlier table, whose rows would be lost.
+        Damaged: the folder has files of an earlier table, whose rows would be lost.
         StudyError
     """
     with storage(path):
@@ -245,7 +245,8 @@ def data_files(path: Place, table: DeltaTable) -> list[DataFile]:
 
 
 def require_whole(path: Place) -> DeltaTable:
-    """Return the present snapshot of a table, if all its files have the size in which they were written.
+    """Return the current snapshot of a table; raise an error unless all its files have the size with which they were
+    written.
 
     Raises:
         Newer: the table has unknown columns, which may change the meaning of its rows.
@@ -269,7 +270,7 @@ def require_whole(path: Place) -> DeltaTable:
 
 
 def snapshot(path: Place, version: int | None = None) -> DeltaTable:
-    """Return the present snapshot of a table, or the one of a version.
+    """Return the current snapshot of a table, or the snapshot of a version.
 
     Raises:
         StudyError
@@ -279,13 +280,13 @@ def snapshot(path: Place, version: int | None = None) -> DeltaTable:
 
 
 class Slice(DeltaTable):
-    """A snapshot of which ``query`` and ``stream`` see only the rows that meet a condition."""
+    """A snapshot restricted to the rows that meet a condition, for ``query`` and ``stream``."""
 
     def __init__(self, path: Place, version: int, condition: str) -> None:
-        """Open the snapshot of a version.
+        """Open the snapshot of a version, restricted to a condition.
 
         Args:
-            condition: in SQL; empty for all rows.
+            condition: an SQL condition; empty for all rows.
         """
         super().__init__(places.uri_of(path), version=version)
         self.condition = condition
@@ -323,11 +324,12 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
 
 
 def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
-    """Append the rows that ``rows_for`` computes from a snapshot, if no other commit came in between.
+    """Append the rows that ``rows_for`` computes from a snapshot, unless another process has committed since that
+    snapshot.
 
     Args:
-        rows_for: called again with a newer snapshot each time that another process commits first. If it returns no
-            rows, nothing is committed.
+        rows_for: computes the rows from a snapshot. Each time that another process commits first, it is called again
+            with a newer snapshot. If it returns no rows, nothing is committed.
     Raises:
         StudyError: the rows cannot be written; then no row was written.
     """
@@ -401,7 +403,8 @@ def sync_table(path: Place) -> None:
 
 
 def checkpoint(path: Place, table: DeltaTable) -> None:
-    """Write the checkpoint of a snapshot and sync it to the disk; with it, a reader need not read each commit.
+    """Write the checkpoint of a snapshot and sync it to the disk; a reader then starts there and does not read each
+    earlier commit.
 
     Raises:
         DeltaError, OSError
@@ -412,20 +415,21 @@ def checkpoint(path: Place, table: DeltaTable) -> None:
 
 
 def pause(failures: int) -> None:
-    """Sleep after a number of consecutive failures, so that others can commit."""
+    """Sleep, longer after more consecutive failures, so that other processes can commit."""
     time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # the waiting time is no secret
 
 
 def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
-    """Write the rows of a partition to files of about ``file_bytes``, if no other commit came after ``table``.
+    """Write the rows of a partition to files of about ``file_bytes``, unless another process has committed since the
+    snapshot ``table``.
 
-    The engine's own compaction is not used: it reads the log again before it commits, so two compactions at once leave
-    every row twice (deltalake 1.6.6).
+    The engine's own compaction is not used: it reads the log again before it commits, so two concurrent compactions
+    duplicate every row (deltalake 1.6.6).
 
     Args:
         partition: see ``DataFile``.
     Returns:
-        False if another process committed in between; then nothing has changed.
+        Whether the files were written; False if another process committed first, and then nothing has changed.
     Raises:
         StudyError
     """
