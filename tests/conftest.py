@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A busy machine is no counterexample: no deadline, no health check. The examples of a law are the same in each run, 40
-# unless it says otherwise, so a run fails only where something was changed; `make test-long` searches with 100 others.
+# No deadline and no health check, because a slow machine must not fail a law. The examples of a law are the same in
+# each run, 40 unless it says otherwise, so a run fails only after a change; `make test-long` searches with 100 others.
 settings.register_profile("new", deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("same", settings.get_profile("new"), derandomize=True, max_examples=40)
 settings.load_profile("same")
@@ -24,11 +24,11 @@ settings.load_profile("same")
 TESTS = Path(__file__).parent
 MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder of its own in it
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**31:
-    # Half of the time would go into waiting for a disk. A killed process leaves in memory what it leaves on a disk, and
+    # On a disk, half of the time would be waiting. A killed process leaves the same files in memory as on a disk, and
     # no test can cut the power.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-# The suite has more processes than cores. A library of linear algebra with threads of its own would let them wait
-# for each other in a loop: matrices of a hundred rows took ten times the processor's time.
+# The suite has more processes than cores. Threads of the linear algebra libraries would wait for each other in loops:
+# matrices of a hundred rows took ten times the processor time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 SLOWEST_FIRST = (
     "aggregator/test_object_storage.py",

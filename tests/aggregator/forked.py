@@ -14,7 +14,7 @@ from multiprocessing.context import ForkServerProcess
 from typing import Any
 
 PROCESSES = get_context("forkserver")
-# Where pandas is installed, pyarrow loads it with the first table: 0.3 s of the processor's time in each copy.
+# pandas is listed because pyarrow loads it with the first table, which takes 0.3 s of processor time in each copy.
 PROCESSES.set_forkserver_preload([
     "aggregator.cli.desk", "aggregator.cli.estimate", "aggregator.engines.connection", "aggregator.estimate.estimator",
     "aggregator.intake.compact", "aggregator.intake.ingest", "aggregator.present.page", "aggregator.present.plot",
@@ -50,7 +50,7 @@ def dask_processes(workers: int, **options: Any) -> Iterator[Any]:
 
     from aggregator.engines import connection
 
-    forkserver.ensure_running()  # before Dask sets its own preload list
+    forkserver.ensure_running()  # must run before Dask sets its own preload list
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         connection.local_cluster(workers, security=None, protocol="tcp", **options) as started,

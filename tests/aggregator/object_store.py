@@ -93,7 +93,7 @@ def main() -> None:
     from moto.moto_server.werkzeug_app import create_backend_app
     from werkzeug.serving import make_server
 
-    application = create_backend_app("s3")  # detecting the service by itself doubles the time of a request
+    application = create_backend_app("s3")  # detecting the service would double the time of a request
     servers = [make_server("127.0.0.1", 0, one, threaded=True) for one in (application, _deaf(application))]
     for one in servers:
         threading.Thread(target=one.serve_forever, daemon=True).start()

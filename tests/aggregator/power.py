@@ -49,4 +49,4 @@ class Disk:
             for name, held in self.folders[inode].items():
                 self._write(held, out / name)
         else:
-            out.write_bytes(b"")  # the name is there, and nothing that it held
+            out.write_bytes(b"")  # the name survives the crash, and its contents do not

@@ -50,7 +50,7 @@ class SlowStudy:
             refusal = "bad-signature"
         except BadData:
             return "malformed"
-        # Where the payload is well-formed, it says the campaign and key even if the signature is not right.
+        # A well-formed payload names its campaign and key even if the signature is invalid.
         campaign_id, public = sealed.unverified[3:19], sealed.unverified[-32:]
         if not (len(sealed.unverified) == 53 and sealed.unverified[:3] == b"\x92\xc4\x10"):
             return "malformed"

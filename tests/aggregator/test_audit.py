@@ -96,7 +96,7 @@ def test_the_numbers_of_randomised_response(tmp_path):
     assert levels["mutual-information"] == pytest.approx(mutual, abs=1e-8)
     assert found["mutual_information_bits"] == pytest.approx(mutual / math.log(2), abs=1e-8)
     assert levels["maximal-leakage"] == pytest.approx(math.log(k * truth), abs=1e-8)
-    mean = 0.25 - 0.05 * 1  # mass .05 leaves the one likely input
+    mean = 0.25 - 0.05 * 1  # a mass of 0.05 leaves the likely input
     assert levels["lip-ball"] == pytest.approx(
         max(math.log(truth / (mean * truth + (1 - mean) * lie)), math.log((0.3 * truth + 0.7 * lie) / lie)), abs=1e-8
     )

@@ -97,7 +97,8 @@ def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
     """Return Q of each class, from the integers."""
     if isinstance(tally, PersonalTally):
         rows = tally.declared.tolist()
-        channels = [terms.notion.channel_of(prior, None, level % NAT) for level, *prior in rows]  # 0: the campaign's
+        # A declared level of 0 means the campaign's level.
+        channels = [terms.notion.channel_of(prior, None, level % NAT) for level, *prior in rows]
     else:
         channels = terms.channel.channels
     return [
@@ -291,7 +292,7 @@ def test_classes_end_to_end(study_of, tmp_path) -> None:
     found = estimate(signed, made.tally(signed), level=0.999)
     np.testing.assert_array_equal(pooled(signed.terms, made.tally(signed)).members, [0.5, 0.4, 0.1])
     shares = truth.shares(signed.terms.domain)
-    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
 def test_people_without_a_named_class_are_spread_evenly() -> None:
@@ -301,7 +302,7 @@ def test_people_without_a_named_class_are_spread_evenly() -> None:
     order = shuffled(truth, 3)
     drawn = classes_of(terms, truth, order, 3)
     assert drawn == classes_of(terms, truth, order, 3)
-    assert all(abs(count - 2000) < 200 for count in Counter(drawn).values())  # 5.4 sigma
+    assert all(abs(count - 2000) < 200 for count in Counter(drawn).values())  # 200 is 5.4 standard errors
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,7 @@ def test_own_priors_end_to_end(study_of, tmp_path) -> None:
     assert by_prior == pytest.approx({priors[0]: 1 / 2, priors[1]: 1 / 3, priors[2]: 1 / 6})
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
     again = made.tally(signed, period=0)
     np.testing.assert_array_equal(np.sort(again.counts), np.sort(tally.counts))
     assert made.tally(signed, period=2).reports == 0

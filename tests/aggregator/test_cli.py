@@ -108,7 +108,7 @@ def test_every_form_of_an_estimate_is_written(session):
     assert picture.read_bytes().startswith(b"\x89PNG")
     one = json.loads(run(*study, "estimate", "education", "--value", "none", "--json").stdout)
     row = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"][0]
-    within = min(max(row["raw"], 0), 1)  # one value by itself: its raw share, within 0 and 1
+    within = min(max(row["raw"], 0), 1)  # the estimate of a single value is its raw share, within 0 and 1
     assert (one["estimate"], one["se"], one["low"], one["high"]) == (within, row["se"], row["low"], row["high"])
 
 

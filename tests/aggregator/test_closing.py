@@ -63,7 +63,7 @@ def test_a_notice_never_extends(closes):
     assert 0 <= found.closes == closes < terms.closes
     last = terms.periods_until(closes)
     assert 0 <= last <= terms.periods
-    # Exactly the periods that have a second before the closing are left.
+    # The remaining periods are those that begin at least a second before the closing.
     assert last == len({(now - terms.opens) // WEEK for now in range(terms.opens, min(closes, terms.closes), WEEK)})
 
 

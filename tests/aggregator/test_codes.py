@@ -49,7 +49,7 @@ def test_a_code_lets_in_one_key_and_the_same_again(study, code):
     assert codes.redeem(ENROLLED.id, code, KEYS[0])
     assert codes.redeem(ENROLLED.id, grouped(code).lower(), KEYS[0])
     assert not codes.redeem(ENROLLED.id, code, KEYS[1])
-    assert not codes.redeem(OPEN.id, code, KEYS[0])  # of another campaign
+    assert not codes.redeem(OPEN.id, code, KEYS[0])  # the code is for another campaign
     assert codes.counts(ENROLLED.id) == CodeCounts(1, 1)
 
 
@@ -90,7 +90,8 @@ def test_the_study_keeps_no_pair_of_code_and_key(study, code):
     files = [file for file in study.path.rglob("*") if file.is_file()]
     for file in files:
         assert code.encode() not in file.read_bytes()
-        assert KEYS[0] not in file.read_bytes() or file.suffix == inbox.ENDING  # signed envelopes without a code
+        # Only signed envelopes, which contain no code, may have the key.
+        assert KEYS[0] not in file.read_bytes() or file.suffix == inbox.ENDING
     assert KEYS[0] not in (study.path / "codes.sqlite").read_bytes()
 
 
@@ -99,19 +100,21 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
     with served(study) as address:
         first = enrolment(0, ENROLLED) + report(0, ENROLLED)
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
-        assert post(address, first, headers={"halftruth-code": code})[0] == 200  # its receipt was lost
+        # The device repeats the upload if its receipt was lost.
+        assert post(address, first, headers={"halftruth-code": code})[0] == 200
         second = enrolment(1, ENROLLED) + report(1, ENROLLED)
         for wrong in (code, "0" * CODE_LETTERS, "%"):
             status, answer = post(address, second, headers={"halftruth-code": wrong})
             assert (status, answer["stage"]) == (403, "code")
-        assert post(address, enrolment(2, ENROLLED) + report(2, ENROLLED))[0] == 200  # without a code: as ever
+        # An upload without a code is accepted too.
+        assert post(address, enrolment(2, ENROLLED) + report(2, ENROLLED))[0] == 200
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"])
     assert run.exit_code == 0, run.output
     study = Study.open(study.path)
     assert study.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
     assert ingest(study, [], now=NOW).accepted == 0
     assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(1, 1)
-    # An admitted key outlives the tables.
+    # Keys admitted by a code survive a rebuild of the tables.
     again = CliRunner().invoke(
         halftruth, ["--study", str(study.path), "rebuild", "--afresh", "--out", str(study.path.with_name("new"))]
     )
@@ -125,7 +128,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
 @pytest.mark.parametrize(
     ("body", "status", "stage"),
     [
-        (lambda: report(0, ENROLLED), 400, "report"),  # without an enrolment
+        (lambda: report(0, ENROLLED), 400, "report"),  # the enrolment is missing
         (lambda: enrolment(0, ENROLLED) + enrolment(1, ENROLLED), 400, "report"),
         (lambda: enrolment(0, OPEN), 400, "code"),
         (lambda: enrolment(0, ENROLLED)[:-1] + b"\0", 400, "signature"),
@@ -172,7 +175,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
         [attempt] = second.outbox.send().attempts
         assert attempt.outcome is Outcome.REFUSED
         assert "used by another device" in attempt.reason
-        assert "give another code" in second.outbox.send().attempts[0].reason  # and sends no request again
+        assert "give another code" in second.outbox.send().attempts[0].reason  # the second attempt sends no request
         second.present_code(campaign_id, other)
         assert second.outbox.send().envelopes == 2
         assert first.outbox.send().attempts == second.outbox.send().attempts == ()
@@ -192,7 +195,8 @@ def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
     assert len({link.code for link in links}) == 7
     assert [grouped(link.code) for link in links] == [row["code"] for row in rows]
     assert out.stat().st_mode & 0o077 == 0
-    assert CliRunner().invoke(halftruth, [*made, "--out", str(out)]).exit_code != 0  # never in place of another
+    # An existing file is never replaced.
+    assert CliRunner().invoke(halftruth, [*made, "--out", str(out)]).exit_code != 0
     assert CliRunner().invoke(halftruth, options).output == "7 codes made, 0 used\n"
     assert Codes(study.path).redeem(ENROLLED.id, links[6].code, KEYS[0])
     cards = tmp_path / "cards.pdf"

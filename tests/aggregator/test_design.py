@@ -60,7 +60,7 @@ def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
     level = exact.level_from(epsilon)
     for recipe in (randomized_response, hadamard):
         certificate = certify(recipe(size, level), Ldp(level))
-        # 64-bit probabilities lose less than 1e-9 nat up to 20 nats (MATH 7.2); rounding up may hide that.
+        # Up to 20 nats, 64-bit probabilities lose less than 1e-9 nat (MATH 7.2), which rounding up may hide.
         assert level - 1 <= certificate.audited <= level
 
 
@@ -364,7 +364,7 @@ def test_pufferfish_scenarios_become_noise_as_wide_as_the_secrets_move_answers(t
     )
     terms = read_draft(tmp_path / "d.toml")
     assert isinstance(terms.channel, Noise)
-    assert terms.notion.bound(0, 2) == exact.NANONATS  # the secret moves everybody by two steps
+    assert terms.notion.bound(0, 2) == exact.NANONATS  # the secret moves each person by two steps
 
 
 def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):

@@ -59,11 +59,11 @@ def brute_force(law: np.ndarray, b: float, radius: float) -> float:
     convex hulls finds their intersections. The test uses nothing of the design's reasoning.
     """
     priors, n = ball_corners(law, radius), len(law)
-    cells = []  # A l + c <= 0 for lifts l
+    cells = []  # rows (A, c) of the constraints A l + c <= 0 on the lifts l
     for prior, x in itertools.product(priors, range(n)):
         own = np.eye(n)[x]
         cells += [own - b * prior, prior / b - own]
-    # The mean is one: the last lift is the rest after the others.
+    # The mean is one, so the last lift follows from the others.
     rows = np.array(cells)
     reduced = rows[:, :-1] - np.outer(rows[:, -1], law[:-1] / law[-1])
     halfspaces = np.unique(np.round(np.column_stack([reduced, rows[:, -1] / law[-1]]), 12), axis=0)
@@ -140,7 +140,7 @@ def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
     alone = math.exp(scaled(round(eps * NANONATS), billionths) / NANONATS)
     for low, high in (lift_range(b, radius), (1 / alone, alone)):
         assert low <= 1 <= high
-        # A mixture of two lifts with mean one, scaled to deviate from it as far as the smaller of both ranges allows.
+        # The mixture of two lifts has the mean one. It is scaled to deviate from one as far as both ranges allow.
         lifts = np.array(parts) / 1000
         lifts = lifts - lifts @ law
         if abs(lifts).max() < 1e-6:

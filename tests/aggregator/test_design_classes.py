@@ -154,7 +154,8 @@ def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
     (tmp_path / "second.toml").write_text(text)
     second = read_draft(tmp_path / "second.toml")
     prior = np.array(second.notion.prior) / sum(second.notion.prior)
-    assert np.abs(prior - truth).max() < 0.05  # the first round's error is below 0.01 in each value: 5 sigma
+    # The first round has a standard error below 0.01 in each value, so 0.05 is 5 of them.
+    assert np.abs(prior - truth).max() < 0.05
     assert second.certificate.audited <= NAT
     even = drafted(more="[prior]\ncounts = [1, 1, 1, 1]", folder=tmp_path)
 

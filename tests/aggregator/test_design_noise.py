@@ -131,7 +131,7 @@ def test_metrics_are_those_of_the_domain():
     half = Grid(0, 10**6, 0, 2 * 10**6, 5 * 10**5)
     assert geo_over(half, NAT).bound(0, 5) == math.isqrt(2 * NAT**2)
     assert geo_over(half, NAT, "degrees").bound(0, 3) == 3 * NAT // 2
-    # A degree of latitude is 111.195 km; a degree of longitude 60 degrees north is half of that.
+    # A degree of latitude is 111.195 km. At 60 degrees north, a degree of longitude is half of that.
     north = Grid(59 * 10**6, 60 * 10**6, 0, 10**6, 5 * 10**5)
     kilometres = geo_over(north, NAT, "kilometres", Fraction(100))
     assert kilometres.bound(0, 2) / NAT == pytest.approx(0.555975, rel=1e-5)

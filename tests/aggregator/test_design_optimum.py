@@ -210,7 +210,7 @@ def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
             found.append(result.fun)
     assert found
     assert ours <= min(found) * (1 + 1e-6)
-    assert ours >= min(found) * (1 - 1e-3)  # the general search gets as low: both minimise the same error
+    assert ours >= min(found) * (1 - 1e-3)  # both minimise the same error, so the general search gets as low
 
 
 def test_the_best_table_is_for_the_given_shares():

@@ -334,7 +334,7 @@ def test_expected_error_of_a_padding(family):
     truth = np.bincount([x for basket in baskets for x in basket], minlength=items) / people
     errors = []
     for _ in range(40):
-        # People are drawn anew, since the variance is that of people drawn from the sample.
+        # The people are drawn anew each time, because the variance is that of people drawn from the sample.
         chosen = draw.integers(0, people, people)
         counts = np.zeros(decoder.features, dtype=np.int64)
         for person in chosen:

@@ -203,7 +203,7 @@ def test_spans_take_the_latest_answer_in_them(desk):
     np.testing.assert_array_equal(early.counts, study.tally(signed, 2).counts)
     np.testing.assert_array_equal(all_of_it.counts, study.tally(signed).counts)
     assert early.groups.most == 1
-    assert (early.groups.reports <= late.groups.reports).all()  # the same devices, and one more
+    assert (early.groups.reports <= late.groups.reports).all()  # the same devices and one more
 
 
 def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
@@ -538,7 +538,7 @@ def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
     assert ingest(study, [tmp_path / "it.htr"], now=signed.terms.closes - 1, threads=1).accepted == 300
     words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village", "--truth", truth)
     rows = {row.split()[0]: row.split() for row in run(*words).stdout.splitlines() if row.strip()}
-    assert rows["primary"][-2] == "75.0%"  # the truth, beside the bar
+    assert rows["primary"][-2] == "75.0%"  # the truth is printed beside the bar
     assert rows["primary"][1] == "75.0%"
     assert "whole number" in run(*words[:-1], _changed(truth, "45", "4.5"), code=65).stderr
 
@@ -701,7 +701,7 @@ def test_maps_are_geojson(desk, tmp_path):
         assert len(ring) == 5
         assert ring[0] == ring[4]
         turned = sum(a[0] * b[1] - a[1] * b[0] for a, b in pairwise(ring)) / 2
-        assert turned == pytest.approx(1)  # square degrees, counterclockwise
+        assert turned == pytest.approx(1)  # one square degree, counterclockwise
         longitude, latitude = (sum(corner[axis] for corner in ring[:4]) / 4 for axis in (0, 1))
         assert grid.index((latitude, longitude), bytes(DITHER_BYTES)) == x
         assert {name: feature["properties"][name] for name in value} == value
@@ -737,7 +737,7 @@ def test_too_few_reports_are_not_exported(tmp_path):
     signed = campaign(minimum_reports=30)
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(29):
-        for period in range(2):  # 58 reports, and 29 in each period
+        for period in range(2):  # 58 reports in all, and 29 in each period
             fleet.send(device, period, 0)
     fleet.into(study, tmp_path)
     assert (

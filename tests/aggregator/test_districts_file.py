@@ -71,7 +71,7 @@ def test_a_cell_is_in_the_polygon_that_holds_its_centre(tmp_path_factory, points
     path = written(tmp_path_factory.mktemp("d"), [feature("A", ring)])
     try:
         found = cells(read_districts(path, GRID), "A")
-    except DistrictsError:  # it holds no cell, or all
+    except DistrictsError:  # districts with no cell or with all cells are refused
         found = set(centres) if len(inside | on_border) == GRID.size else set()
     assert found - on_border == inside - on_border
 

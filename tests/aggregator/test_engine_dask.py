@@ -244,7 +244,7 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
     assert seen()["verified"] == 17
     again = dask.ingest(study, [one], now=NOW)
     assert (seen()["verified"], again.rejected, again.enrolments) == (0, {"replayed": 16}, 1)
-    large = replace(dask, piece_bytes=1024)  # then ``one`` is a large file
+    large = replace(dask, piece_bytes=1024)  # with this limit, ``one`` is a large file
     large.ingest(study, [one], now=NOW)
     seen()
     assert large.ingest(study, [other, one], now=NOW).accepted == 1
@@ -275,7 +275,7 @@ def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change)
     (forgetful.path / NAME).unlink()
     assert dask.ingest(study, [files], now=NOW) == ingest(forgetful, [files], now=NOW)
     assert rows(study) == rows(forgetful)
-    assert 0 < seen()["verified"] < first  # reports near a forged one, or changed ones
+    assert 0 < seen()["verified"] < first  # only reports that are changed, or near a forged one, are verified
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
@@ -287,8 +287,9 @@ def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
     found = seen()
     del found["verified"]
     assert written >= 3
-    assert len(found) >= 2 * (written - 1)  # no shard had to read the files of the last round
-    assert max(found.values()) <= 2  # a settlement may be taken over by the other worker, who reads for itself
+    assert len(found) >= 2 * (written - 1)  # no shard read files of an earlier round again
+    # The other worker may take over a settlement, and then reads the files itself.
+    assert max(found.values()) <= 2
 
 
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.long), 8])
@@ -306,7 +307,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
             added = one.rows(free)
             tables.add(path, added.sort_by("key") if step % 2 else added)
     assert sum(one._held() for one in kept) > 60
-    assert all(one._partitions for one in kept)  # no shard read the whole table
+    assert all(one._partitions for one in kept)  # no shard had to read the whole table
 
 
 # Cutting files.
@@ -347,7 +348,7 @@ def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
     rng = random.Random(seed)
     inner = report(1, PLAIN)
     parts = [report(n % 10, PLAIN) for n in range(12)]
-    # Envelopes within payloads, and heads that claim the bytes after them.
+    # Add envelopes within payloads, and heads that claim the bytes after them.
     parts += [around(inner * 3), inner[: rng.randrange(5, 30)], b"\x95" * 3, b"\x95\x01\x03\xc4\x08" * 2]
     parts += [b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6" + (10**6).to_bytes(4, "big"), OPEN.data]
     rng.shuffle(parts)
@@ -366,7 +367,7 @@ def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
     trap = around(bytes(20) + head) + one + two
     hidden = trap.index(head)
     assert frames(trap[hidden:], final=True).end[0] == trap.index(until) + len(until) - hidden
-    monkeypatch.setattr(ranges, "_LOOKAHEAD", 16)  # too little for the last envelope of a range
+    monkeypatch.setattr(ranges, "_LOOKAHEAD", 16)  # too few bytes for the last envelope of a range
     path = tmp_path / "batch.htr"
     for shift in range(0, size, 9):
         path.write_bytes(b"?" * shift + trap * 4)

@@ -83,7 +83,7 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
     assert set(np.unique(reached)) <= {0, 1}
     for x in range(channel.inputs):
         steps = np.flatnonzero(singles[0].heights[:, x])
-        assert (np.diff(reached[:, steps, x], axis=1) >= 0).all()  # rows are steps from the top
+        assert (np.diff(reached[:, steps, x], axis=1) >= 0).all()  # the rows are the steps from the top down
     counts = RNG.integers(0, 50, channel.outputs)
     stairs = decoder.staircase(counts, int(counts.sum()))
     some = stairs.heights > 0
@@ -141,7 +141,8 @@ def test_utility_optimised_response_is_the_published_channel(sensitive, level):
     expected[range(s, 7), range(s, 7)] = (E - 1) * c2
     np.testing.assert_allclose(dense(channel), expected, atol=1e-15)
     certify(channel, HighLow(level, 7, tuple(range(s))))
-    # A report for another value says the same about x whether that value is sensitive or open: one step.
+    # A report for another value has the same weight for x whether that value is sensitive or open, so there is one
+    # step.
     stairs = decoder_of(channel).staircase(np.ones(7, dtype=np.int64), 7)
     assert (stairs.steps == 1).all()
     np.testing.assert_allclose(stairs.inside[:s], E * c2)
@@ -175,7 +176,7 @@ def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
     np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)
     certificate = certify(channel, HighLow(level, 2, (0,)))
     assert certificate.audited == level
-    # The other optimum of two values, Warner's, keeps the level both ways and is worse for it.
+    # Warner's channel, the other optimum for two values, keeps the level in both directions and has a larger error.
     assert expected_mse(channel) < expected_mse(randomized_response(2, level))
 
 
@@ -200,7 +201,7 @@ def test_each_block_gets_its_best_channel(level):
         p = np.repeat(sizes / [2, 16, 60, 1], [2, 16, 60, 1])
         for build in builders:
             assert expected_mse(best, p) <= expected_mse(in_blocks(blocks, level, build), p) * (1 + 1e-9)
-    # Response is best for two values, Hadamard response for sixty unless e^eps is of their order.
+    # Randomised response is best for two values. Hadamard response is best for sixty, unless e^eps is about as large.
     families = [inner.family for inner in best.channels]
     assert (families[0], families[2]) == ("response", "response" if level == 4 * NANONATS else "hadamard")
 

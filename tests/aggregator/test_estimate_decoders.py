@@ -152,7 +152,7 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
         [decoder_of(channel).staircase(report, 1).counts[-1] for report in np.eye(channel.outputs, dtype=np.int64)]
     )
     assert (stairs.steps == 1).all()
-    inside = Q @ reach  # [x', x]: probability that x' reaches S_x
+    inside = Q @ reach  # [x', x]: the probability that an output of x' is in S_x
     for x in range(channel.inputs):
         assert inside[x, x] == pytest.approx(stairs.inside[x], abs=1e-9)
         others = np.delete(inside[:, x], x)
@@ -220,7 +220,7 @@ def test_the_table_decoder_has_the_least_error_at_its_reference():
     decoder = decoder_of(channel, reference.tolist())
     L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
     law = reference @ Q
-    null = np.linalg.svd(Q)[2][channel.inputs :].T  # Q null = 0
+    null = np.linalg.svd(Q)[2][channel.inputs :].T  # the columns span the null space: Q null = 0
     for _ in range(20):
         other = L + null @ RNG.normal(size=(null.shape[1], channel.inputs)) / 10
         assert (law @ other**2).sum() > (law @ L**2).sum()

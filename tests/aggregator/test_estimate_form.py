@@ -138,7 +138,8 @@ def test_errors_of_a_question_are_as_large_as_they_say() -> None:
     found = [margin(survey(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
     off = np.array([one.raw for one in found]) - truth.sum(axis=(0, 2))
     variance = np.mean([one.variances for one in found], axis=0)
-    # 200 surveys: a mean square is within a part 5 sqrt(2 / 200) = .5 of its expectation, a mean within .35 errors.
+    # In 200 surveys, five standard deviations of a relative mean square are 5 sqrt(2 / 200) = .5, and those of a mean
+    # are .35 standard errors.
     assert np.abs((off**2).mean(axis=0) / variance - 1).max() < 0.5
     assert np.abs(off.mean(axis=0) / np.sqrt(variance)).max() < 0.35
 
@@ -176,7 +177,7 @@ def test_shares_leave_out_who_skipped() -> None:
         assert (found.simultaneous_low <= found.low).all()
         assert (found.high <= found.simultaneous_high).all()
         held += int(((found.simultaneous_low <= true) & (true <= found.simultaneous_high)).all())
-    # 100 surveys at 95% or more: 5 standard deviations below is 84.
+    # Of 100 surveys, at least 95 are expected; 84 is 5 standard deviations below.
     assert held >= 84
 
 
@@ -264,7 +265,7 @@ def test_shares_within_a_row_are_of_its_people() -> None:
     column = found.within(1, 2)
     assert np.allclose(column.share, found.share[:, 2] / found.share[:, 2].sum())
     assert np.allclose(column.raw, found.raw[:, 2] / found.raw[:, 2].sum())
-    assert held >= 84  # 95 expected at least, less 5 standard deviations
+    assert held >= 84  # at least 95 are expected; 84 is 5 standard deviations below
 
 
 def test_cells_leave_out_who_skipped_either_question() -> None:
@@ -297,7 +298,7 @@ def test_sets_of_the_benchmark_are_drawn_from_the_law_of_their_channel() -> None
     p, v, n = np.array([0.5, 0.2, 0.1, 0.1, 0.1, 0.0]), np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0]), 2_000
     law, rng = decoder(channel).forward(p), np.random.default_rng(17)
     shares = np.array([drawn(channel, decoder(channel), p, n, rng).counts / n for _ in range(300)])
-    # Means of 300 within 5 standard errors; a mean square of 300 within a part 5 sqrt(2 / 300) = .41.
+    # Over 300 surveys, means are within 5 standard errors, and relative mean squares within 5 sqrt(2 / 300) = .41.
     assert np.abs(shares.mean(axis=0) - law).max() < 5 * np.sqrt(0.25 / n / 300)
     spread = np.var([decoder(channel).query(v, share) for share in shares])
     assert spread / (decoder(channel).variance(v, law) / n) == pytest.approx(1, abs=0.41)

@@ -159,7 +159,7 @@ def dense_errors(given, counts, n):
     L, _ = given.left_inverse
     if given.features is None:
         variances = counts / n @ L**2 - estimates(given, counts, n) ** 2
-    else:  # L is diagonal, features are bits
+    else:  # the features are bits, and L is diagonal
         variances = counts / n * (1 - counts / n) * np.diag(L) ** 2
     return np.sqrt(np.maximum(variances, 0) / n)
 
@@ -297,7 +297,8 @@ def test_few_reports_never_make_intervals_dishonest(given, n, alpha):
     people = people_of(given, n)
     low, high = all_intervals(given, drawn_people(given, people, batches), alpha, n)
     missed = ((low > people / n) | (high < people / n)).mean(axis=0)
-    slack = 0.4 * alpha  # Edgeworth: up to 4/3 of a tail, in two tails, before exact intervals take over
+    # By the Edgeworth expansion, each of the two tails may have up to 4/3 of its mass before exact intervals take over.
+    slack = 0.4 * alpha
     assert (missed <= alpha + slack + 3.5 * np.sqrt(alpha / batches)).all()
 
 

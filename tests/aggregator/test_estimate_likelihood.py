@@ -141,7 +141,7 @@ def test_an_invertible_channel_identifies_all_values(channel):
     assert (found.variance <= decoder.variances(law) * (1 + 1e-9)).all()
 
 
-# Values 2 and 3 answer alike, the others do not.
+# Values 2 and 3 have the same row, so only values 0 and 1 are identified.
 ALIKE = Table.nearest([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2, 6, 2), (2, 2, 6), (2, 2, 6))])
 
 

@@ -58,7 +58,7 @@ def test_blurred_beyond_recognition():
     with pytest.raises(NotInvertible, match="too smooth"):
         decoder.invert(np.full(60, 1 / 60))
     assert decoder.forward(np.full(60, 1 / 60)).sum() == pytest.approx(1)
-    even = NoiseDecoder(Noise(1, 2, (0, 2**61)))  # from either end, to either end
+    even = NoiseDecoder(Noise(1, 2, (0, 2**61)))  # every output is as likely from both points
     with pytest.raises(NotInvertible, match="too smooth"):
         even.adjoint(np.ones(2))
 

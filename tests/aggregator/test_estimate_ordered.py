@@ -44,7 +44,7 @@ def shapes(k):
     hill = np.exp(-(((x - 0.4) / 0.15) ** 2))
     spike = 0.53 * hill / hill.sum()
     spike[2 * k // 5] += 0.47
-    yield x * (1 - x) ** 4  # Beta(2, 5)
+    yield x * (1 - x) ** 4  # the density of Beta(2, 5)
     yield np.exp(-(((x - 0.25) / 0.08) ** 2)) + 0.6 * np.exp(-(((x - 0.7) / 0.1) ** 2))
     yield spike
     yield np.exp(-6 * x)

@@ -440,7 +440,7 @@ def test_weights_are_one_for_each_value():
 def test_no_interval_shrinks_to_a_point_at_the_border():
     """A value whose raw share is far below zero still has an interval of a standard error: noise is not certainty."""
     unlucky = terms(hadamard(16, NANONATS))
-    agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # the columns that support value 0
+    agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # these columns support value 0
     found = estimate(unlucky, Tally.of(np.where(agree, 80, 120)))
     assert found.raw[0] + 3 * found.se[0] < 0
     assert found.low[0] == 0

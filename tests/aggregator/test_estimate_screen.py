@@ -20,7 +20,7 @@ from protocol.exact import NANONATS
 
 CHANNELS = {
     "randomised response": randomized_response(16, NANONATS),
-    "randomised response of 12": randomized_response(12, NANONATS),  # the least squares leave a rounding error
+    "randomised response of 12": randomized_response(12, NANONATS),  # its least squares have a rounding error
     "hadamard": hadamard(50, NANONATS),
     "blocks": in_blocks([0] * 9 + [1] * 3 + [2], NANONATS, hadamard),
     "high-low": high_low(12, [0, 5, 6], NANONATS, hadamard),

@@ -169,7 +169,7 @@ def test_one_step_of_the_stated_probabilities(channel):
     assert set(np.unique(reach)) <= {0, 1}
     stairs = decoder.staircase(features[seen[0]], 1)
     assert (stairs.steps == 1).all()
-    probability = R @ reach  # [x', x]
+    probability = R @ reach  # [x', x]: the probability that an output of x' is in S_x
     np.testing.assert_allclose(np.diag(probability), stairs.inside, atol=1e-12)
     for x in range(channel.inputs):
         np.testing.assert_allclose(np.delete(probability[:, x], x), stairs.outside[0], atol=1e-12)
@@ -226,7 +226,7 @@ def test_many_values_are_decoded_without_a_matrix():
     assert time.perf_counter() - started < 10
     assert abs(raw[12_345] - 1) < 5 * se[12_345]
     assert low[12_345] <= 1 <= high[12_345] + 1e-12
-    # alpha = 10^-6 for each of 43,749 zeros: more than 3 misses have probability below 10^-6.
+    # Each of 43,749 zeros is missed with probability 10^-6, so more than 3 misses have a probability below 10^-6.
     assert np.count_nonzero(np.delete((low > 0) | (high < 0), 12_345)) <= 3
 
 
@@ -297,7 +297,7 @@ def test_fewer_bits_at_a_price():
         projective(1000, NANONATS, 9)
 
 
-# MATH 4.2, as far as the orders are primes: the error over that of subset selection, and the bits.
+# These are the orders of MATH 4.2 that are primes: the error relative to subset selection, and the bits.
 @pytest.mark.parametrize(
     ("size", "eps", "ratio", "most_bits"),
     [
@@ -341,7 +341,7 @@ def grid_of_errors(size, eps):
         for dimension in range(2, 19):
             points, own, shared = ((order**d - 1) // (order - 1) for d in (dimension, dimension - 1, dimension - 2))
             serves = (size <= points) & (points <= most)
-            if serves.any():  # a little more error is taken for fewer bits
+            if serves.any():  # for fewer bits, a slightly larger error is accepted
                 error = NO_WORSE * design_error(size[serves], E, points, own, shared)
                 ours[:, serves] = np.minimum(ours[:, serves], error)
     ring = np.array([ring_of(int(k)) for k in size])
@@ -425,7 +425,7 @@ def test_triples_of_many_values_are_decoded_without_a_matrix():
     low, high = intervals(decoder.staircase(counts, n), raw, se, 1e-6)
     assert time.perf_counter() - started < 10
     assert abs(raw[x] - 1) < 5 * se[x]
-    # alpha = 10^-6 for each of 4,094 zeros: more than 2 misses have probability below 10^-6.
+    # Each of 4,094 zeros is missed with probability 10^-6, so more than 2 misses have a probability below 10^-6.
     assert np.count_nonzero(np.delete((low > 0) | (high < 0), x)) <= 2
 
 

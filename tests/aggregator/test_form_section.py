@@ -160,9 +160,9 @@ def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "reports", "epsilon", "high", "step"),
     [
-        ("high = 32", 10_000, "1.0", 32, 1),  # 16 values
+        ("high = 32", 10_000, "1.0", 32, 1),  # the range has 16 values, so no step is needed
         ("high = 90", 10_000, "1.0", 92, 5),
-        ("high = 97", 10_000, "1.0", 97, 8),  # a step of 6 is the shortest, and 8 ends at 97
+        ("high = 97", 10_000, "1.0", 97, 8),  # the shortest step is 6, and 8 is the first that ends at 97
         ("high = 90", 300, "1.0", 92, 25),
         ("high = 90", 300, "4.0", 92, 5),
         ("high = 90\nbins = 5", 10**6, "1.0", 93, 19),

@@ -84,13 +84,13 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     assert (decoder.words.most >= inverse.max(axis=0) - 1e-9).all()
     assert (decoder.words.least <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= law.max(axis=0)).all()
-    # For any people, the base of the steps is off by at most the slack, and for some people by all of it.
+    # The base of the steps is off by at most the slack for all people, and by all of it for some people.
     units = np.eye(channel.outputs, dtype=np.int64)
     stairs = decoder.staircase(units[0], 1)
     reached = np.array([decoder.staircase(unit, 1).counts[0] for unit in units])
     off = np.abs(np.eye(k) - stairs.base - stairs.heights[0] * (law @ reached))
     np.testing.assert_allclose(off.max(axis=0), stairs.slack, atol=1e-12)
-    # The least variance of all unbiased estimates at even shares (Aitken 1935).
+    # This is the least variance of all unbiased estimates at even shares (Aitken 1935).
     even = np.full(k, 1 / k)
     least = np.trace(np.linalg.inv(law / (even @ law) @ law.T)) - 1 / k
     found = decoder.variances(even @ law).sum()

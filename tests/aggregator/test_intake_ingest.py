@@ -358,7 +358,7 @@ def test_a_report_of_several_outputs_comes_in_whole_or_not_at_all(study):
     for number in range(3):
         study.enrol(enrolment(number, OPEN))
     first = take(study, report(0, OPEN, 1, 2, slot=0) + report(0, OPEN, 3, 4, slot=1) + report(0, OPEN, 5, slot=2))
-    # The second is refused for slot 1; so slot 2 is free for the third.
+    # The second report is refused because of slot 1, so slot 2 is free for the third.
     assert (first.accepted, first.outputs, first.rejected) == (2, 3, {"replayed": 1})
     second = take(study, report(0, OPEN, 6, 7, slot=2) + report(0, OPEN, 8, 9, slot=3) + report(1, OPEN, 1, 1, 1, 1, 1))
     assert (second.accepted, second.outputs, second.rejected) == (2, 7, {"replayed": 1})
@@ -469,7 +469,7 @@ def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
 def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
     """One thread or many give the same verdicts, the same rows, and the same estimate to the last bit, of honest and
     mutated reports (promise 18; the other engines: test_engine_dask)."""
-    monkeypatch.setattr(signatures, "SLICE", 16)  # so that every thread has some
+    monkeypatch.setattr(signatures, "SLICE", 16)  # small slices give every thread some
     made = fleet.study(tmp_path / "made", PLAIN, range(200))
     rng = random.Random(18)
     honest = [report(n, PLAIN, n * n % 16, period=n % 2) for n in range(200)]

@@ -106,7 +106,7 @@ def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, ch
     expected = ingest(forgetful, [file], now=now)
     without, verified_now[0] = verified_now[0], 0
     assert ingest(study, [file], now=now) == expected
-    assert 0 < verified_now[0] < without / 2  # reports near the forged one, or changed ones
+    assert 0 < verified_now[0] < without / 2  # only reports that are changed, or near a forged one, are verified
     for signed in (PLAIN, OPEN):
         assert study.rejected(signed) == forgetful.rejected(signed)
         assert study.periods(signed) == forgetful.periods(signed)

@@ -171,7 +171,8 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
     assert counted is not None
     expected = holds(undisturbed)
     assert len(expected["reports"]) == 5 + 3 * (PEOPLE - 5) + 2 * 2
-    ways = [(AT_CALL, step) for step in [*spread(counted[0], calls), counted[0] - 20]]  # where uploads are put away
+    # The last of these steps is near the end, where uploads are archived.
+    ways = [(AT_CALL, step) for step in [*spread(counted[0], calls), counted[0] - 20]]
     ways += [(how, step) for how in (BEFORE, HALF, UNCOMMITTED, AFTER) for step in spread(counted[1], writes)]
     for how, step in ways:
         copy = Path(shutil.copytree(furnished, folder / "copy"))
@@ -290,7 +291,7 @@ def obeying() -> None:
     rights = (ctypes.c_uint32 * 6)()
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.capget(header, rights) == 0
-    rights[0] &= ~0b110  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    rights[0] &= ~0b110  # these are CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
     assert libc.capset(header, rights) == 0
 
 

@@ -182,7 +182,8 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
     upstream = stores[0].removeprefix("http://").split(":")
     with fault_proxy((upstream[0], int(upstream[1])), faults) as proxy:
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://{}:{}".format(*proxy.address)}
-        # In a separate process, since the engine sometimes blocks the proxy of this one while it waits for a response.
+        # This needs a separate process: the engine sometimes blocks the proxy of this one while it waits for a
+        # response.
         process, pipe = begun(persist, environment, study.path, files)
         failed = heard(pipe)
         process.join()

@@ -23,8 +23,8 @@ from protocol.views import plain_views
 NAT, K, OPENS = 10**9, 10, 1_700_000_000
 NOTION = OwnPrior(NAT, K)
 OFFERED = hadamard(K, NAT)
-FLAT = (1,) * K  # who knows nothing answers through the response,
-STEEP = (500, 500, *FLAT[2:])  # and who is nearly sure of one in two through the offered channel
+FLAT = (1,) * K  # a person with this prior answers through the response
+STEEP = (500, 500, *FLAT[2:])  # a person with this prior answers through the offered channel
 TERMS = Campaign(
     "Crops", "Which?", "", "Council", Values(tuple(f"v{x}" for x in range(K))), NOTION, "lip-response or hadamard",
     plain_views(OFFERED), OPENS, OPENS + 10**6, 10**6, 1, 1, "open",
@@ -91,9 +91,10 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
     sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=3))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
     sent += Enrolment(signed.id, forger.public, personal.declared(STEEP), half).seal(forger)
-    sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)  # of the offered channel only
+    sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)  # only the offered channel has this output
     greedy = SigningKey.for_campaign(bytes([1]) * 32, signed.id)
-    sent += Enrolment(signed.id, greedy.public, personal.declared(FLAT), NAT).seal(greedy)  # not below the campaign's
+    # A declared level must be below the campaign's, and this one is equal to it.
+    sent += Enrolment(signed.id, greedy.public, personal.declared(FLAT), NAT).seal(greedy)
     batch.write_bytes(sent)
     taken = ingest(study, [batch], now=OPENS)
     assert taken.rejected == {"malformed": 1}
@@ -107,7 +108,8 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
     )
     decoder = pooled(signed.terms, tally)
     for row, (level, *prior) in enumerate(tally.declared.tolist()):
-        channel = NOTION.channel_of(prior, OFFERED, level % NAT)  # 0: the campaign's
+        # A declared level of 0 means the campaign's level.
+        channel = NOTION.channel_of(prior, OFFERED, level % NAT)
         own = np.zeros((len(tally.declared), K))
         own[row] = np.arange(1, K + 1) / 55
         cells = decoder._forward(own).reshape(len(tally.declared), -1)[row]
@@ -118,7 +120,7 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
         np.testing.assert_allclose(cells[: channel.outputs], law, atol=1e-12)
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
 def test_an_offered_channel_end_to_end(tmp_path):
@@ -141,5 +143,5 @@ def test_an_offered_channel_end_to_end(tmp_path):
     assert (tally.reports, tally.rejected["bad-output"]) == (600, 1)
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
     assert pooled(signed.terms, tally).members.sum() == pytest.approx(1)

@@ -88,7 +88,7 @@ def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path)
     assert ingest(study, [batch], now=OPENS).accepted == sum(counts)
     found = estimate(signed, study.tally(signed), level=0.999)
     shares = truth.shares(signed.terms.domain)
-    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # fixed seed
+    assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
 def test_each_class_may_have_its_own_sensitive_values(tmp_path) -> None:

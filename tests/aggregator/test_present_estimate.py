@@ -101,7 +101,8 @@ def test_what_surely_occurs_comes_first():
     p = np.full(200, 0.4 / 198)
     p[[7, 150]] = 0.5, 0.1
     shown = found(MANY, p, n=60_000)
-    shown = dataclasses.replace(shown, share=np.where(np.arange(200) == 3, 0.2, shown.share))  # noise that stands out
+    # Noise makes one value stand out.
+    shown = dataclasses.replace(shown, share=np.where(np.arange(200) == 3, 0.2, shown.share))
     sure = np.flatnonzero(shown.simultaneous_low > 0)
     assert list(sure) == [7, 150]
     text = printed(estimate_table(shown))

@@ -115,7 +115,7 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
         if not cut.holds[cut.of[inside[0]]]:
             continue
         row, column = divmod(int(inside[0]), 11)
-        # Off the middle, where neither a coast nor the scale bar is drawn.
+        # The pixel is not in the middle of the cell, so that neither a coast nor the scale bar covers it.
         at = pixels[int((GRID.rows - row - 0.5 - y) / down * high), int((column + 0.45 - x) / across * wide)]
         colour = np.array(image.cmap(image.norm(cut.density[inside[0]])))
         assert np.abs(at / 255 - colour).max() < 0.02

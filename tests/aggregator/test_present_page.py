@@ -122,7 +122,7 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
     assert links
     assert set(links) <= {f"#{name}" for name in ids}
     assert not {"script", "link", "iframe", "object", "image", "use"} & set(parsed.names)
-    marks = 12 if isinstance(terms.domain, Grid) else 0  # on each cell
+    marks = 12 if isinstance(terms.domain, Grid) else 0  # one for each cell
     assert parsed.names.count("svg") == 1 + marks, "and the chart of tests"
     (picture,) = [value for name, key, value in parsed.attributes if (name, key) == ("img", "src")]
     head, _, data = picture.partition(",")
@@ -296,7 +296,7 @@ def test_the_tests_of_a_report_are_drawn_and_described():
     2) and 2/(e + 2). The numbers at 5% false alarms lie on it, and the promised line is not above it."""
     parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
     corner = 1 / (math.e + 2)
-    line, _ = re.findall(r'<path d="M([^"]*)" class="pair0"', text)  # the other is in the legend
+    line, _ = re.findall(r'<path d="M([^"]*)" class="pair0"', text)  # the other match is in the legend
     places = [tuple(map(float, place.split())) for place in line.split("L")]
     found = [((x - 60) / 300, 1 - (y - 12) / 300) for x, y in places]
     assert found[0] == (0, 1)

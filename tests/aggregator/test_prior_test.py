@@ -81,7 +81,7 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
 def test_no_share_lies_outside_its_own_interval(wrong):
     """Every method keeps low <= share <= high under a wrong prior, for one value and for all together."""
     _, surveys = wrong
-    for method in set(METHODS) - {"smooth"}:  # which is of ordered numbers sent by a wave
+    for method in set(METHODS) - {"smooth"}:  # that method needs ordered numbers sent by a wave
         found = estimate(lip(), surveys[0], method=method)
         assert (found.low <= found.share).all()
         assert (found.share <= found.high).all()

@@ -103,7 +103,7 @@ def test_one_person_draws_anew_from_their_own_prior() -> None:
     """A person with a unique prior still changes: their value is not tied to that of the first period."""
     truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)
     held_in = histories(truth, truth.priors, shuffled(truth, 1), 40, 1.0, 1)
-    assert len(set(held_in[0].tolist())) == 3  # each value stays away 40 times with probability 3/4^40 at most
+    assert len(set(held_in[0].tolist())) == 3  # a value never occurs in 40 draws with a probability of at most 3/4^40
 
 
 def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
@@ -120,7 +120,7 @@ def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
     run("--study", "lib", "ingest", "batch")
     rows = json.loads(run("--study", "lib", "estimate", "crops", "--truth", "held.csv", "--json").output)["values"]
     shares = truth.shares(CROPS).tolist()
-    assert all(row["low"] <= share <= row["high"] for row, share in zip(rows, shares, strict=True))  # fixed seed
+    assert all(row["low"] <= share <= row["high"] for row, share in zip(rows, shares, strict=True))  # the seed is fixed
     run("simulate", "crops.campaign", "--out", "more", code=2)
     run("simulate", "crops.campaign", "--priors", "people.csv", "--truth", "held.csv", "--out", "more", code=2)
     run("simulate", "crops.campaign", "--truth", "held.csv", "--held", "again.csv", "--out", "more", code=2)

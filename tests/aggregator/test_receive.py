@@ -211,7 +211,7 @@ def test_what_was_not_read_to_its_end_stays(study):
     good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
     inbox.archive(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
     assert inbox.waiting(study.path) == [bad]
-    inbox.archive(study.path, [good, bad])  # good is gone: another process has archived it
+    inbox.archive(study.path, [good, bad])  # another process has archived ``good`` meanwhile
     assert inbox.waiting(study.path) == []
 
 
@@ -507,7 +507,7 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
                 post(address, sent(number))
             assert running.wait(10) == -signal.SIGKILL
     assert inbox.waiting(study.path) == [inbox.inbox_of(study.path) / f"{hashlib.sha256(sent(1)).hexdigest()}.htr"]
-    assert len(kept(study)) == 2  # and a file without a name, which is never read
+    assert len(kept(study)) == 2  # the other one is a file without a name, which is never read
     inbox.sweep(study.path, time.time())
     assert len(kept(study)) == 2
     inbox.sweep(study.path, time.time() + inbox.ABANDONED + 1)
@@ -531,7 +531,7 @@ def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
             assert b" 100 " in connection.recv(1000)
             running.send_signal(signal.SIGTERM)
             with contextlib.suppress(ConnectionError):
-                for _ in range(1000):  # until no new client is let in
+                for _ in range(1000):  # until the server accepts no new client
                     raw(address, b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n")
             connection.sendall(body)
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
@@ -559,7 +559,7 @@ def test_a_stopped_service_waits_for_no_slow_body(study):
             connection.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: 100\r\n\r\n")
             assert b" 100 " in connection.recv(1000)
             connection.sendall(b"x")
-        assert STOP_SECONDS < 10  # that docker waits
+        assert STOP_SECONDS < 10  # docker waits 10 s
         running.send_signal(signal.SIGTERM)
         assert running.wait(15) == 0
         for connection in held:
@@ -627,7 +627,7 @@ def test_no_request_reads_the_study(study, monkeypatch):
             assert ask(address, "GET", f"/v1/campaigns/{OPEN.id.hex()}")[0] == 200
             assert post(address, sent(2))[0] == 200
         before = len(opened)
-        assert before <= 4  # the first question about another campaign
+        assert before <= 4  # the first request for another campaign opens its files
         assert ingest(study, [file], now=NOW).accepted == 1
         ours = len(opened)
         for _ in range(5):
@@ -683,8 +683,8 @@ def test_only_the_signed_report_itself_is_confirmed(study):
     guesses = [report(3, PLAIN, output) for output in range(16)]
     assert counted(study, b"".join(map(forged, guesses))) == [False] * 16
     others = [
-        report(1, OPEN, 4, 5, 7, slot=1),  # signed, with another output
-        report(1, OPEN, 4, 5, 6, 7, slot=1),  # a slot more than was counted
+        report(1, OPEN, 4, 5, 7, slot=1),  # its signature is valid, and its outputs are others
+        report(1, OPEN, 4, 5, 6, 7, slot=1),  # one slot more than was counted
         report(1, OPEN, 4, 5, 6, period=1, slot=1),
         report(3, PLAIN, 9, period=2**31),
         report(77, PLAIN, 9),

@@ -58,7 +58,7 @@ def agrees(counts, weights, scale, people):
     some = expected > 0
     assert counts.sum() > 0
     if some.sum() > 1:
-        fitted = expected[some] * counts.sum() / expected[some].sum()  # the sums differ by rounding only
+        fitted = expected[some] * counts.sum() / expected[some].sum()  # the two sums differ only by rounding
         assert stats.chisquare(counts[some], fitted).pvalue > 1e-4
 
 
@@ -84,9 +84,10 @@ def test_a_survey_of_several_values_is_the_sum_of_its_parts():
     rows = np.array([[channel.weight(x, y) / 2**channel.scale for y in range(4)] for x in range(4)])
     drawn = np.array([crowd.tally(channel, held, generator).counts for _ in range(4000)])
     variance = (held[:, None] * rows * (1 - rows)).sum(axis=0)
-    # n = 4000, 4 means: 4.5 standard errors is alpha = 3e-5.
+    # With n = 4000 and 4 means, 4.5 standard errors correspond to alpha = 3e-5.
     assert (np.abs(drawn.mean(axis=0) - held @ rows) < 4.5 * np.sqrt(variance / 4000)).all()
-    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.13)  # 4.5 standard errors, sqrt(2 / 4000)
+    # The relative standard error is sqrt(2 / 4000), and 4.5 of them are allowed.
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.13)
 
 
 @pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
@@ -187,7 +188,7 @@ def gowalla(tmp_path):
         for minute in sorted(generator.choice(60, size=12, replace=False).tolist(), reverse=True):
             latitude, longitude = generator.choice([30.1, 47.3, 51.2, -34.0]), generator.choice([-97.75, -100.0, 10.5])
             rows.append((user, minute, float(latitude), float(longitude)))
-    generator.shuffle(rows)  # the file is newest first, which nothing relies on
+    generator.shuffle(rows)  # the real file has the newest first, but nothing relies on that
     rows = [(int(user), int(minute), latitude, longitude) for user, minute, latitude, longitude in rows]
     text = "".join(check_in(u, f"2010-10-19T23:{minute:02}:27Z", a, o, 22847) for u, minute, a, o in rows)
     (tmp_path / "loc-gowalla_totalCheckins.txt").write_text(text, encoding="ascii")

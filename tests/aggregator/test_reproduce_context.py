@@ -58,7 +58,7 @@ def test_each_person_is_reported_once(mechanism):
     asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
     tally = asked.tally(held, np.random.default_rng(1))
     assert tally.counts.sum() == tally.reports == held.sum()
-    # 100,000 people: the standard error of a share is below 0.006.
+    # For 100,000 people, the standard error of a share is below 0.006.
     assert total_variation(asked.shares(tally, "projection"), held / held.sum()) < 0.03
 
 
@@ -71,7 +71,8 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
     share = asked.shares(asked.drawn(law, 1_000_000, np.random.default_rng(4)), method)
     assert share.sum() == pytest.approx(1)
     assert share.min() >= 0
-    assert total_variation(share, law) < 0.02  # standard errors are about 0.001; the even prior adds up to 0.01
+    # The standard errors are about 0.001, and the even prior adds up to 0.01.
+    assert total_variation(share, law) < 0.02
 
 
 def test_the_methods_differ():
@@ -173,8 +174,8 @@ def test_the_map_shows_cells_at_their_places(folder):
         "less, but some": [(-129.9, 25.1)],
     }
     assert all(curve.marks for panel in outcome.panels for curve in panel.curves)
-    # Blocks keep the empty districts empty: every estimated cell lies in the districts of the five cells.
-    near = {(-126, 27), (-95, 37), (-70, 45), (-130, 25)}  # a district is a degree each way
+    # Blocks keep the empty districts empty, so every estimated cell is in a district of one of the five cells.
+    near = {(-126, 27), (-95, 37), (-70, 45), (-130, 25)}  # each district is one degree wide and high
     drawn = {(math.floor(x), math.floor(y)) for curve in blocks.curves for x, y in zip(curve.x, curve.y, strict=True)}
     assert drawn <= near
     assert len(plain.curves)

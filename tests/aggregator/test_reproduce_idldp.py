@@ -113,7 +113,7 @@ def test_errors_of_sets_are_those_of_every_device(name, length):
     terms = surveys.campaign(people.size, length, 1.0, single.RECIPES[name])
     found = surveys.expected(people, length, terms.channel)
     assert found.parts.sum() == pytest.approx(1)
-    # Budgets are dealt: input x has the budget of its class, whichever item it is.
+    # Input x has the budget of its class, so the budgets do not depend on the items.
     for x in range(people.size):
         bias, variance = by_person(people, length, terms.channel, terms.domain, x)
         of = terms.channel.class_of[x]

@@ -65,7 +65,7 @@ def program_of_mae(share, eps):
     low, high = math.exp(-eps), math.exp(eps)
     rows, ends = [], []
     yes = np.array([1 - share, -share]), share  # P(Y = 1) = (1 - share) q0 - share q1 + share
-    entries = {(1, 1): (np.array([0.0, -1.0]), 1.0), (0, 1): (np.array([1.0, 0.0]), 0.0)}  # Q(1|1), Q(1|0)
+    entries = {(1, 1): (np.array([0.0, -1.0]), 1.0), (0, 1): (np.array([1.0, 0.0]), 0.0)}  # Q(1|1) and Q(1|0)
     for slope, start in entries.values():
         for of_output, marginal in (((slope, start), yes), ((-slope, 1 - start), (-yes[0], 1 - yes[1]))):
             rows += [of_output[0] - high * marginal[0], low * marginal[0] - of_output[0]]

@@ -96,9 +96,9 @@ def test_the_table_has_every_notion_and_every_campaign():
         assert all(name in finding.ours for name in names)
     release = outcome.findings[-1]
     assert "k-anonymity" in release.paper
-    assert "OUE -" in release.ours  # bits are counted one by one
+    assert "OUE -" in release.ours  # no k-anonymity, because bits are counted one by one
     assert "truth once in 100" in release.ours
-    assert release.ours.endswith(" and 1")  # a report of the truth gives its answer away
+    assert release.ours.endswith(" and 1")  # a report of the truth reveals the answer
 
 
 def test_a_false_relation_is_found(monkeypatch):

@@ -135,7 +135,7 @@ def test_classes_are_those_of_the_truth_without_a_seed_too():
     for seed in (None, 3):
         (sent,) = population(asked, ID, Truth(("car", "bus"), (40, 60), (0, 1)), 0, seed=seed)
         reports = [Report.decode(item.unverified).outputs(asked)[0] for item in envelope.read_batch(sent.reports)]
-        assert sorted(reports) == [0] * 40 + [3] * 60  # cars of the town, buses of the village
+        assert sorted(reports) == [0] * 40 + [3] * 60  # cars in the town, buses in the village
 
 
 def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():

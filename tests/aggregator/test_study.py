@@ -106,8 +106,8 @@ def test_enrolments_are_verified_and_keys_registered_once(study):
 
 def test_keys_of_small_order_are_not_enrolled(study):
     """A public key of small order is refused, though anybody can sign for it."""
-    # A library that does not check for small order accepts this signature, R = [S]B, for every message if the public
-    # key is the identity.
+    # If the public key is the identity, a library that does not check for small order accepts this signature, R = [S]B,
+    # for every message.
     signature = SigningKey(bytes(32)).public + SCALAR.to_bytes(32, "little")
     for y in sorted(SMALL_ORDER_Y):
         for top in (0, 2**255):

@@ -68,7 +68,8 @@ def furnished(tmp_path_factory):
         report(0, OPEN, 9, slot=2),
         report(5, PLAIN, 1, slot=1),
     )
-    # Archived batches have no order of time, so a replay is the same report again: either one may come first.
+    # Archived batches have no order in time, so either of two equal reports may come first; a replay is therefore the
+    # same report again.
     take(made, report(5, PLAIN, 7) + report(2, PLAIN, 2, period=1), report(0, PLAIN))
     return made.path
 
@@ -342,7 +343,7 @@ def killed(study, folder, moments):
         process, pipe = begun(compacted, copy)
         assert heard(pipe) == "ready"
         began = time.perf_counter()
-        if moment < 0:  # the first run is not disturbed, and says how long one takes
+        if moment < 0:  # the first run is not disturbed: it measures the duration
             assert heard(pipe) == "done"
             took = time.perf_counter() - began
         else:
@@ -488,7 +489,8 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
     made = Study.open(done.path)
     if name != "rejects":
         assert contents(made) == before
-    else:  # a report that came twice was kept once, unless the two came to different batches
+    # A report that came twice was kept once, unless its copies were in different batches.
+    else:
         assert made.tally(PLAIN).counts.tolist() == before[1]["education", None][0]
         assert made.rejected(PLAIN) == {"over-quota": 1, "replayed": 1, "unknown-key": 1}
     assert done.read + done.counted == 15
@@ -704,7 +706,8 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
         0,
         13,
     )
-    # The command reads the real clock, at which the reports of the other two are early; the study was made at NOW.
+    # The command reads the real clock, at which the two other devices' reports are early, but the study was made at
+    # NOW.
     assert contents(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 

@@ -182,9 +182,9 @@ def test_what_another_view_says_is_refused(tmp_path):
     study = fleet.study(tmp_path / "study", signed, numbers.values())
     stranger = next(n for n in range(100) if n not in numbers.values())
     bad = [
-        report(numbers[0], signed, [4]),  # an output of the other views
-        report(numbers[2], signed, [64]),  # a word of view 1
-        report(numbers[0], signed, [1], bits=2),  # in the view's own width: one byte, where two are due
+        report(numbers[0], signed, [4]),  # other views have this output
+        report(numbers[2], signed, [64]),  # a word for view 1
+        report(numbers[0], signed, [1], bits=2),  # one byte, the width of the view, where two are required
         report(numbers[2], signed, [1], bits=6),
         report(numbers[1], signed, [1], bits=17),
     ]

@@ -101,7 +101,8 @@ def test_everybodys_mean_is_that_of_the_classes():
     raw, variance = (np.array(one) for one in zip(*((mean.raw, mean.se**2) for mean in means), strict=True))
     by_reports = query.mean(signed.terms, tally)
     assert by_reports.raw == pytest.approx(people @ raw / 4000, abs=1e-9)
-    between = (people @ raw**2 / 4000 - (people @ raw / 4000) ** 2) / 4000  # how many are of which class is chance
+    # The sizes of the classes are random, which adds this variance between classes.
+    between = (people @ raw**2 / 4000 - (people @ raw / 4000) ** 2) / 4000
     assert by_reports.se**2 == pytest.approx((people / 4000) ** 2 @ variance + between)
     weights = np.array([0.2, 0.8])
     known = query.mean(signed.terms, tally, margins=[margin(weights)])

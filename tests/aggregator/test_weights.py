@@ -113,7 +113,7 @@ class Samplics:
 
     def __init__(self) -> None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the package and its dependencies are deprecated
+            warnings.simplefilter("ignore")  # the package and its dependencies have deprecations
             from samplics.weighting import SampleWeight
         self.samplics = SampleWeight()
 
@@ -134,7 +134,7 @@ class Samplics:
         )  # fmt: skip
 
 
-# samplics takes seconds to load, so the short form has the same formulas in numpy.
+# samplics takes seconds to load, so the short form of the test has the same formulas in numpy.
 of_people = pytest.mark.parametrize("library", [Numpy, pytest.param(Samplics, marks=pytest.mark.long)])
 
 
@@ -260,7 +260,8 @@ def test_the_effect_of_a_forged_report_in_a_form_is_stated() -> None:
             more = [*views[:place], FormView(view.questions, view.shape, view.decoder, tally), *views[place + 1 :]]
             raw = weighted_question(Calibration(AnsweredForm(more, form_of()), margins), 2).raw
             moved = max(moved, float(np.abs(raw - found.raw).max()) * everybody)
-    # The gradient; one report among 4,000 of a view leaves it by a part of about 1 / 4,000 times weights.
+    # The weight is a gradient. One report among 4,000 of a view moves the estimate away from it by a part of about 1 /
+    # 4,000 times the weights.
     assert moved == pytest.approx(weighting.people_per_report, rel=0.02)
     assert weighting.people_per_report > weighting.people_unweighted
 

@@ -160,7 +160,7 @@ class Driver:
 
     def _arrived(self, widget: Any) -> Play:
         """Wait for a scrolling widget: it passes a touch to its child only once the touch is no scroll gesture."""
-        until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few of them in that time
+        until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few frames in that time
         if any(hasattr(above, "scroll_timeout") for above in _above(widget)):
             while Clock.get_time() < until or frames > 0:
                 frames -= 1
@@ -242,7 +242,7 @@ class Driver:
     def wheel(self, what: str, steps: int) -> Play:
         widget = yield from self._reach(what)
         for _ in range(abs(steps)):
-            # Kivy names the direction in which the content moves.
+            # Kivy names the direction in which the content moves, not that of the wheel.
             turn = Finger(*_at(widget, [0.5, 0.5]), button="scrolldown" if steps > 0 else "scrollup")
             turn.down()
             yield
@@ -328,7 +328,8 @@ class Driver:
 
     def cut(self) -> Play:
         found: list[str] = []
-        for _ in range(LOOKS):  # a layout in progress fits after a few frames; a text that is too large never does
+        # A layout in progress fits after a few frames; a text that is too large never fits.
+        for _ in range(LOOKS):
             yield from self._settle()
             found = self._cut()
             if not found:
@@ -375,7 +376,7 @@ class Driver:
         target = Path(path)
         self._pace.draw()
         made = EventLoop.window.screenshot(name=str(target.with_name(f"{target.stem}-.png")))
-        self._last = 0.0  # the picture's own time is no frame's
+        self._last = 0.0  # the time of the screenshot must not count as a frame's
         yield
         if not made:
             raise NotDone("the window gave no picture")
@@ -405,7 +406,7 @@ class Driver:
                 next(steps)
             except StopIteration as done:
                 self._answer(number, "", done.value)
-            except Exception as error:  # it is the test that must hear of it
+            except Exception as error:  # the test must hear of every error
                 self._answer(number, f"{type(error).__name__}: {error}", None)
             else:
                 Clock.schedule_once(step, 0)
@@ -510,17 +511,18 @@ def stop() -> None:
 
 def main() -> None:
     width, height, module = sys.argv[1:4]
-    # Output of the program must not mix with the answers.
+    # The program's output goes to stderr, so that it does not mix with the answers.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     Config.set("graphics", "width", width)
     Config.set("graphics", "height", height)
-    Config.set("graphics", "multisamples", "0")  # smoothing twice costs software GL a third of all its time
+    # Smoothing twice would take a third of all the time of software GL.
+    Config.set("graphics", "multisamples", "0")
     Config.set("graphics", "position", "custom")
     Config.set("graphics", "left", "0")
     Config.set("graphics", "top", "0")
     for device in Config.options("input"):
-        Config.remove_option("input", device)  # the machine's own
+        Config.remove_option("input", device)  # the real devices of the machine
     threading.Thread(target=listen, args=(Driver(out), stop), daemon=True).start()
     sys.argv = [module, *sys.argv[4:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

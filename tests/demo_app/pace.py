@@ -36,7 +36,7 @@ class Pace:
         clock, window = Clock.time, EventLoop.window
         Clock.time = lambda: clock() + self._skipped
         Clock.usleep = self._wait
-        # These measure how fast a finger is.
+        # These modules measure the speed of a finger, so they get the same clock.
         for module in (kinetic, scroll, motionevent, button):
             module.time = lambda: time.time() + self._skipped
         draw, flip = window.on_draw, window.on_flip

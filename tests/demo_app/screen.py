@@ -80,13 +80,14 @@ def surroundings(number: str, home: str, density: float = 1.0, font_scale: float
         "KIVY_HOME": str(Path(home) / "kivy"),
         "KIVY_NO_ARGS": "1",
         "KIVY_NO_FILELOG": "1",
-        "KIVY_LOG_MODE": "PYTHON",  # its errors go to stderr, which a failed test shows
+        "KIVY_LOG_MODE": "PYTHON",  # Kivy's errors go to stderr, which a failed test shows
         "KIVY_METRICS_DENSITY": str(density),
         "KIVY_METRICS_FONTSCALE": str(font_scale),
         "KIVY_WINDOW": "sdl2",
         "KIVY_TEXT": "sdl2",
         "LIBGL_ALWAYS_SOFTWARE": "1",
-        "LP_NUM_THREADS": "0",  # threads of the software GL only wait for each other where two workers share two cores
+        # Two workers share two cores, where threads of the software GL would only wait for each other.
+        "LP_NUM_THREADS": "0",
         "SDL_VIDEODRIVER": "x11",
         "SDL_AUDIODRIVER": "dummy",
         "XDG_RUNTIME_DIR": home,
@@ -149,7 +150,7 @@ class Screen:
     def close(self) -> int:
         """End the program as closing its window does; its exit code, once it is gone."""
         if self.process.stdin and not self.process.stdin.closed:
-            with suppress(BrokenPipeError):  # it may have ended by itself
+            with suppress(BrokenPipeError):  # the program may have ended by itself
                 self.process.stdin.close()
             try:
                 self.process.wait(PATIENCE)

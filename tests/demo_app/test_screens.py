@@ -137,7 +137,7 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         tap(screen, "authors")
         seen("authors")
         tap(screen, "back")
-        tap(screen, "device")  # it names the store's folder, which is one long word
+        tap(screen, "device")  # shows the path of the store, which is one long word
         assert screen.small() == []
         screen.shot("device")
         tap(screen, "back")
@@ -202,7 +202,7 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
         ]
         seen("selection")
         tap(screen, "begin")
-        screen.fill("number:typed", "170")  # outside
+        screen.fill("number:typed", "170")  # outside the range
         assert screen.read("number:typed", "error")
         assert screen.read("next", "disabled")
         screen.fill("number:typed", "18")
@@ -396,7 +396,7 @@ def test_what_was_left_is_gone(number, folder):
             screen.key("escape")
             screen.gone("agree")
             living.append(screen.call(widgets))
-        until = time.monotonic() + 10  # what an animation still holds goes with it
+        until = time.monotonic() + 10  # objects that an animation still refers to are freed at its end
         while living[0] != living[-1] and time.monotonic() < until:
             living.append(screen.call(widgets))
         assert living[0] == living[-1]
@@ -405,7 +405,7 @@ def test_what_was_left_is_gone(number, folder):
 def test_what_cannot_be_sent_waits_and_is_said(number, folder):
     """Nothing is sent over an insecure connection; refused envelopes stay, and the screen shows the next attempt."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        taken.bind(("127.0.0.1", 0))  # nobody listens
+        taken.bind(("127.0.0.1", 0))  # no server listens there
         screen.wait("studies:page")
         tap(screen, "place:outbox")
         screen.fill("address:Education", "http://study.example")
@@ -465,7 +465,7 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         screen.call(f"setattr({lock}, 'unlock', lambda why, done: done(False))")
         screen.call(f"setattr({app}, 'settings', type({app}.settings)('en', 'light', 'screen'))")
         screen.call(f"{app}.on_pause() and {app}.on_resume()")
-        assert not screen.seen("unlock")  # a moment ago
+        assert not screen.seen("unlock")  # the phone was unlocked a moment ago
         tap(screen, "study:Education")
         tap(screen, "remind")
         screen.call(f"setattr({app}, '_left', -1000.0)")
@@ -498,17 +498,17 @@ def test_a_damaged_store_is_gone_on_with_only_when_the_person_says_so(number, fo
         screen.wait("trouble:damaged")
         settle(screen)
         assert screen.small() == []
-        # The places cannot be gone to, and can still be read: no text of the app is drawn in Kivy's own pale grey.
+        # The places cannot be opened, but can be read: no text of the app has Kivy's own pale grey.
         muted = screen.call("__import__('demo_app.widgets.look').widgets.look.look.muted")
         assert screen.read("History", "disabled")
         assert screen.read("History", "disabled_color") == muted
         screen.shot("trouble")
         tap(screen, "retry")
-        while screen.read("loading", "active"):  # the store is tried again, on a thread, and the screen made anew
+        while screen.read("loading", "active"):  # a thread opens the store again, and the screen is built again
             time.sleep(0.02)
         settle(screen)
         assert screen.seen("trouble:damaged")
-        for _ in range(10):  # a touch of the screen that is being replaced is lost, as a person's is
+        for _ in range(10):  # a touch is lost while the screen is replaced, as a person's would be
             tap(screen, "adopt")
             if screen.seen("agree"):
                 break

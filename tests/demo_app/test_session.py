@@ -110,7 +110,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "add")
         tap(screen, "look")
         keep("offers")
-        # Nobody is trusted yet, so the study's word alone lets nothing in.
+        # No author is trusted yet, so the study's statement alone admits nothing.
         tap(screen, "offer:Highest education")
         screen.wait("question")
         keep("unknown-author")

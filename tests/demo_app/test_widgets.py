@@ -304,7 +304,7 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
         "Units reserved for studies you agreed to: 2.25",
         "Units left: 4.25 of 8",
     } <= set(texts)
-    assert "Of 100 people with this answer, 63 send a report that fits it." in texts  # 62.1, rounded up
+    assert "Of 100 people with this answer, 63 send a report that fits it." in texts  # rounded up from 62.1
     assert (
         "Of 100 people with any other answer, at least 28 also send a report that fits it." in texts
     )  # 28.9, rounded down
