@@ -1,16 +1,16 @@
-# Each target sets up what it needs; a fresh machine has Python >= 3.11 with venv, and make.
+# Each target installs what it needs. The machine needs make, and Python >= 3.11 with venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/ready
 
-# Compiled modules are kept, whatever the shell asks for. Else each worker of each run rewrites the asserts of all tests
-# anew, which is 10 s, and each command that a test starts compiles the project.
+# Compiled modules are kept, even if the shell forbids it. Otherwise each worker of each run rewrites the asserts of all
+# tests, which takes 10 s, and each command that a test starts compiles the project.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo page app lint types check docs laws test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
-# Made again when what is installed changes; reused otherwise.
+# The environment is updated only if the list of dependencies has changed.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "halftruth needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,11 +22,11 @@ setup: $(READY)
 demo: $(READY)
 	$(BIN)/halftruth demo --out demo-output
 
-# The page of a small study, served on this machine and opened in a browser where there is one; stop it with ctrl-C.
+# Serve the page of a small study on this machine, and open it in a browser if there is one; ctrl-C stops it.
 page: $(READY)
 	$(BIN)/halftruth demo --page --out demo-output
 
-# The phone app in a window of this machine; its store is the system's place for it.
+# Open the phone app in a window; its store is in the system's folder for the data of applications.
 app: $(READY)
 	$(BIN)/python -m demo_app
 
@@ -37,28 +37,28 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-# Lint, types, the mathematics and the device: tests/protocol and tests/edge_sdk, but for what is slow.
+# Check lint and types, and run the fast tests of the mathematics (tests/protocol) and of the device (tests/edge_sdk).
 check: lint types
 	$(BIN)/python -m pytest --dist load -m 'not long and not slow' tests/test_architecture.py tests/protocol tests/edge_sdk
 
-# The documentation as a site in build/site, every link and every docstring of the API checked; no network is needed.
+# Build the documentation in build/site, and check its links and the docstrings of the API; no network is needed.
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
-# Every law in its short form.
+# Run all tests in their short form.
 laws: $(READY)
 	$(BIN)/python -m pytest
 
-# Tests wait for other processes now and then; the documentation and the types are checked meanwhile.
+# Tests sometimes wait for other processes, so documentation and types are checked at the same time.
 test: lint
 	@$(MAKE) --no-print-directory --jobs 2 laws docs types || \
 		{ echo 'make test failed; what failed (laws, docs or types) is in the lines above with ***' >&2; exit 1; }
 
-# About an hour of both cores at most; each law's long form, and laws about any value with new examples.
+# Run the long forms of tests, and property tests with new examples. This takes at most about an hour on two cores.
 test-long: $(READY)
 	$(BIN)/python -m pytest -m 'long or hypothesis' --hypothesis-profile new --dist worksteal --durations 25
 
-# Coverage-guided fuzzing, each target for so many seconds: make fuzz SECONDS=600 TARGETS="batch codec"
+# Fuzz each target for a number of seconds, guided by coverage: make fuzz SECONDS=600 TARGETS="batch codec"
 SECONDS ?= 60
 TARGETS ?= codec batch report enrolment campaign signed-campaign edited-campaign
 fuzz: $(READY)
@@ -71,43 +71,44 @@ bench: $(READY)
 bench-accuracy: $(READY)
 	$(BIN)/python -m benchmarks accuracy
 
-# The error of a map, beside a grid of cells; writes a section of docs/BENCHMARKS.md anew:
+# Compare the error of maps with that of a grid of cells, and rewrite a section of docs/BENCHMARKS.md:
 # make bench-maps DATA=folder-of-data-sets
 bench-maps: $(READY)
 	$(BIN)/python -m benchmarks.maps "$(DATA)"
 
-# Tables of a form's questions, beside no association; writes a section of docs/BENCHMARKS.md anew:
+# Compare the tables of a form's questions with an assumption of independence, and rewrite a section of
+# docs/BENCHMARKS.md:
 # make bench-forms DATA=folder-of-data-sets
 bench-forms: $(READY)
 	$(BIN)/python -m benchmarks.forms "$(DATA)"
 
-# Distributions and means of numbers, beside published mechanisms; writes a section of docs/BENCHMARKS.md anew:
+# Compare distributions and means of numbers with published mechanisms, and rewrite a section of docs/BENCHMARKS.md:
 # make bench-numbers DATA=folder-of-data-sets
 bench-numbers: $(READY)
 	$(BIN)/python -m benchmarks.numbers "$(DATA)"
 
-# Beside other libraries, which pip installs under .peers/; writes a section of docs/BENCHMARKS.md anew.
+# Compare with other libraries, which pip installs under .peers/, and rewrite a section of docs/BENCHMARKS.md.
 bench-peers: $(READY)
 	$(BIN)/python -m benchmarks.peers
 
-# Write the computed tables of the docs anew; `make test` only checks that they are current.
+# Rewrite the computed tables of the docs; `make test` only checks that they are current.
 tables: $(READY)
 	$(BIN)/python -m tests.docs.tables
 
-# Run the papers' experiments quickly and write docs/RESULTS.md anew: make results DATA=folder-of-data-sets
+# Run the quick form of the papers' experiments, and rewrite docs/RESULTS.md: make results DATA=folder-of-data-sets
 results: $(READY)
 	$(BIN)/python -m aggregator.reproduce "$(DATA)"
 
-# Draw the pictures in README anew, by running what they show; the app's screens need Xvfb, as its tests do.
+# Draw the pictures in README again, by running the programs that they show; the app's screens need Xvfb.
 pictures: $(READY)
 	$(BIN)/python -m tests.demo_app.pictures
 	$(BIN)/python -m tests.web.pictures
 
-# Write the test vectors anew; `make test` only checks that they are current.
+# Rewrite the test vectors; `make test` only checks that they are current.
 vectors: $(READY)
 	$(BIN)/python -m tests.vectors.generate
 
-# The Android package, with buildozer, which downloads Android's SDK and NDK: see docs/APP.md.
+# Build the Android package with buildozer, which downloads Android's SDK and NDK (docs/APP.md).
 apk:
 	rm -rf build/android
 	mkdir -p build/android

@@ -47,7 +47,7 @@ class Release:
     classes: int
     k: int
     smallest: dict[str, str]
-    l: int | None  # noqa: E741  # the notion's own letter
+    l: int | None  # noqa: E741  # the letter of l-diversity
     poorest: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:

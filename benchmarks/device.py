@@ -148,7 +148,7 @@ def imports() -> tuple[float, float]:
     for _ in range(IMPORTS):
         for statement, times in found.items():
             run = [sys.executable, "-c", statement]
-            times.append(seconds(lambda run=run: subprocess.run(run, check=True)))  # noqa: S603  # our own statements
+            times.append(seconds(lambda run=run: subprocess.run(run, check=True)))  # noqa: S603  # no outside input
     bare, module, names = (median(times) for times in found.values())
     return module - bare, names - bare
 
@@ -165,14 +165,14 @@ def command(folder: Path) -> tuple[float, float]:
         ["join", str(folder / "c.campaign"), "--trust", str(folder / "author.pub")],
         ["consent", asked],
     ):
-        subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # our own command
-    measured = subprocess.run(  # noqa: S603  # our own command
+        subprocess.run([*run, *arguments], stdout=subprocess.DEVNULL, check=True)  # noqa: S603  # no outside input
+    measured = subprocess.run(  # noqa: S603  # no outside input
         [sys.executable, "-c", _PEAK, *run, "answer", asked, DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
     )
     # Every answer is of another value, so each is charged.
     answers = [[*run, "answer", asked, DOMAIN.label(8 + number)] for number in range(COMMANDS)]
     whole = median(
-        seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # our own
+        seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # no outside input
         for run in answers
     )
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is bytes there, kibibytes elsewhere

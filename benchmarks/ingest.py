@@ -185,7 +185,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
 
 def printed(*command: str) -> Iterator[tuple[str, str]]:
     """Yield the figures that a benchmark in another process prints, line by line."""
-    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # the program's own
+    with subprocess.Popen([sys.executable, "-m", *command], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # no outside input
         for line in running.stdout or ():
             what, _, figure = line.rstrip("\n").partition("\t")
             yield what, figure

@@ -199,7 +199,7 @@ def run() -> Iterator[tuple[str, str]]:
         data = signed(notion, channel)
         share = max(notion.steps(channel) / MOST_STEPS, channel.held / MOST_HELD)
         words = [sys.executable, "-m", "benchmarks.joining"]
-        done = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # this file
+        done = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # runs this file
         seconds, memory, found = done.stdout.decode().split(" ", 2)
         yield name, f"{len(data):>9,} B {share:>8.0%} of the limit {seconds:>6} s {memory:>6} MiB  {found[:40].strip()}"
 

@@ -47,17 +47,17 @@ TRIALS = {
 def install() -> None:
     """Make the environment; keep what each library does as it was published, before it is helped."""
     PLACE.mkdir(exist_ok=True)
-    subprocess.run([sys.executable, "-m", "venv", str(PLACE / "env")], check=True)  # noqa: S603  # our own command
+    subprocess.run([sys.executable, "-m", "venv", str(PLACE / "env")], check=True)  # noqa: S603  # no outside input
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     said = {}
     for library in LIBRARIES[1:]:
         line = next(one for one in (SIDE / "libraries.txt").read_text().splitlines() if one.startswith(library + "=="))
-        done = subprocess.run([*pip, line], capture_output=True, text=True)  # noqa: S603  # a line of ours
+        done = subprocess.run([*pip, line], capture_output=True, text=True)  # noqa: S603  # no outside input
         if done.returncode == 0:
             done = subprocess.run([str(PYTHON), "-c", TRIALS[library]], capture_output=True, text=True)  # noqa: S603
         said[library] = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason"])[-1]
     (PLACE / "as-published.json").write_text(json.dumps(said))
-    subprocess.run([*pip, "-r", str(SIDE / "mended.txt")], check=True)  # noqa: S603  # our own command
+    subprocess.run([*pip, "-r", str(SIDE / "mended.txt")], check=True)  # noqa: S603  # no outside input
 
 
 def measure(seconds: float) -> None:
@@ -112,7 +112,7 @@ def write() -> None:
     loads = json.loads((PLACE / "load.json").read_text())
     rows = [row for library in LIBRARIES for row in rows_of(library)]
     pip = [str(PYTHON), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
-    listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # our own command
+    listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # no outside input
     known = {one["name"].lower(): one["version"] for one in json.loads(listed)}
     said = json.loads((PLACE / "as-published.json").read_text())
     page.write(

@@ -65,7 +65,7 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
 def served(folder: Path) -> Iterator[tuple[int, Address]]:
     """The service's process and address."""
     words = ["--study", str(folder), "receive", "--listen", "127.0.0.1:0", "--per-minute", "1000000"]
-    with subprocess.Popen([sys.executable, "-c", RECEIVE, *words], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # the program's own
+    with subprocess.Popen([sys.executable, "-c", RECEIVE, *words], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # no outside input
         line = running.stdout.readline() if running.stdout else ""
         host, _, port = line.split()[0].removeprefix("http://").partition(":")
         try:

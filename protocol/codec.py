@@ -49,11 +49,11 @@ def _require_encodable(value: Value, depth: int) -> None:
     if kind is list:
         if depth == 0:
             raise ValueError(f"an array is nested more than {MAX_DEPTH} deep")
-        for item in value:  # type: ignore[union-attr]  # kind is exactly list here
+        for item in value:  # type: ignore[union-attr]  # the value is a list
             if type(item) is not bytes:
                 _require_encodable(item, depth - 1)
     elif kind is int:
-        if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # kind is exactly int here
+        if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # the value is an int
             raise ValueError("an integer on the wire must lie in -2^63 .. 2^64 - 1, and this one does not")
     elif kind is not bytes and kind is not str:
         raise TypeError(f"the wire carries int, str, bytes and list, not {kind.__name__}")

@@ -22,7 +22,7 @@ settings.register_profile("same", settings.get_profile("new"), derandomize=True,
 settings.load_profile("same")
 
 TESTS = Path(__file__).parent
-MEMORY = Path("/dev/shm")  # noqa: S108  # pytest makes a folder of its own in it
+MEMORY = Path("/dev/shm")  # noqa: S108  # pytest creates a private folder in it
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**31:
     # On a disk, half of the time would be waiting. A killed process leaves the same files in memory as on a disk, and
     # no test can cut the power.

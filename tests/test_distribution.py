@@ -59,7 +59,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(built: tuple[Pa
         facts = Parser().parsestr(wheel.read(metadata).decode())
         assert any(name.endswith("licenses/LICENSE") for name in wheel.namelist())
     listed = subprocess.run(
-        ["git", "ls-files", *PACKAGES],  # noqa: S607  # whichever git there is
+        ["git", "ls-files", *PACKAGES],  # noqa: S607  # any installed git
         cwd=ROOT, check=False, capture_output=True, text=True,
     )  # fmt: skip
     if listed.returncode == 0 and listed.stdout:
@@ -81,7 +81,7 @@ def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, 
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     (site,) = (tmp_path / "venv").rglob("site-packages")
     with zipfile.ZipFile(built[0]) as wheel:
-        wheel.extractall(site)  # noqa: S202  # built a moment ago
+        wheel.extractall(site)  # noqa: S202  # this test built the wheel
     for name in OF_A_DEVICE:
         spec = find_spec(name)
         assert spec is not None

@@ -56,7 +56,8 @@ def kept(mechanism, numbers: bool, sizes) -> int:
         found += 1
         certificate = certify(recipe(), Ldp(level))
         assert certificate.audited == certificate.ldp == certificate.cost
-        # Numbers take k - 1 steps of whole nanonats, and bits have probabilities over 2^32.
+        # Numbers take k - 1 steps of whole nanonats, and probabilities of bits are multiples of 2^-32, so some level is
+        # lost.
         assert level - max(k, 1000) <= certificate.audited <= level, (k, level)
         more = mechanism.recipe(question(k, level + level // 1000, numbers))
         with pytest.raises(Uncertified):

@@ -48,7 +48,7 @@ def test_what_is_imported_is_declared(package: str) -> None:
     for path in sources(package):
         for name in tops(path) - own:
             brought = {one.lower() for one in distributions().get(name, [])}
-            # distributed comes with dask[distributed]
+            # The extra dask[distributed] installs distributed.
             assert brought & (declared(package) | {"distributed"}), f"{path.relative_to(ROOT)} imports {name}"
 
 

@@ -65,10 +65,10 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
     assert author.name == "Town library"
     monkeypatch.setattr(download, "connect", Answering(data, author.public, ""))
     given = {"pasted": str(Link("https://study.example", campaign_id(data), fingerprint(author.public)))}
-    exec(compile(code, "README.md", "exec"), given)  # noqa: S102  # the example is what is under test
+    exec(compile(code, "README.md", "exec"), given)  # noqa: S102  # runs the example under test
     cost, remaining = map(float, capsys.readouterr().out.split())
     assert cost == pytest.approx(1.0)
-    assert remaining == pytest.approx(4.0)  # of 8: four answers, one a period, were reserved at the consent
+    assert remaining == pytest.approx(4.0)  # of 8 nats, the consent reserved four: one for each period
     introduction, sealed = envelope.read_batch((folder / "upload.htr").read_bytes())
     assert (introduction.kind, sealed.kind) == (Kind.ENROLMENT, Kind.REPORT)
     assert Report.decode(sealed.unverified).count == 1

@@ -183,7 +183,7 @@ def finite(section: str, name: str, value: object) -> Fraction:
         DraftError: not a finite number.
     """
     try:
-        return exact.rational(value)  # type: ignore[arg-type]  # refuses other types
+        return exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
     except ValueError:
         raise DraftError(f"[{section}] {name} must be a finite number, not {shown(value)}") from None
 

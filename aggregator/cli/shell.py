@@ -33,7 +33,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
-        self.exit_code = exit_code  # type: ignore[misc]  # declared on click's class, read from the instance
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it on the class, and reads it from the instance
 
 
 def visible(text: str) -> str:
@@ -50,7 +50,7 @@ def _visible_refusals() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        error.message = visible(error.message)  # type: ignore[misc]  # declared final, and read when it is shown
+        error.message = visible(error.message)  # type: ignore[misc]  # click declares it final, but reads it only when it prints the error
         raise
 
 

@@ -292,7 +292,7 @@ class _Rebuilding:
         for known in self.study.campaigns():
             if isinstance(known.campaign.terms.notion, OwnPrior):
                 name = known.campaign.id.hex()
-                sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # hex digits
+                sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # a name has hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
                 _, found = self.study.registry(name).find(keys)
                 if not found.all():

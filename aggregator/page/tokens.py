@@ -32,7 +32,7 @@ _TEMPLATE = re.compile(r"(?:[^`\\$]|\\.|\$(?!\{))*(?P<ends>`|\$\{)", re.DOTALL)
 _REGEX = re.compile(r"/(?:[^/\\\[\n\r]|\\[^\n\r]|\[(?:[^\]\\\n\r]|\\[^\n\r])*\])+/[A-Za-z]*")
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _BEFORE_VALUE = frozenset(
-    "await case delete do else in instanceof new of return throw typeof void yield".split()  # noqa: SIM905  # as prose
+    "await case delete do else in instanceof new of return throw typeof void yield".split()  # noqa: SIM905  # shorter than a list
 )
 _LINE_CONTINUES_AFTER = frozenset("{([,;:?=&|!<>~^*%.+-") | {"=>", "..."}
 _LINE_CONTINUES_BEFORE = frozenset(")]},;:?.&|=") | {"=>"}

@@ -147,7 +147,7 @@ class Deadlines(H11Protocol):
     _pieces = 0
     _refused = False
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn declares it like this
         super().connection_made(transport)
         self._head = bytearray()
         if len(self.connections) > CONNECTIONS:

@@ -296,7 +296,7 @@ def _execute(table: DeltaTable, sql: str) -> Any:
     """Run a query; return the reader of its batches."""
     if not isinstance(table, Slice) or not table.condition:
         return QueryBuilder().register("rows", table).execute(sql)
-    rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # written by this program
+    rows = f"WITH rows AS (SELECT * FROM everything WHERE {table.condition})"  # noqa: S608  # this program wrote the condition
     more = sql.strip().removeprefix("WITH")
     sql = f"{rows} {more}" if more == sql.strip() else f"{rows}, {more}"
     return QueryBuilder().register("everything", table).execute(sql)
@@ -416,7 +416,7 @@ def checkpoint(path: Place, table: DeltaTable) -> None:
 
 def pause(failures: int) -> None:
     """Sleep, longer after more consecutive failures, so that other processes can commit."""
-    time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # the waiting time is no secret
+    time.sleep(random.uniform(0, 0.02 * 2**failures))  # noqa: S311  # the waiting time is not secret
 
 
 def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:

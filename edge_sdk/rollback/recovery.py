@@ -130,7 +130,7 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
         )
     for (table,) in store.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
         if table not in STAYS:
-            store.execute(f"DELETE FROM {table}")  # noqa: S608  # a name of our own schema
+            store.execute(f"DELETE FROM {table}")  # noqa: S608  # the table is one of the schema
     return counted(store, checkpoints[0].store, max(checkpoint.sequence for checkpoint in checkpoints) + 1)
 
 

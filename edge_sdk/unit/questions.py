@@ -137,7 +137,7 @@ def read_all(asked: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | Non
             found.update(answer)
     if why:
         return None, why
-    form: dict[str, Single | None] = found  # type: ignore[assignment]  # the questions of a form have single answers
+    form: dict[str, Single | None] = found  # type: ignore[assignment]  # no question of a form is a form
     return found.get("", form), ""
 
 

@@ -43,7 +43,7 @@ def object_store() -> Iterator[tuple[str, str]]:
         try:
             assert process.stdout is not None
             sound, deaf = (f"http://127.0.0.1:{port}" for port in process.stdout.readline().split())
-            made = urllib.request.Request(f"{sound}/{BUCKET}", method="PUT")  # noqa: S310  # our own process
+            made = urllib.request.Request(f"{sound}/{BUCKET}", method="PUT")  # noqa: S310  # a process on loopback
             urllib.request.urlopen(made).close()  # noqa: S310
             yield sound, deaf
         finally:

@@ -72,7 +72,7 @@ def test_a_page_is_served_until_it_is_stopped(tmp_path):
     words = [halftruth, "demo", "--page", "--out", tmp_path]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as running:
         link = next(line for line in running.stdout if re.match(r"http://127\.0\.0\.1:\d+/s/[0-9a-f]{32}#k=", line))
-        with urllib.request.urlopen(link.strip()) as answered:  # noqa: S310  # on loopback
+        with urllib.request.urlopen(link.strip()) as answered:  # noqa: S310  # a service on loopback
             page = answered.read().decode()
         running.send_signal(signal.SIGINT)
         rest = running.stdout.read()

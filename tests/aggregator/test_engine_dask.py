@@ -416,7 +416,7 @@ def test_shards_hold_what_was_offered(seed, number, words):
     for shard in range(number):
         inside = shards.shard_of(keys, number) == shard
         condition = shards.condition(shard, number).replace("AND", "and") or "True"
-        assert [eval(condition, {"key": key}) for key in keys.tolist()] == inside.tolist()  # noqa: S307  # the program's own
+        assert [eval(condition, {"key": key}) for key in keys.tolist()] == inside.tolist()  # noqa: S307  # this program wrote the condition
 
 
 # Tallies.

@@ -89,7 +89,7 @@ def page_of(path: Path) -> Path:
 def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: object) -> None:
     """Do ``work``, and die at a step; or live, and send the numbers of calls and writes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # for as long as the process lives
+    sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # open until the process ends
     calls = writes = 0
     real = tables.write_deltalake
 

@@ -274,9 +274,8 @@ def test_devices_over_four_periods(study_of, tmp_path) -> None:
     assert (tally.chains != SILENT).sum(axis=1) @ tally.counts == len(reports)
     found = estimate(signed, tally, level=0.999)
     assert found.method == "mmse"
-    assert (
-        (found.simultaneous_low <= (0.5, 0.3, 0.2)) & (found.simultaneous_high >= (0.5, 0.3, 0.2))
-    ).all()  # the seed is fixed
+    # The seed is fixed.
+    assert ((found.simultaneous_low <= (0.5, 0.3, 0.2)) & (found.simultaneous_high >= (0.5, 0.3, 0.2))).all()
     assert not [warning for warning in found.warnings if "left out" in warning]
     one = estimate(signed, made.tally(signed, period=2), method="linear")
     assert one.reports == sum(any(period == 2 for period, _ in chain) for _, chain in chains)

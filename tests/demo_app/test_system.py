@@ -28,7 +28,7 @@ class Intent:
         self.extras: dict[str, Any] = {}
         self.handler: object = "calendar"
 
-    def getDataString(self) -> str | None:  # noqa: N802  # Android calls it so
+    def getDataString(self) -> str | None:  # noqa: N802  # Android's name
         return self.text
 
     def setData(self, data: object) -> None:  # noqa: N802

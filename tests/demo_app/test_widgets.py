@@ -304,10 +304,9 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
         "Units reserved for studies you agreed to: 2.25",
         "Units left: 4.25 of 8",
     } <= set(texts)
-    assert "Of 100 people with this answer, 63 send a report that fits it." in texts  # rounded up from 62.1
-    assert (
-        "Of 100 people with any other answer, at least 28 also send a report that fits it." in texts
-    )  # 28.9, rounded down
+    # The first number is rounded up from 62.1, and the second one down from 28.9.
+    assert "Of 100 people with this answer, 63 send a report that fits it." in texts
+    assert "Of 100 people with any other answer, at least 28 also send a report that fits it." in texts
     assert gallery.read("belief:before", "caption") == "25 %"
     assert gallery.read("belief:after", "caption") == "48 %"
 

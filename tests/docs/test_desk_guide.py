@@ -23,7 +23,7 @@ def test_the_python_example_runs_as_printed(tmp_path, monkeypatch, capsys):
     (tmp_path / "analyst.key").write_text(SigningKey(bytes([7]) * 32).line())
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(code, "DESK.md", "exec"), names)  # noqa: S102  # the guide is what is under test
+    exec(compile(code, "DESK.md", "exec"), names)  # noqa: S102  # runs the guide under test
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == names["terms"].mechanism  # the draft names no mechanism, so it gets the planned one
     assert printed[-1] == "400 reports counted"

@@ -37,7 +37,7 @@ def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
         link = Link(f"http://{host}:{port}", campaign_id(data), fingerprint(AUTHOR.public))
         names: dict[str, object] = {"pasted": str(link)}
         for number, code in enumerate(STEPS, 1):
-            exec(compile(code, f"step {number}", "exec"), names)  # noqa: S102  # the guide is what is under test
+            exec(compile(code, f"step {number}", "exec"), names)  # noqa: S102  # runs the guide under test
     printed = capsys.readouterr().out
     assert "Town library asks: What is the highest level of education" in printed
     assert "6 of 8 nats would be set aside" in printed

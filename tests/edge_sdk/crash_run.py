@@ -43,7 +43,8 @@ def answer_until_killed(
     """The child: hand each envelope, or each collected slot, out as soon as the device returns it."""
     campaign_id = joined.signed.id
     with Device.open(place, clock=lambda: now) as device:
-        device.records.campaigns.keep_open(joined)  # audited before the fork, and not by a thousand children again
+        # The audit happens before the fork, so that a thousand children need not repeat it.
+        device.records.campaigns.keep_open(joined)
         die_before(device._store, dies_at)
         for x in range(first, first + MOST_ANSWERS):
             value = device.parse(campaign_id, DOMAIN.label(x))
@@ -54,7 +55,7 @@ def answer_until_killed(
             if (x - first) % BUNDLED == BUNDLED - 1:
                 device.bundle(campaign_id)
     if dies_at is None:
-        signal.pause()  # killed now at the latest, however late the signal is
+        signal.pause()  # waits for the kill, in case its signal is late
 
 
 def exported(device: Device, path: Path) -> list[envelope.Envelope]:
@@ -104,7 +105,7 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)
         undercharged += charged - before < len(fresh) + len(kept)
         overcharged += charged - before > len(fresh) + len(kept) + 1
-    with Device.open(place) as device:  # what waits may be more than the queue takes at once
+    with Device.open(place) as device:  # more may wait than the queue takes at once
         everything += exported(device, place.with_name("rest.htr"))
         while device.collected(campaign_id):
             device.bundle(campaign_id)

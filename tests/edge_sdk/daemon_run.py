@@ -68,7 +68,7 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
             if pause is None:
                 return
             now[0] += max(pause, 0.25)
-        signal.pause()  # killed now at the latest, however late the signal is
+        signal.pause()  # waits for the kill, in case its signal is late
 
 
 def run(runs: int, seed: int, folder: Path) -> dict[str, int]:

@@ -65,7 +65,7 @@ def test_an_answer_makes_one_signature_and_a_preview_none(open_device, clock, mo
     )
     device = open_device()
     data = campaign()
-    signed.clear()  # the campaign's own
+    signed.clear()  # removes the signature of the campaign
     campaign_id = agreed(device, data)
     assert len(signed) == 1
     device.preview(campaign_id, "none")

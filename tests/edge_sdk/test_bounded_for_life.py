@@ -41,7 +41,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        memory = Path("/dev/shm")  # noqa: S108  # only where a test store is kept; any folder will do
+        memory = Path("/dev/shm")  # noqa: S108  # a test's store may be in any folder
         self.folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
         self.clock = Clock()
         self.charges: list[tuple[int, int, int]] = []
@@ -139,7 +139,7 @@ class Life(RuleBasedStateMachine):
     def the_ledger_agrees(self) -> None:
         if hasattr(self, "device"):
             budget = self.device.budget
-            # Forgetting counts every answer as another one.
+            # After forgetting, all answers count as if their values had been different.
             assert budget.spent_nanonats >= self.spent()
             assert self.forgot or budget.spent_nanonats == self.spent()
             assert budget.reserved_nanonats >= 0

@@ -113,7 +113,8 @@ def test_devices_learn_of_it_from_the_study(open_device, tmp_path):
     study = Study.create(tmp_path / "lib")
     study.import_campaign(DATA, [AUTHOR.public], "education")
     device = open_device()
-    assert download.learn_closings(device, [device.join(DATA).campaign_id]) == []  # no address: nobody is asked
+    # The campaign has no address, so no study is asked.
+    assert download.learn_closings(device, [device.join(DATA).campaign_id]) == []
     with served(study) as (host, port):
         url = f"http://{host}:{port}"
         device.join(DATA, address=url)

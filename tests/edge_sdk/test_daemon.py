@@ -539,7 +539,7 @@ def test_how_long_a_source_takes_is_not_seen(world):
     for name, takes in (("quick", 0.0), ("slow", 7.3), ("hangs", 60.0)):
         one = world(text, name=name)
         one.unit.step()
-        one.unit._phase = (OPENS + 5) % 900  # five seconds after each reading begins
+        one.unit._phase = (OPENS + 5) % 900  # five seconds after the begin of each reading
         one.takes = takes
         one.until(OPENS + 3 * PERIOD)
         seen.append((one.left, one.slots()))
@@ -701,7 +701,7 @@ def test_a_full_disk_changes_nothing_and_ends_nothing(world):
     ledger = one.device.ledger
     one.readings = "7.9"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # no file grows beyond it, as on a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # files cannot grow beyond it, as on a full disk
     try:
         one.until(OPENS + 3 * EVERY)
     finally:
@@ -895,7 +895,7 @@ def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
     study.import_campaign(data, [AUTHOR.public], "load")
     signed = open_campaign(data, [AUTHOR.public])
     stop, wake = os.pipe()
-    # After each upload that was acknowledged comes one look for notices.
+    # After each acknowledged upload, the device asks once for notices.
     with served(study) as upstream, fault_proxy(upstream, [Fault.NONE, Fault.NONE, Fault.DROPPED_RESPONSE]) as proxy:
         text = PLAIN.replace('file = "reading"', 'command = ["cat", "/proc/loadavg"]\nfield = 0') + (
             f'[send]\nurl = "http://{proxy.address[0]}:{proxy.address[1]}"\nevery = 43200\n'
@@ -913,7 +913,7 @@ def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
                 pause = 0
             if steps % 10 == 0:
                 one.again()
-            with one.device._store.transaction():  # the next attempt is due: a real clock has hardly moved meanwhile
+            with one.device._store.transaction():  # makes the next attempt due, as a real clock has hardly moved
                 one.device._store.execute("UPDATE upload SET not_before = 0")
             one.now += pause
     os.close(stop)

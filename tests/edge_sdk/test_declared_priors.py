@@ -187,7 +187,8 @@ def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
         device = open_device(lifetime=100, urandom=lambda count, asked=asked: next(asked))
         joined = device.join(of_own()).campaign_id
         found = device.choose_prior(joined, 2.0, {"primary": 5, "none": 1})
-        expected = LISTED[channel.sample(2, rand)]  # three quarters on the second value
+        # For this history, the second value has three quarters of the weight.
+        expected = LISTED[channel.sample(2, rand)]
         assert tuple(found.values()) == expected
         seen.add(expected)
     assert len(seen) > 3
@@ -199,7 +200,7 @@ def test_the_choice_of_a_prior_reads_what_was_answered(open_device) -> None:
         device = open_device(lifetime=100, urandom=Dice(seed))
         device.answer(agreed(device, campaign()), "doctorate")
         found = device.choose_prior(device.join(of_own()).campaign_id, 20.0)
-        assert found["doctorate"] > 1  # any other has probability below 10^-7
+        assert found["doctorate"] > 1  # any other result has a probability below 10^-7
 
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])

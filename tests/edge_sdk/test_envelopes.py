@@ -163,7 +163,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
     labels = device.terms(joined).values
     for period, label in enumerate([*labels, *labels][:10]):
         clock.now = OPENS + period * WEEK
-        # Of a transcript, the channel is that of the posterior before the report.
+        # In a campaign with transcripts, the channel is that of the posterior before the report.
         records = device.records
         state = records.member(joined)
         state = state.following(records.transcripts.of(records.campaigns.number(joined)), period)
@@ -191,4 +191,4 @@ def test_shares_are_exact_fractions(open_device):
     assert preview.truth == Fraction(channel.weight(4, 4), whole)
     assert preview.wrong == Fraction(channel.weight(0, 4), whole)
     assert preview.belief.before == Fraction(1, 6)
-    assert preview.belief.after == preview.truth  # Bayes' rule where all were equally likely before
+    assert preview.belief.after == preview.truth  # by Bayes' rule, as all values were equally likely before

@@ -96,7 +96,8 @@ def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
     for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
         device = open_device(urandom=dice_of(DATA, view), budget=BudgetPolicy(lifetime=most))
         joined = device.join(DATA).campaign_id
-        agreed(device, campaign(level=level))  # six draws, which leave room for nothing, or for guests
+        # Its six draws leave room for nothing, or only for guests.
+        agreed(device, campaign(level=level))
         for name in refused:
             with pytest.raises(BudgetRefused):
                 device.consent(joined, as_class=name)

@@ -74,7 +74,7 @@ def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
     places = MAPS[view].places
     for x in range(FORM.size):
         if any(FORM.split(x)[place] for place in range(3) if place not in places):
-            continue  # answers to unasked questions are not passed in
+            continue  # the device takes no answers to questions that it is not asked
         whole = FORM.parse(FORM.label(x))
         device, campaign_id, dice = member(data, view)
         sealed = device.answer(campaign_id, {name: whole[name] for name in NAMES[view]}).envelope

@@ -57,7 +57,7 @@ def test_no_two_files_of_the_device_import_each_other():
             for alias in node.names
         }
         for name, path in files.items()
-        if path.name != "__init__.py"  # which hands names on
+        if path.name != "__init__.py"  # these only export names of other modules
     }
     assert "edge_sdk.store.sqlite" in imported["edge_sdk.rollback.store_identity"]
-    TopologicalSorter(imported).prepare()  # raises with the circle, where there is one
+    TopologicalSorter(imported).prepare()  # raises if there is a circle, and names it

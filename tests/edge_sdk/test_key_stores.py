@@ -65,7 +65,7 @@ class Keystore(types.ModuleType):
     Keys stay in ``keys`` while "the phone" lives; objects refuse what Java's own would refuse.
     """
 
-    class JavaException(Exception):  # pyjnius calls it so
+    class JavaException(Exception):  # pyjnius gives it this name
         """An exception from Java."""
 
         classname = "java.security.ProviderException"
@@ -463,7 +463,8 @@ def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, 
     with Device.open(place) as device:
         secret = device._store.secret
     for turn in range(9):
-        phone.dies_at = (0, 1, None)[turn % 3]  # making the key, deleting the old one, or writing in between
+        # The phone dies when it makes the key, when it deletes the old one, or between these.
+        phone.dies_at = (0, 1, None)[turn % 3]
         with Device.open(place) as device, monkeypatch.context() as patch:
             if phone.dies_at is None:
                 patch.setattr("edge_sdk.rollback.android_store.write_durably", interrupted)

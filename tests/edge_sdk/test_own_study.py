@@ -123,7 +123,7 @@ def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path)
     for data in (DATA, SECOND):
         device.answer(agreed(device, data, here), "none")
     mixed = waiting(device)
-    body = b"".join(mixed[place] for place in (0, 2, 1, 3))  # two enrolments and their reports, in turn
+    body = b"".join(mixed[place] for place in (0, 2, 1, 3))  # each enrolment before its report
     from tests.aggregator.test_receive import post
 
     host, _, port = here.removeprefix("http://").partition(":")
@@ -145,7 +145,7 @@ def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, ope
     device.answer(agreed(device, campaign(addresses=signed, periods=5000, period_seconds=PERIOD), None), "none")
     assert device.addresses(device.campaigns[0]) == signed
     sent = device.outbox.send(now=OPENS)
-    assert outcomes(sent) == [Outcome.FOREIGN]  # none of these studies has it
+    assert outcomes(sent) == [Outcome.FOREIGN]  # no study of these addresses has the campaign
     reason = sent.attempts[0].reason
     assert (reason.count("no answer from 127.0.0.1"), reason.count("does not have this campaign")) == (2, 2)
     both = open_device()

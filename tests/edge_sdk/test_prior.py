@@ -87,7 +87,7 @@ def test_the_belief_after_bits_is_of_the_own_one_alone(name):
     others = (
         (1 - channel.own[number] / 2**32) / (1 - channel.other[number] / 2**32) for number in channel.class_of[1:]
     )
-    mine = 2 * a / b  # one report of it so far
+    mine = 2 * a / b  # the history has one report of this value, so its weight is doubled
     assert belief(channel, None, {0: 1}, 0).after == pytest.approx(mine / (mine + sum(others)))
 
 

@@ -119,7 +119,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(a
     answered(key_store=FileKeyStore(place, outside))
     assert outside.stat().st_mode & 0o777 == 0o600
     held = files(place)
-    answered()  # without naming it: the store remembers
+    answered()  # the store records its key store, so it need not be named again
     with Device.open(place) as device:
         assert str(outside) in device.doctor()["rollback"]
     put_back(place, held)
@@ -389,9 +389,8 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
             sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
             latest = written(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
-            FileKeyStore(place).keep_checkpoint(
-                written(device._store)
-            )  # again, as a second process may: nothing is written
+            # A second process may keep the same checkpoint again, which writes nothing.
+            FileKeyStore(place).keep_checkpoint(written(device._store))
             assert (place / CHECKPOINT_FILE).read_bytes() == data
 
 

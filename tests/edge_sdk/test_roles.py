@@ -228,7 +228,7 @@ def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
         other = agreed(device, campaign())
         device.answer(other, "doctorate")
         chosen[device.choose_class(device.join(of_classes()).campaign_id, 20.0)] += 1
-    assert chosen == {"students": 8}  # any other has probability below 10^-7
+    assert chosen == {"students": 8}  # any other result has a probability below 10^-7
 
 
 def test_what_is_refused_does_not_depend_on_the_draw(open_device) -> None:

@@ -141,7 +141,7 @@ def test_at_most_200_envelopes_wait_and_what_does_not_fit_costs_nothing(open_dev
         clock.now = OPENS + PERIOD * period
         device.answer(first, "none")
     full, ledger, history = waiting(device), device.ledger, device.prior(first)
-    for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):  # in the first, "none" was answered already
+    for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):  # "none" was answered already in the first of these periods
         clock.now = OPENS + PERIOD * period
         for label in LABELS:
             with pytest.raises(OutboxFull, match="200 envelopes") as refused:
@@ -527,7 +527,7 @@ def test_the_command_says_sent_not_yet_or_failed(study, tmp_path, capsys):
         assert err.count("\n") == (code != 0)
         return code, json.loads(out), err
 
-    code, said, err = send()  # nobody listens there
+    code, said, err = send()  # no server listens there
     assert (code, said["sent"], said["failed"], said["queued"]) == (1, 0, 1, 1)
     assert "not before" in err
     with Device.open(tmp_path / "store") as device, device._store.transaction():

@@ -82,7 +82,8 @@ def test_a_dearer_worst_case_is_not_followed(open_device, clock):
 def test_a_unit_follows_its_study_by_itself(world, tmp_path):
     """With ``follow = true`` a unit whose campaign is over asks its study, by a real process, and reads on in the next
     campaign, over a restart too; without it, it ends."""
-    opens = 10**10  # the child goes by the real clock
+    # A time in the far future: the child process uses the real clock.
+    opens = 10**10
     first = load_average(opens=opens, periods=1)
     second = load_average(title="Next load", opens=opens + PERIOD, periods=1)
     study = Study.create(tmp_path / "lib")

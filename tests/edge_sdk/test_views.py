@@ -228,7 +228,7 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
         terms, law = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
         assert terms.asked.startswith(sentence)
         assert terms.as_json()["asked"] == terms.asked
-        assert terms.values == LABELS  # what is answered stays the whole question
+        assert terms.values == LABELS  # the person still answers the whole question
         preview = device.preview(campaign_id, LABELS[-1])
         inputs = law.channel.inputs
         assert float(preview.truth) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))

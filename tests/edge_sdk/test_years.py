@@ -65,7 +65,7 @@ CAMPAIGNS = {
 }
 SIGNED = {name: open_campaign(data, [AUTHOR.public]) for name, data in CAMPAIGNS.items()}
 NAMES = {one.id: name for name, one in SIGNED.items()}
-MEMORY = Path("/dev/shm")  # noqa: S108  # only where a test store is kept; any folder will do
+MEMORY = Path("/dev/shm")  # noqa: S108  # a test's store may be in any folder
 
 
 class Life:
@@ -281,7 +281,7 @@ class Years(RuleBasedStateMachine):
     def every_cap_holds(self) -> None:
         for life in self.lives:
             budget = life.handles[0].budget
-            # Forgetting counts every answer as another one.
+            # After forgetting, all answers count as if their values had been different.
             assert budget.spent_nanonats >= life.spent()
             assert life.epoch or budget.spent_nanonats == life.spent()
             assert budget.reserved_nanonats >= 0

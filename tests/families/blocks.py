@@ -38,7 +38,7 @@ def _refused() -> dict[str, Any]:
     four = ["hadamard", 4, truth]
     five = ["hadamard", 5, truth]
     never, often = bytes(16), (2**120).to_bytes(16, "big")
-    # The plane over 4,093 elements has nearly 2^24 points, 4,094 of them on a line.
+    # The plane over the field of 4,093 elements has nearly 2^24 points, and each of its lines has 4,094.
     vast = ["projective", 2, 4093, 3, (2**128 % 4094).to_bytes(16, "big")]
     return {
         "blocks without runs": ["blocks", never, [], [], []],

@@ -27,7 +27,8 @@ def _refused() -> dict[str, Any]:
         return ["graded", 2, 3, [weight.to_bytes(16, "big") for weight in outside], [0, 3, 1, 3]]
 
     first, second, _ = GRADED.outside
-    flat = WIDE // 7 + 1  # the smallest outside weight that is not below the inside weight and lets a row sum to one
+    # This is the smallest outside weight that is not below the inside weight if the row sums to one.
+    flat = WIDE // 7 + 1
     flat += (WIDE - flat) % 3
     return {
         "graded with a field missing": ["graded", 2, 3, weights],

@@ -87,7 +87,8 @@ FANO = projective(7, 2, 3, NAT)
 LINE_OF_SIX = projective(4, 5, 2, 2 * NAT)
 _SEVEN = ["projective", 7, 2, 3]
 _WEIGHT = FANO.outside.to_bytes(16, "big")
-_FLAT = WIDE // 7 + 1  # the first weight not below the inside one that makes a row whole
+# This is the smallest outside weight that is not below the inside weight if the row sums to one.
+_FLAT = WIDE // 7 + 1
 _FLAT += (WIDE - _FLAT) % 3
 
 

@@ -30,7 +30,7 @@ def _refused() -> dict[str, Any]:
         "triples with an outside weight of none": of(9, 0),
         "triples with an outside weight above the inside one": of(9, WIDE // 12 + 1),
         "triples with a row above 2^128": ["triples", 9, b"\xff" * 16],
-        # 35 triples, of which 7 hold an input: inside is outside + 1, and 4 are left.
+        # There are 35 triples, and 7 of them contain an input. So inside is outside + 1, and the remainder is 4.
         "triples with a remainder above inside less outside": of(15, WIDE // 35),
     }
 

@@ -118,7 +118,7 @@ def _points(channel: Windows, x: int) -> list[bytes]:
     for order in range(channel.orders if channel.types else 1):
         borders = [channel.circle.points_before(order, x, cell) for cell in range(1, channel.cells)] if rare else []
         points = {0, ONE - 1} | {point for border in borders for point in (border - 1, border) if 0 <= point < ONE}
-        # Bits of the last byte above the order's are not looked at.
+        # The bits of the last byte above those of the order must be ignored, so they are set here.
         rands += [
             bytes(8) + point.to_bytes(8, "big") + bytes([256 - channel.orders + order]) for point in sorted(points)
         ]

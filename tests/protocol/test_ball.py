@@ -35,7 +35,7 @@ CHANNELS: dict[str, Channel] = {
     "triples": Triples(4, (1 << 128) // 17),
     "windows": Windows((3, 1, 2, 5), 4, 2, (), (), (Type(1, ONE // 5, ONE // 9, 0, ()),)),
 }
-# Of other families the channels of four inputs among the vectors.
+# The vectors' channels of four inputs represent the other families.
 CHANNELS |= {
     name: channel
     for name, channel in VECTORS.items()

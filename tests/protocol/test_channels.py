@@ -114,7 +114,7 @@ def brute_prior_loss(matrix: list[list[int]], prior: Sequence[int]) -> Fraction 
     total = sum(prior)
     top, bottom = 1, 1
     for column in zip(*matrix, strict=True):
-        marginal = sum(map(operator.mul, prior, column))  # P(y), times the prior's total
+        marginal = sum(map(operator.mul, prior, column))  # the probability of the output, times the sum of the prior
         if not marginal:
             continue
         low, high = min(column) * total, max(column) * total
@@ -295,7 +295,7 @@ def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tu
 
     def follow(frame: FrameType, event: str, _: object) -> object:
         place = frame.f_code.co_filename
-        if event == "line" and place.startswith(PROTOCOL):  # a collection of garbage may call what others hung on it
+        if event == "line" and place.startswith(PROTOCOL):  # garbage collection may run code of other modules
             steps.append((place, frame.f_lineno))
         return follow
 
@@ -366,7 +366,7 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
         counts, means = [*counts, draws - sum(counts)], [*means, together]
     if len(counts) == 1:
         return 1.0
-    # Without the few that are expected less than five times in all, the others still have their shares.
+    # The classes expected less than five times in all are left out, so the other means are scaled to their sum.
     means = [mean * sum(counts) / sum(means) for mean in means]
     return float(stats.chisquare(counts, means).pvalue)
 

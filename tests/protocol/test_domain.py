@@ -302,4 +302,4 @@ def test_edges_of_other_kinds_are_refused() -> None:
     """Edges that are not finite increasing numbers of at most 18 decimal places are refused."""
     for wrong in ([Fraction(1, 3), 1], ["0", "1e-19"], [0, math.inf], [0, "x"], [0], [1, 0], [0, 2**62]):
         with pytest.raises(DomainError):
-            Buckets.of(wrong)  # type: ignore[arg-type]  # mixed lists, as a person writes them
+            Buckets.of(wrong)  # type: ignore[arg-type]  # a person may write mixed lists

@@ -62,7 +62,7 @@ SMALL["classes"] = joining._classes(12, 8, 12)
 def test_the_steps_counted_bound_the_work(name: str) -> None:
     """An audit runs at most ``OPCODES`` instructions to a step that is counted, and ``AT_FIRST`` besides."""
     notion, channel = SMALL[name]
-    fresh = type(channel).from_wire(channel.encode())  # nothing that an earlier audit worked out is left
+    fresh = type(channel).from_wire(channel.encode())  # a new channel has no cached results of an earlier audit
     steps = notion.steps(fresh)
     done = instructions(lambda: notions.certify(fresh, notion))
     assert done <= OPCODES * steps + AT_FIRST, (done, steps)
@@ -222,4 +222,5 @@ def test_the_dearest_campaigns_are_refused_or_joined_in_time(name: str) -> None:
     data = joining.signed(notion, channel)
     start = time.process_time()
     joining.join(data)
-    assert time.process_time() - start < 4  # twice what is promised: a slower machine is not a broken promise
+    # The bound is twice the promised time, so that a slower machine does not fail the test.
+    assert time.process_time() - start < 4

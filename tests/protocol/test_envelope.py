@@ -249,7 +249,7 @@ def test_small_order_points_are_those_eight() -> None:
     p = keys.FIELD
     d = -121665 * pow(121666, -1, p) % p
     for y in keys.SMALL_ORDER_Y:
-        # x^2 = (y^2 - 1) / (d y^2 + 1)
+        # The curve's equation gives x^2 = (y^2 - 1) / (d y^2 + 1).
         square = (y * y - 1) * pow(d * y * y + 1, -1, p) % p
         x = pow(square, (p + 3) // 8, p)
         if x * x % p != square:
@@ -261,4 +261,4 @@ def test_small_order_points_are_those_eight() -> None:
             t = d * u * u * v * v
             point = (2 * u * v * pow(1 + t, -1, p) % p, (v * v + u * u) * pow(1 - t, -1, p) % p)
         assert point == (0, 1)
-    assert len(keys.SMALL_ORDER_Y) == 5  # eight points: 0, c and p - c have two x each
+    assert len(keys.SMALL_ORDER_Y) == 5  # eight points in all, because y = 0, c and p - c have two x each

@@ -150,12 +150,12 @@ REFUSED: list[tuple[Answer, str]] = [
     ({"vote": "yes", "day": "2026-01-02"}, "'day'"),
     ({"vote": "yes", "age": 30, "day": None}, "'day'"),
     ({"vote": "yes", "s3cret": 1}, "unknown question"),
-    ({"vote": "yes", 83117: 1}, "unknown question"),  # type: ignore[dict-item]  # an app's mistake
+    ({"vote": "yes", 83117: 1}, "unknown question"),  # type: ignore[dict-item]  # an app may pass a wrong type
     ({"vote": "s3cret"}, "vote"),
     ({"vote": "yes", "age": 83117}, "age"),
     ({"vote": "yes", "age": "s3cret"}, "age"),
     ({"vote": "yes", "age": (83117, 83117)}, "age"),
-    ({"vote": "yes", "age": {"s3cret": 1}}, "age"),  # type: ignore[dict-item]  # an app's mistake
+    ({"vote": "yes", "age": {"s3cret": 1}}, "age"),  # type: ignore[dict-item]  # an app may pass a wrong type
     ("s3cret", "mapping"),
     (("s3cret", "83117"), "mapping"),
 ]

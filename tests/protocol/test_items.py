@@ -108,7 +108,7 @@ def test_what_is_a_set() -> None:
 def test_what_is_no_set(asked: Items, answer: object) -> None:
     """A text that names no item is refused, and so is a dummy beside items; no error repeats the answer."""
     with pytest.raises(NotInDomain) as refused:
-        asked.index(answer, ZERO)  # type: ignore[arg-type]  # what an app may hand over
+        asked.index(answer, ZERO)  # type: ignore[arg-type]  # an app may pass a wrong type
     printed = "".join(traceback.format_exception_only(refused.value))
     assert "s3cret" not in printed
     assert "83117" not in printed
@@ -149,7 +149,7 @@ def test_the_dither_is_whole() -> None:
         SHOP.index("tea", b"")
 
 
-# Sets and channels for m = 3, l = 2: five inputs, of which two are dummies with the least budget.
+# For m = 3 and l = 2 there are five inputs; two of them are dummies with the smallest budget.
 SMALL = Items(2, 3)
 BUDGETS = [NAT, 2 * NAT, 3 * NAT, NAT, NAT]
 

@@ -100,8 +100,8 @@ GRID: dict[str, Channel] = {
     "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (Type(1, ONE // 3, ONE // 4, 0, ()),)),
     "windows of singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
 }  # fmt: skip
-# Families without awkward shapes above are tested in the shapes of their test vectors. Bits are tested below, because
-# their most likely output is another one.
+# Families without special shapes above are tested in the shapes of their test vectors. Bits are tested below, because
+# their most likely output differs.
 GRID |= {
     name: channel
     for name, channel in CHANNELS.items()
@@ -394,7 +394,8 @@ def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
                     column = [row[y] for row in rows]
                     ratios += [(max(column), mean), (mean, min(column))]
             found = levels.information_in_ball(structure, prior, radius)
-            if radius < 1:  # at 1 some prior gives mass 0 to all inputs that emit an output
+            # At radius 1, some prior gives mass 0 to all inputs that emit an output.
+            if radius < 1:
                 assert holds(found, worst(ratios))
             else:
                 assert found.nanonats == levels.ldp(structure).nanonats
@@ -452,7 +453,7 @@ def test_the_example_of_balls() -> None:
     a, b = math.exp(-1), math.exp(1)
     cells = 10**6
     first = round((1 - a) / (b - a) * cells)
-    share, low, seen = Fraction(first, cells), Fraction(a), Fraction(1, 10)  # seen: P(y)
+    share, low, seen = Fraction(first, cells), Fraction(a), Fraction(1, 10)  # ``seen`` is P(y)
     high = (1 - (1 - share) * low) / share
     structure = structure_of(table([seen * high, 1 - seen * high], [seen * low, 1 - seen * low]))
     prior = [first, cells - first]
@@ -708,7 +709,7 @@ def test_what_is_too_large_is_said() -> None:
     for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
             ask(structure)
-    assert levels.information(structure, [1] * 40).nanonats > 0  # which its family computes
+    assert levels.information(structure, [1] * 40).nanonats > 0  # this family has a closed form
 
 
 def test_projective_pairs_are_brute_force() -> None:

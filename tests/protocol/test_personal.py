@@ -49,7 +49,7 @@ def test_every_declared_prior_has_a_certified_channel(weights: list[int], level:
     notion = OwnPrior(level, len(prior))
     certificate = notion.certificate_of(prior)
     assert certificate.audited <= level
-    assert certificate.ldp <= 2 * level + 10  # Jiang, Li, Tandon 2020, Prop. 1, and what rounding up adds
+    assert certificate.ldp <= 2 * level + 10  # twice the level (Jiang, Li, Tandon 2020, Prop. 1), plus rounding up
     assert notion.channel_of(prior).truth > 0
 
 
@@ -120,7 +120,8 @@ def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size
         assert error(prior, channel) <= min(error(prior, response), error(prior, offered)) + 1e-12
         cost = notion.certificate_of(prior, offered).cost
         assert cost <= (level if channel == offered else 2 * level + 10)
-    if (size, nats) == (100, 1.0):  # where a response alone was worse than plain LDP, at up to twice the cost
+    # For this case, the response alone had a larger error than plain LDP, at up to twice the cost.
+    if (size, nats) == (100, 1.0):
         assert channel == offered
 
 

@@ -21,7 +21,8 @@ NAT = exact.NANONATS
 SEED = 20260101
 
 
-# The order of the field, the dimension, and how many of the points are inputs: all, all but one, two, some.
+# Each shape has the order of the field, the dimension, and the number of points that are inputs: all, all but one, two,
+# or some others.
 SHAPES = [
     (2, 2, 2), (2, 2, 3), (3, 2, 4), (7, 2, 7), (31, 2, 32),
     (2, 3, 4), (2, 3, 7), (2, 4, 8), (2, 4, 15), (2, 5, 17),
@@ -84,11 +85,11 @@ def test_a_row_drawn_by_hand() -> None:
     assert [channel.geometry.coordinates(point) for point in (0, 1, 3, 4, 5, 12)] == [
         (0, 0, 1), (0, 1, 0), (0, 1, 2), (1, 0, 0), (1, 0, 1), (1, 2, 2)
     ]  # fmt: skip
-    # S_5: y_0 = -y_2 and (y_1, y_2) = (0, 1), (1, 0), (1, 1), (1, 2), so y = (2, 0, 1) ~ (1, 0, 2), (0, 1, 0),
-    # (2, 1, 1) ~ (1, 2, 2) and (1, 1, 2).
+    # The outputs near input 5 have y_0 = -y_2 and (y_1, y_2) = (0, 1), (1, 0), (1, 1), (1, 2), so y = (2, 0, 1) ~ (1,
+    # 0, 2), (0, 1, 0), (2, 1, 1) ~ (1, 2, 2) and (1, 1, 2).
     near = [channel.sample(5, draw_of(place * channel.inside)) for place in range(4)]
     assert [channel.geometry.coordinates(y) for y in near] == [(1, 0, 2), (0, 1, 0), (1, 2, 2), (1, 1, 2)]
-    # Outside: y_0 = 1 - y_2 and (y_1, y_2) counts up in base 3.
+    # The other outputs have y_0 = 1 - y_2, and (y_1, y_2) counts up in base 3.
     beyond = 4 * channel.inside
     far = [channel.sample(5, draw_of(beyond + place * channel.outside)) for place in (0, 1, 2, 5, 8)]
     assert [channel.geometry.coordinates(y) for y in far] == [(1, 0, 0), (0, 0, 1), (1, 0, 1), (1, 2, 1), (1, 1, 1)]

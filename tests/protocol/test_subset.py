@@ -25,7 +25,7 @@ GRID = {
     f"k = {k}, d = {d}": subset(k, d, level)
     for (k, d), level in zip(SIZES, [NAT, NAT // 10, 3 * NAT] * len(SIZES), strict=False)
 }
-# Weights that nobody would choose, with the largest remainders that are a channel.
+# No author would choose these weights; they have the largest remainders that a channel may have.
 GRID["k = 6, d = 3, a coarse remainder"] = SubsetSelection(6, 3, 11)
 GRID["k = 7, d = 4, nearly flat"] = SubsetSelection(7, 4, ONE // 35 - 40)
 

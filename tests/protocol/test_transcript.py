@@ -96,7 +96,7 @@ def test_the_expected_prior_is_the_posterior(drift: int) -> None:
         earlier = list(zip(periods, outputs, strict=False))
         expected = notion.prior_after(earlier, 3)
         joint = {}
-        for x in range(3):  # a third value that no report has spoken of: any output of it, summed
+        for x in range(3):  # the third report is unknown, so all its outputs are summed
             joint[x] = sum(
                 after for y in range(3) for path, (_, after) in paths(notion, (*outputs, y), periods).items()
                 if path[-1] == x
@@ -127,7 +127,7 @@ def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int,
     expected = notion.prior_after(earlier, period)
     certificate = notion.certificate_of(expected)
     assert certificate.audited <= level == certificate.cost
-    assert certificate.ldp <= 2 * level + 10  # Jiang, Li, Tandon 2020, Prop. 1, and what rounding up adds
+    assert certificate.ldp <= 2 * level + 10  # twice the level (Jiang, Li, Tandon 2020, Prop. 1), plus rounding up
     assert notion.channel_of(expected).truth > 0
     assert min(expected) > 0
 

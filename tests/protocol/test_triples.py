@@ -24,7 +24,7 @@ GRID = {
     for k, level in [(2, NAT), (3, NAT), (4, NAT // 1000), (9, 2 * NAT), (10, NAT), (15, NAT // 10), (20, 20 * NAT),
                      (27, 3 * NAT)]
 }  # fmt: skip
-# Weights that no author would choose; the second has nearly the same weight inside as outside.
+# No author would choose these weights; the second channel has nearly the same weight inside as outside.
 GRID["k = 13, coarse"] = Triples(13, 10)
 GRID["k = 25, nearly flat"] = Triples(25, ONE // 117 - 1)
 
@@ -87,11 +87,12 @@ def test_a_row_drawn_by_hand() -> None:
     """k = 9, so n = 3, t = 1, cs = 4; input 4 is at place 1 of ring 1: the numbers of SPEC 5.10, worked on paper."""
     channel = GRID[f"k = 9, {2 * NAT} nanonats"]
     inside = [channel.sample(4, draw_of(place * channel.inside)) for place in range(4)]
-    assert inside == [1, 4, 8, 6]  # {1, 4, 7}, {0, 2, 4}, {4, 3, 8}, {5, 4, 6}
+    assert inside == [1, 4, 8, 6]
     assert [set(channel.members(y)) for y in inside] == [{1, 4, 7}, {0, 2, 4}, {4, 3, 8}, {5, 4, 6}]
     beyond = 4 * channel.inside + channel.remainder
     outside = [channel.sample(4, draw_of(beyond + place * channel.outside)) for place in range(8)]
-    # Blocks 0, 1, 2, 3 at b = 0, 2 each; at (2, 0) and (2, 2) the input is in, so (3, 1) and (2, 1) stand in.
+    # These are the blocks 0 to 3 at b = 0 and b = 2. The triples (2, 0) and (2, 2) contain the input, so (3, 1) and (2,
+    # 1) replace them.
     assert outside == [0, 2, 3, 5, 10, 7, 9, 11]
     assert channel.sample(4, draw_of(4 * channel.inside)) == 0
 

@@ -46,7 +46,7 @@ def wire(text: str) -> codec.Value:
     return codec.decode(bytes.fromhex(text), limit=2**22)
 
 
-# One reader a topic: it does with a case what its fields ask for. A negative case raises on the way.
+# Each topic has one function, which does what a case's fields require. In a negative case one of these steps raises.
 
 
 def check_codec(case: Case) -> None:
@@ -190,7 +190,7 @@ def check_report(case: Case) -> None:
     report = Report.decode(envelope.decode(bytes.fromhex(case["report"])).open(bytes.fromhex(case["public"])))
     view = signed.view_of(bytes.fromhex(case["public"]))
     outputs = report.outputs(signed.terms, view)
-    # The constructor gives the same report from its decoded outputs.
+    # From the decoded outputs, the constructor makes the same report again.
     assert Report.of(report.campaign_id, signed.terms, report.period, report.slot, outputs, view) == report
     assert report.campaign_id == signed.id
     assert (report.period, report.slot, list(outputs)) == (case["period"], case["slot"], case["outputs"])

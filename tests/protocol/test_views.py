@@ -134,7 +134,7 @@ def campaigns(draw: st.DrawFn) -> Campaign:
     for weight, one, level in drawn:
         found.setdefault((one, level), View(weight, one, response(one.inputs(FIVE), NAT // level)))
     first, *rest = found.values()
-    # Weights that differ by one have no factor in common; one view has weight 1.
+    # Weights that differ by one have no common factor; a single view has the weight 1.
     first = View(rest[0].weight + 1 if rest else 1, first.map, first.channel)
     return terms(views=(first, *rest))
 
@@ -296,7 +296,7 @@ def test_a_class_in_a_view_is_the_campaign_of_that_class_alone(made: tuple[Campa
     assert together.output_bits >= max(alone.output_bits for alone in made)
 
 
-# The disclosure by a view: promise 22
+# The disclosure by a view (promise 22)
 
 
 def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:

@@ -74,7 +74,7 @@ def test_sample_has_the_weights(name: str) -> None:
                 start = 0
                 for y, count in runs(channel, x, tails[0]):
                     law[y] += count * (high - low)
-                    for draw in (start, start + count - 1):  # the last point between the borders has the same runs
+                    for draw in (start, start + count - 1):  # all points between two borders have the same runs
                         assert channel.sample(x, draw.to_bytes(8, "big") + tails[1]) == y
                     start += count
         assert [law[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]

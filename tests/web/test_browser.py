@@ -27,8 +27,8 @@ from tests.web.test_core import CASES, wycheproof
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 
-# Playwright's event loop runs in this thread until the browser is closed, and other tests have loops of their own: so
-# no longer than this file.
+# Playwright's event loop runs in this thread until the browser is closed, and other tests have their own loops. So the
+# browser lives only as long as this file.
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
     with chromium(tmp_path_factory.mktemp("profile")) as started:
@@ -128,7 +128,7 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
         asked = {**tab.options, "now": now, "id": known(data)["bytes"], "values": values}
         page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
         before = len(browser.study.said)
-        while kill % 5 and len(browser.study.said) == before:  # each fifth may die before it did anything
+        while kill % 5 and len(browser.study.said) == before:  # each fifth tab may die before it did anything
             page.wait_for_timeout(1)
         page.wait_for_timeout(chance.uniform(0, 60))
         if kill % 4 == 3:
@@ -139,7 +139,8 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
             [attempts], held = tab.run([{"now": now + 86_400}, at(now + 86_400, "send")])
             assert [one["outcome"] for one in attempts] in ([], ["sent"], ["sent", "sent"])
             assert held["campaigns"][known(data)["bytes"]][0] == []
-            # Whether a receipt came before the kill or not, the same bytes came; the first is the enrolment.
+            # The study has all reports, whether their receipts came before the kill or not; its first envelope is the
+            # enrolment.
             came = set(browser.study.taken)
             assert set(browser.study.said) <= came
             assert len(came) - 1 == charges(held)
@@ -211,7 +212,8 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
 def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
     """If the browser gives no more space, an answer is refused whole; with space again the reading is answered."""
     data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)
-    origin = browser.origin.replace("127.0.0.1", "localhost")  # nothing is known of its room yet
+    # The browser has not cached the storage quota of this origin yet.
+    origin = browser.origin.replace("127.0.0.1", "localhost")
     page = browser.page()
     quota = browser.context.new_cdp_session(page)
     quota.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": 50_000})
@@ -266,7 +268,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
         outcomes.append(sent["outcome"])
         if fault == "busy":
             assert sent["again"] >= now + 7200
-        if fault == "lie":  # a new answer does not change what is in flight
+        if fault == "lie":  # a new answer must not change the upload in flight
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])
     assert outcomes == ["failed", "failed", "failed", "failed", "failed", "foreign", "sent"]
     assert len(set(study.came)) == 2

@@ -43,7 +43,7 @@ def read(topic: str) -> list[Case]:
     return [case for case in cases if of_a_browser(topic, case)]
 
 
-# What a browser's device does not read: a batch is an aggregator's, and a link an app's (a browser opens it itself).
+# A device in a browser reads no batch, which is for aggregators, and no link, which the browser opens itself.
 ELSEWHERE = ("batch", "link")
 TOPICS = (
     "codec", "level", "keys", "envelope", "domain", "channel", "certificate", "view", "campaign", "closing", "report",

@@ -43,7 +43,7 @@ def test_silence_and_size_say_nothing(page: Page) -> None:
     people = []
     for number, one in enumerate(twin.ASKED):
         terms = open_campaign(one.data, twin.TRUST).terms
-        if isinstance(terms.domain, Form):  # which values there are depends on the view
+        if isinstance(terms.domain, Form):  # the values depend on the view
             continue
         values = list(dict.fromkeys(one.answers))[:2]
         times = [terms.opens + period * terms.period_seconds for period in range(min(3, terms.periods))]

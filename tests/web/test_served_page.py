@@ -110,7 +110,7 @@ def asked_at(service: Service, signed: SignedCampaign) -> str:
     link = f"{service.origin}/s/{signed.id.hex()}"
     while True:
         try:
-            urlopen(link).close()  # noqa: S310  # our own service
+            urlopen(link).close()  # noqa: S310  # a service on loopback
         except HTTPError as error:
             if error.code != 404:
                 raise
@@ -220,7 +220,7 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
     page.get_by_text("answered 500").wait_for(timeout=5000)
     assert inbox.waiting(service.study.path) == []
     service.broken = False
-    page.clock.fast_forward(120_000)  # a first attempt that failed is followed by another within a minute
+    page.clock.fast_forward(120_000)  # after a failure, the next attempt follows within a minute
     page.get_by_role("heading", name="Your report has arrived.").wait_for(timeout=5000)
     assert len(sent) >= 2
     assert len(set(sent)) == 1
@@ -242,7 +242,7 @@ def test_a_code_lets_in_one_browser(browser: Chromium, service: Service) -> None
             tab.get_by_role("heading", name=title).wait_for(timeout=5000)
             assert tab.get_by_text("refused the code").count() == refused
             tab.goto("about:blank")
-            tab.goto(link)  # once more, with the code of before
+            tab.goto(link)  # the second visit has the same code
             tab.get_by_role("heading", name=signed.terms.title, exact=True).wait_for(timeout=5000)
     [admitted] = inbox.admitted(service.study.path)
     service.study.enrol(admitted.read_bytes())

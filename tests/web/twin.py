@@ -144,9 +144,8 @@ def steps(seed: int, length: int = 40) -> list[Step]:
     caps = {"lifetime": 500 * exact.NANONATS} if seed % 6 == 0 else _caps(chance)
     found = [Step(OPENS, "tighten", None, (caps,), b"")]
     for place, (what, one, given) in enumerate(_first(some, chooses)):
-        now = terms[one.id].opens + terms[one.id].period_seconds * (
-            place // 6
-        )  # the same value again is the next period's
+        # If the same value comes again, it is in the next period.
+        now = terms[one.id].opens + terms[one.id].period_seconds * (place // 6)
         found.append(Step(now, what, one, given, chance.randbytes(CHANCE)))
     periods = {one.id: 0 for one in some}
     for _ in range(length):
@@ -187,7 +186,7 @@ class Twin:
             return getattr(self, step.what)(step.campaign, *step.given)
         except HalftruthError as error:
             return {"refused": type(error).__name__, "message": str(error)}
-        except ValueError:  # a reading that no period has
+        except ValueError:  # the reading is not one of the period
             return {"refused": "RangeError"}
 
     def tighten(self, _: None, caps: dict[str, Any]) -> None:

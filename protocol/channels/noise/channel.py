@@ -132,7 +132,7 @@ class Noise(Channel):
         """The tables of ``_tables`` with each row reversed, so that a slice of a row is in increasing order of the
         input."""
         return tuple(
-            tuple([row[::-1] for row in table] for table in tables)  # type: ignore[misc]  # three of three
+            tuple([row[::-1] for row in table] for table in tables)  # type: ignore[misc]  # three tables each
             for tables in self._tables
         )
 
