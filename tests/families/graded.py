@@ -98,6 +98,7 @@ SHAPES = Shapes(
         "graded minid": (joining._minid(20, 16), graded(2, 20, [NAT + x * 16 // 20 for x in range(20)])),
         "graded lip": (Information(MOST, joining._prior(60)), graded(2, 6, [NAT + x % 4 for x in range(60)])),
         "graded lip, many": (Information(MOST, joining._prior(31)), graded(5, 3, [NAT + x for x in range(31)])),
+        "graded lip, long lines": (Information(MOST, joining._prior(4)), graded(101, 2, [NAT + x for x in range(4)])),
         "graded ball": (Information(MOST, joining._prior(31), 10**8), graded(5, 3, [NAT + x % 3 for x in range(31)])),
         "graded pairwise": (joining._matrix(20), graded(2, 20, [NAT + x % 2 for x in range(20)])),
     },

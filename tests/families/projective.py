@@ -163,6 +163,7 @@ SHAPES = Shapes(
     dear={
         "projective lip, two": (Information(MOST, joining._prior(127)), joining.projective(127, 2, 7)),
         "projective lip, many": (Information(MOST, joining._prior(31)), joining.projective(31, 5, 3)),
+        "projective lip, long lines": (Information(MOST, joining._prior(3)), joining.projective(3, 101, 2)),
         "projective ball": (Information(MOST, joining._prior(31), 10**8), joining.projective(31, 5, 3)),
         "projective pairwise": (joining._matrix(20), joining.projective(20, 2, 20)),
     },

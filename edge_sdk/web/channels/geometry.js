@@ -95,13 +95,8 @@ export class Geometry {
 
   /** The point of a vector that is not all 0. @param {number[]} vector @returns {number} */
   point(vector) {
-    const { times } = this.field;
-    let [factor, power] = [1, vector.find((coordinate) => coordinate) ?? 1];
-    for (let exponent = this.q - 2; exponent > 0; exponent >>= 1) {
-      if (exponent & 1) factor = times(factor, power); // the inverse of the leading coordinate is its power q - 2
-      power = times(power, power);
-    }
-    const number = vector.reduce((before, one) => before * this.q + times(one, factor), 0);
+    const factor = this.inverse(vector.find((coordinate) => coordinate) ?? 1);
+    const number = vector.reduce((before, one) => before * this.q + this.field.times(one, factor), 0);
     const free = this.powers.findLastIndex((least) => least <= number);
     return number - this.powers[free] + this.firsts[free];
   }
@@ -128,6 +123,17 @@ export class Geometry {
     y.splice(pivot, 0, 0);
     y[pivot] = this.field.add(Number(!near), this.negative(this.product(own, y)));
     return this.point(y);
+  }
+
+  /** The multiplicative inverse: the power q - 2. @param {number} element not 0 */
+  inverse(element) {
+    const { times } = this.field;
+    let [found, power] = [1, element];
+    for (let exponent = this.q - 2; exponent > 0; exponent >>= 1) {
+      if (exponent & 1) found = times(found, power);
+      power = times(power, power);
+    }
+    return found;
   }
 
   /** The additive inverse. @param {number} element */
@@ -164,7 +170,9 @@ export class Geometry {
     const { q } = this;
     const { add, times } = this.field;
     const size = this.powers[free];
-    const table = new Float64Array(size * q);
+    // Where all coordinates of a point are used, the first one is 0 or 1: no other d is looked up.
+    const width = free < this.t - 1 ? q : 2;
+    const table = new Float64Array(size * width);
     table[0] = sum(law); // if low = 0, all inputs at d = 0 and none at any other d
     for (let place = 0; place < this.firsts[free]; place++) {
       const low = this.canonical(place, free);
@@ -182,8 +190,8 @@ export class Geometry {
       for (let factor = 1; factor < q; factor++) {
         // A nonzero multiple of (d, low) is orthogonal to the same inputs.
         const number = low.reduce((before, one) => before * q + times(factor, one), 0);
-        for (let product = 0; product < q; product++)
-          table[this.negative(times(factor, product)) * size + number] = sums[product];
+        const share = this.inverse(this.negative(factor));
+        for (let d = 0; d < width; d++) table[d * size + number] = sums[times(share, d)];
       }
     }
     return table;

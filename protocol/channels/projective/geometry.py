@@ -205,7 +205,9 @@ class Geometry:
     def _mass_table(self, free: int, law: Sequence[int]) -> list[int]:
         """Return, for each (d, low) by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0."""
         q, size, times = self.order, self.powers[free], self.arithmetic.times
-        table = [0] * self.powers[free + 1]
+        # Where all coordinates of a point are used, the first one is 0 or 1: no other d is looked up.
+        width = q if free < self.dimension - 1 else 2
+        table = [0] * (width * size)
         # At (0, 0) the condition holds for every input, and at (d, 0) for none.
         table[0] = sum(law)
         # The number of different prefixes of the inputs, for each length from 1 to f.
@@ -224,7 +226,7 @@ class Geometry:
                 number = 0
                 for coordinate in low:
                     number = number * q + times(factor, coordinate)
-                against = self.arithmetic.minus(0, factor)
-                for product, mass in enumerate(sums):
-                    table[times(against, product) * size + number] = mass
+                share = self.arithmetic.inverse(self.arithmetic.minus(0, factor))
+                for d in range(width):
+                    table[d * size + number] = sums[times(share, d)]
         return table
