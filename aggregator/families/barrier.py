@@ -1,10 +1,10 @@
 """Newton's method inside a logarithmic barrier, for the convex problems of the recipes.
 
-Minimise weight * objective - (sum of the logarithms of the slacks) for growing weights, each from the minimum for the
-last weight. At such a minimum the objective exceeds the optimum by at most (number of logarithms) / weight, which
-decides when to stop (Boyd, Vandenberghe 2004, sec. 11.2-11.3).
+The method minimises weight * objective - (sum of the logarithms of the slacks) for growing weights, each time from the
+minimum for the previous weight. At such a minimum the objective exceeds the optimum by at most (number of logarithms) /
+weight. The iteration stops when this bound is small enough (Boyd, Vandenberghe 2004, sec. 11.2-11.3).
 
-The problems are defined beside their recipes: bits.idue, graded.recipe.
+``bits.idue`` and ``graded.recipe`` define the problems.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Problem(ABC):
     """A convex function to be minimised over linear inequalities.
 
     Attributes:
-        rows, limits: (c, d) and (c,): rows @ z < limits.
+        rows, limits: (c, d) and (c,), the inequalities rows @ z < limits.
         start: (d,) a point at which all inequalities hold strictly and ``barrier`` is finite.
         curves: the number of logarithms in ``barrier``.
     """
@@ -41,7 +41,7 @@ class Problem(ABC):
 
     @abstractmethod
     def objective(self, z: Floats) -> float:
-        """Return the value of the function to be minimised; it is positive."""
+        """Return the value of the function to be minimised, above zero."""
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
@@ -52,7 +52,7 @@ class Problem(ABC):
 
 
 def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
-    """Return the minimiser, with the objective to a relative ``precision``; all inequalities hold strictly."""
+    """Return a point whose objective is minimal up to the relative ``precision``; all inequalities hold strictly."""
     z = problem.start
     terms = len(problem.limits) + problem.curves
     weight = terms / problem.objective(z)
@@ -87,7 +87,7 @@ def _derivatives(problem: Problem, z: Floats, weight: float) -> tuple[float, Flo
 
 
 def _better(problem: Problem, z: Floats, weight: float, value: float, gain: float, near: bool) -> bool:
-    """Return whether ``z`` keeps all inequalities and, unless ``near``, lowers the value by a tenth of ``gain``."""
+    """Return whether ``z`` satisfies all inequalities and, unless ``near``, lowers the value by a tenth of ``gain``."""
     slack = problem.limits - problem.rows @ z
     if not (slack > 0).all():
         return False

@@ -1,16 +1,16 @@
-"""The interface of decoders: multiplication by a channel's matrix and by a left inverse of it.
+"""The interface of decoders: multiplication by a channel's matrix and by a left inverse of that matrix.
 
 An estimate is linear in the counts. An output y has features f(y): the output itself, one-hot among m, or for unary
 channels its bits. A decoder is a pair of implicit matrices: the response R (k x m), with R[x] = E[f(Y) | x], and a left
-inverse L of it (m x k). They are only multiplied with vectors, never stored. Then E[share @ L] = p for every p, and the
+inverse L (m x k) of R. Both are only multiplied with vectors, never stored. Then E[share @ L] = p for every p, and the
 variance of a linear query is the variance of one number per report, by one formula for all mechanisms.
 
     forward    p @ R        the mean features                 backward   R @ w        a mean over the outputs
     invert     share @ L    the unbiased estimate             adjoint    L @ v        a feature's contribution to v . p
 
-One-hot features sum to one; bits do not, so there a query also has an ``intercept``.
+One-hot features sum to one. Bits do not, so a query on bits also has an ``intercept``.
 
-Consistent distributions and intervals: aggregator.estimate.
+``aggregator.estimate`` computes consistent distributions and intervals.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ Integers = NDArray[np.int64]
 
 
 class NotInvertible(HalftruthError):
-    """Different shares of the inputs give the same distribution of outputs, so no unbiased estimate exists."""
+    """No unbiased estimate exists, because different shares of the inputs give the same distribution of outputs."""
 
 
 @dataclass(frozen=True)
 class BinomialSteps:
-    """The estimate of each input as steps on binomial counts.
+    """The estimate of each input as a sum of steps on binomial counts.
 
         raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
 
     The contribution of one report to raw[x] takes few values: the base plus the heights of the steps that it reaches.
     The number of reports that reach a step is binomial. A support channel has one step, reached by the outputs of S_x,
     with probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two steps, a
-    report counts for x, against x, or neither.
+    report counts for x, against x, or not at all.
 
     Attributes:
-        base: (k,) the least contribution of one report, times n.
-        heights: (s, k) not negative; 0 if an input has fewer steps.
-        counts: (s, k) the number of reports that reach the step.
-        reports: n.
-        slack: (k,) the largest difference of the true base from ``base``, which depends on the distribution of the
-            people who do not hold the value; 0 if it does not.
+        base: (k,) n times the least contribution of one report to the estimate.
+        heights: (s, k) the heights of the steps, not negative; 0 if an input has fewer steps.
+        counts: (s, k) the number of reports that reach each step.
+        reports: n, the number of reports.
+        slack: (k,) the largest difference between the true base and ``base``. The true base may depend on the values of
+            the people who do not have this value; 0 if it does not.
     """
 
     base: Floats
@@ -88,7 +88,7 @@ class WordIncrements:
     """The contribution of one report to the estimate of each input, if it depends on all bits of the report.
 
     Attributes:
-        bearing: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If its product with the
+        bearing: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If ``bearing`` times the
             number of reports is large, the estimate is nearly normal.
         least, most: (k,) the smallest and the largest contribution.
     """
@@ -99,12 +99,12 @@ class WordIncrements:
 
 
 class Decoder(ABC):
-    """Multiplications with a channel and with a left inverse of it.
+    """Multiplications with a channel's response R and with a left inverse L of R.
 
     Attributes:
-        inputs, features: k and m.
-        one_hot: whether each report has exactly one feature, its output. Only then are the counts of the features those
-            of the outputs, which posteriors need.
+        inputs, features: the numbers k and m of inputs and features.
+        one_hot: whether each report has exactly one feature, its output. Posteriors need counts of outputs, which the
+            counts of features are only in this case.
         by_value: whether single shares have an unbiased estimate.
     """
 
@@ -135,7 +135,8 @@ class Decoder(ABC):
 
     @abstractmethod
     def invert(self, share: Floats) -> Floats:
-        """Return the unbiased shares of the inputs: from (m,) to (k,).
+        """Return the unbiased shares of the inputs, ``share`` @ L, from the mean features of the reports: from (m,) to
+        (k,).
 
         Raises:
             NotInvertible
@@ -195,12 +196,14 @@ class Decoder(ABC):
 
     @property
     def plain(self) -> Decoder:
-        """Return the decoder that estimates each input from its own feature count only; by default this decoder."""
+        """Return the decoder that estimates each input from the count of its own feature only; by default this
+        decoder."""
         return self
 
     @property
     def words(self) -> WordIncrements | None:
-        """Return a report's contributions if they take many values; None if ``staircase`` gives the exact estimate."""
+        """Return the contributions of a report if they can have many values; None if ``staircase`` gives the exact
+        estimate."""
         return None
 
     @property

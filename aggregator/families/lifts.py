@@ -1,7 +1,7 @@
-"""The range of lifts that keeps a level for every prior within a total-variation ball around the declared one.
+"""The range of lifts that satisfies a level for every prior within a total-variation ball around the declared prior.
 
-A lift is Q(y|x) / P(y). For an observer with prior P' it is divided by the mean of the lifts under P', which the worst
-P' within total variation d moves by at most d times the range of the lifts (MATH 2.13).
+A lift is Q(y|x) / P(y). For an observer with prior P', the lift is divided by the mean of the lifts under P'. A prior
+P' within total variation d changes this mean by at most d times the range of the lifts (MATH 2.13).
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ _HALVINGS = 60
 
 
 def lift_range(b: float, radius: float) -> tuple[float, float]:
-    """Return the range (low, high) of lifts that keeps the bound b = e^level for every prior in the ball and every
+    """Return the range (low, high) of lifts that satisfies the bound b = e^level for every prior in the ball and every
     output.
 
-    With u = 1 - low and v = high - 1, lifts of mean 1 keep it where
+    With u = 1 - low and v = high - 1, lifts of mean 1 satisfy the bound if
 
         (1 + b d) v + b d u <= b - 1   and   (1 + d / b) u + d v / b <= 1 - 1 / b,
 
-    or, for any d, if high <= b low. Of the possible ranges, return the one with the largest u v, the gain of windows.
+    or, for any d, if high <= b low. The result is the range with the largest u v, to which the gain of windows is
+    proportional.
 
     Args:
         b: e^level.
-        radius: d, 0 .. 1.
+        radius: d, the total-variation radius of the ball, 0 .. 1.
     """
     a, d = 1 / b, radius
     # The candidates are: both constraints tight, each constraint alone at its largest u v, and plain LDP.
@@ -48,16 +49,17 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
 
 
 def scaled(level: int, radius: int) -> int:
-    """Return a level at which every LIP channel for the declared prior keeps ``level`` for the whole ball.
+    """Return a level such that every LIP channel at this level for the declared prior satisfies ``level`` for all
+    priors of the ball.
 
-    The level is the larger of the largest s with e^s <= e^level (1 - d (e^s - e^-s)) and half the level, at which every
-    LIP channel keeps ``level`` under plain LDP (Jiang, Li, Tandon 2020, Prop. 1).
+    The result is the larger of two levels: the largest s with e^s <= e^level (1 - d (e^s - e^-s)), and half of
+    ``level``, at which every LIP channel satisfies LDP at ``level`` (Jiang, Li, Tandon 2020, Prop. 1).
 
     Args:
-        level: nanonats.
+        level: the level for the whole ball in nanonats.
         radius: the ball's radius in parts per billion; 0 leaves the level unchanged.
     Returns:
-        Nanonats, rounded down; for very small levels it may be below the smallest level of a campaign.
+        The level in nanonats, rounded down; for very small levels it may be below the smallest level of a campaign.
     """
     if not radius:
         return level

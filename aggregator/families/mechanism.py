@@ -1,7 +1,7 @@
 """A mechanism: its name, the questions that it serves, and the recipe of its channel.
 
-Each family lists its own mechanisms beside its recipe. All mechanisms in order: ``aggregator.planner.catalogue``. The
-best one for a question: ``aggregator.planner.choice``.
+Each family lists its mechanisms beside its recipe. ``aggregator.planner.catalogue`` lists all mechanisms in order, and
+``aggregator.planner.choice`` finds the best mechanism for a question.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Question:
     Attributes:
         domain: the possible answers.
         notion: the privacy notion, over the values of the domain.
-        part: for high-low, the expected share of people with a sensitive value; None if it is unknown.
-        bundled: whether a device answers several times a period, so that a report may carry many outputs.
+        part: for high-low LDP, the expected share of people with a sensitive value; None if it is unknown.
+        bundled: whether a device answers several times a period, so that a report may contain many outputs.
         goal: the goal of the analysis, as in ``Campaign``; "" for the share of each value.
         reports: the expected number of reports.
-        families: the families of channels that devices support, by their wire names; empty for all.
+        families: the wire names of the channel families that devices support; empty for all.
     """
 
     domain: Domain
@@ -71,14 +71,14 @@ class Question:
 
     @property
     def reported(self) -> Reported:
-        """The shares that an estimate reports, and whose error is minimised."""
+        """The shares that an estimate reports, whose error is minimised."""
         return Reported.of(self.domain)
 
     @property
     def shares(self) -> list[float] | None:
         """Return the expected shares, shape (k,): uniform, or uniform within each set of values if ``part`` is given.
 
-        For the mean of a number, the shares after random rounding if all numbers are equally common.
+        If the goal is the mean of a number, they are the shares after random rounding of equally common numbers.
         """
         if self.goal == "mean" and isinstance(self.domain, Line) and self.domain.rounds_randomly:
             gaps = [float(high - low) for low, high in pairwise(self.domain.points)]
@@ -100,10 +100,11 @@ class Mechanism:
 
     Attributes:
         name: its name in drafts.
-        does: its description, one line.
+        does: the description of the mechanism in one line.
         source: the publication that describes it.
         decode: the cost of decoding n reports.
-        recipe: returns the recipe of a question's channel, or the reason why it does not serve the question.
+        recipe: a function that returns the recipe of a question's channel, or the reason why the mechanism does not
+            apply.
     """
 
     name: str
@@ -114,7 +115,7 @@ class Mechanism:
 
 
 def level_of(notion: Notion) -> int | str:
-    """Return the level, in nanonats, at which plain LDP implies ``notion``; or the reason why no level does."""
+    """Return the level in nanonats at which plain LDP implies ``notion``, or the reason why no level implies it."""
     if isinstance(notion, Information):
         # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1).
         return notion.level
@@ -132,7 +133,8 @@ def level_of(notion: Notion) -> int | str:
 
 
 def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Question], Recipe | str]:
-    """Return a plain LDP mechanism for ``least`` to ``most`` values; its level is the smallest bound of the notion."""
+    """Return a function from a question to its recipe, for plain LDP over ``least`` to ``most`` values at the smallest
+    bound of the notion."""
 
     def recipe(question: Question) -> Recipe | str:
         if isinstance(question.notion, HighLow | Block):
@@ -150,14 +152,16 @@ def plain(build: Build, most: int = MAX_VALUES, least: int = 2) -> Callable[[Que
 def for_prior(
     build: Callable[[Sequence[int], int], Channel], most: int = MAX_VALUES
 ) -> Callable[[Question], Recipe | str]:
-    """Return a mechanism for a prior of at most ``most`` values; a radius lowers its level for the whole ball."""
+    """Return a function from a question to its recipe, for a prior of at most ``most`` values. With a radius, the level
+    is lowered so that it is satisfied for the whole ball."""
     return for_priors_near(lambda prior, level, radius: build(prior, scaled(level, radius)), most)
 
 
 def for_priors_near(
     build: Callable[[Sequence[int], int, int], Channel], most: int = MAX_VALUES
 ) -> Callable[[Question], Recipe | str]:
-    """Return a mechanism for a prior of at most ``most`` values, a level and a radius in parts per billion."""
+    """Return a function from a question to its recipe, for a prior of at most ``most`` values, a level and a radius in
+    parts per billion."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion
@@ -171,7 +175,7 @@ def for_priors_near(
 
 
 def for_sensitive(build: Callable[[int, Sequence[int], int], Channel]) -> Callable[[Question], Recipe | str]:
-    """Return a mechanism for a set of sensitive values."""
+    """Return a function from a question to its recipe, for a set of sensitive values."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion

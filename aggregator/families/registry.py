@@ -1,9 +1,9 @@
-"""The registry of channel families on the aggregator: the decoder and the recipes of each family.
+"""Registry of channel families on the aggregator: the decoder and the recipes of each family.
 
-A family is a folder beside this file: its decoder, which turns counts into shares, and its recipe, which turns a level
-into the integers of a channel. To add a family, add its decoder to ``DECODERS`` and the modules of its recipes to
-``MECHANISMS``. Recipes are given as module names, which ``aggregator.planner.catalogue`` imports: recipes need
-decoders, and an estimate should not have to import the solvers of the recipes.
+A family is a folder beside this file. It contains the family's decoder, which computes shares from counts, and its
+recipe, which computes the integers of a channel from a level. To add a family, add its decoder to ``DECODERS`` and the
+modules of its recipes to ``MECHANISMS``. Recipes are given as module names, which ``aggregator.planner.catalogue``
+imports: recipes need decoders, and an estimate should not have to import the solvers of the recipes.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
     """Return the decoder of a channel.
 
     Args:
-        reference: the shares of the inputs at which the decoder's error is to be least; uniform by default. They affect
-            the error, never the expected value.
+        reference: the shares of the inputs at which the decoder has the least error; uniform by default. They affect
+            the variance of the estimate, never its expected value.
     Raises:
-        ValueError: the family has no decoder. This is the case for constant channels, which occur only inside blocks.
+        ValueError: the family has no decoder, as constant channels, which occur only inside blocks.
     """
     make = DECODERS.get(channel.family)
     if make is None:
@@ -62,7 +62,7 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
 
 
 def _plainly(decoder: Callable[[Any], Decoder]) -> Callable[[Any, Reference], Decoder]:
-    """Return a factory that ignores the reference, for a family with a single left inverse."""
+    """Return a function that ignores the reference and calls ``decoder``, for a family with a single left inverse."""
     return lambda channel, _: decoder(channel)
 
 

@@ -1,7 +1,8 @@
 """Integer arithmetic of recipes: the scale of e^eps, and division that rounds up.
 
 Every recipe solves its inequality with the rational lower bound N / D of e^eps, N = ``protocol.exact.exp_lower``, and
-rounds up the probability that reveals less. The level then holds by construction; the certificate checks it.
+rounds each probability in the direction that reveals less. So the channel satisfies the level by construction; the
+certificate checks it.
 """
 
 from protocol.exact import EXP_BITS

@@ -1,17 +1,18 @@
 """Formulas of support schemes: their error, and the integer weight outside the support.
 
-From input x, every output of a set S_x is e^eps times as likely as any other. From every other input x', S_x has the
-same probability. Then two probabilities determine the error,
+From input x, every output in a set S_x is e^eps times as likely as any output outside S_x. From every other input x',
+S_x has the same probability. So two probabilities determine the error,
 
     p* = P(Y in S_x | x),   q* = P(Y in S_x | x'),
     n MSE = sum over x of th (1 - th) / (p* - q*)^2,   th = q* + p[x] (p* - q*)                        (MATH 4.1)
 
-so the recipes of projective geometry, subset selection and triples compute it for every possible size and take the
-smallest. In high-low channels the error also includes the probability with which other values give the sensitive
-outputs. These comparisons use floats, which does not affect privacy: the integers are derived from the rational lower
-bound of e^eps, and the outside weight is rounded up.
+The recipes of projective geometry, subset selection and triples compute this error for every possible size and choose
+the size with the smallest error. In high-low channels the error also depends on the probability with which other values
+give the sensitive outputs. These comparisons use floats, which do not affect privacy: the integers are derived from the
+rational lower bound of e^eps, and the outside weight is rounded up.
 
-The decoders of projective geometry and of triples have the same formulas. They differ only in how they sum over sets.
+The decoders of projective geometry and of triples have the same formulas, and differ only in the way in which they sum
+over sets.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def support_error(size: int, inside: float, outside: float) -> float:
     """Return the expected squared error of one report, summed over ``size`` values, at uniform shares  (MATH 4.1).
 
     Args:
-        inside, outside: p* and q*.
+        inside, outside: the probabilities p* and q*.
     """
     gap = inside - outside
     th = outside + gap / size
@@ -39,7 +40,8 @@ def support_error(size: int, inside: float, outside: float) -> float:
 
 
 def outside_weight(one: int, having: int, lacking: int, level: int) -> int:
-    """Return the least outside weight that keeps the level and makes rows sum to ``one``; lacking = 1 mod having."""
+    """Return the least outside weight that satisfies the level and makes rows sum to ``one``. ``lacking`` must be 1
+    modulo ``having``."""
     ideal = ceil(D * one, exp_lower(level) * having + D * lacking)
     return ideal + (one - ideal) % having
 
@@ -49,7 +51,7 @@ class SupportDecoder(Decoder):
     4.1)."""
 
     def __init__(self, channel: ProjectiveGeometry | Triples, shared: int) -> None:
-        """Decode ``channel``; any two of its sets have ``shared`` outputs in common."""
+        """Compute p* and q* of ``channel``; any two of its sets have ``shared`` outputs in common."""
         self.inputs, self.features = channel.inputs, channel.outputs
         one, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
         self._likely, self._unlikely = channel.inside / one, channel.outside / one

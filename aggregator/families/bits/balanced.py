@@ -1,18 +1,18 @@
 """The decoder of words of bits under the constraint that the shares sum to one.
 
-The bits of a report are decoded one by one, so the unbiased shares need not sum to one. This correction makes the sum
-one:
+The bits of a report are decoded one by one, so the unbiased shares need not sum to one. The following correction makes
+their sum one:
 
     raw' = raw - u (1'raw - 1),    u = C1 / (1'C1)
 
 where C is the covariance of one report's contribution to raw under a reference distribution, which does not depend on
-the reports. Since u sums to one, raw' does, and since E[1'raw] = 1, raw' is unbiased. Under the reference distribution,
-each linear query of raw' has the least variance of all unbiased linear estimates from raw (generalised least squares:
-Aitken 1935).
+the reports. Since u sums to one, raw' sums to one, and since E[1'raw] = 1, raw' is unbiased. Under the reference
+distribution, each linear query of raw' has the least variance among all unbiased linear estimates from raw (generalised
+least squares: Aitken 1935).
 
-A value's estimate then depends on the whole word and not on one bit. So its interval is normal if enough reports affect
-the value; else the exact interval of the uncorrected estimate is used. The choice depends only on the channel and on
-the number of reports.
+The corrected estimate of a value depends on the whole word and not on one bit. So its interval is normal if enough
+reports affect the value; otherwise the exact interval of the uncorrected estimate is used. The choice depends only on
+the channel and on the number of reports.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class BalancedDecoder(BitsDecoder):
     """A ``BitsDecoder`` whose shares sum to one.
 
     Attributes:
-        plain: the decoder that does not use the sum.
+        plain: the decoder without the correction.
     """
 
     def __init__(self, channel: Bits, reference: Floats) -> None:
-        """Decode ``channel`` with the least error at the shares ``reference``, which sum to one."""
+        """Compute the correction with the least error at the shares ``reference``, which sum to one."""
         super().__init__(channel)
         self._plain = BitsDecoder(channel)
         self._law: Floats = self._other + self._gap * reference  # (k,) the expected share of reports with each bit set
@@ -90,9 +90,8 @@ class BalancedDecoder(BitsDecoder):
         return WordIncrements(self._bearing(), least, most)
 
     def _bearing(self) -> Floats:
-        """Return the smaller of 1 / skewness^2 at share 0 and at share 1; the other bits are independent, under the
-        reference.
-        """
+        """Return the smaller of 1 / skewness^2 of a value's contribution at share 0 and at share 1, shape (k,). The
+        other bits are taken as independent, with the probabilities of the reference."""
         others = self._moments(self._law)
         least = np.full(self.inputs, np.inf)
         for second, third in (self._moments(self._other), self._moments(self._own)):

@@ -1,7 +1,7 @@
 """The decoder of words of bits.
 
-The bit of input x is 1 with probability a[x] if x is the true input, else with probability b[x]. So, independently of
-the other bits,
+The bit of input x is 1 with probability a[x] if x is the true input, else with probability b[x], independently of the
+other bits. So
 
     p[x] = (share[x] - b[x]) / (a[x] - b[x])                               (Gu et al. 2020, eq. 6)
 
@@ -9,7 +9,7 @@ and two bits are correlated only because a person has one input,
 
     E[f_i f_j] = b_i b_j + p_i (a_i - b_i) b_j + p_j (a_j - b_j) b_i       for i other than j
 
-which makes the variance of any linear query a sum over the inputs, not over their pairs.
+So the variance of any linear query is a sum over the inputs, and not over their pairs.
 """
 
 from __future__ import annotations

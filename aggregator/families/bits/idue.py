@@ -7,14 +7,14 @@ ln((1-b)/(1-a)) of each class,
     b (1-b) / (a-b)^2 = 1 / ((e^u - 1) (1 - e^-v))
     (1-a-b) / (a-b)   = 1 / (e^v - 1) - 1 / (e^u - 1)
 
-and the worst-case error of opt0 (eq. 8) is the largest of t convex functions. Newton's method inside a logarithmic
-barrier finds the one optimum, in numpy alone.
+The worst-case error of opt0 (eq. 8) is the largest of t convex functions. Newton's method inside a logarithmic barrier
+finds the unique optimum, and needs numpy only.
 
     opt0   u and v free                                   (eq. 8)
     opt1   u = v: every bit flipped alike, as in RAPPOR    (eq. 10)
     opt2   a = 1/2, as in OUE                              (eq. 11)
 
-The optimum is rounded to 32 bits, a down and b up; the certificate then verifies the level.
+The optimum is rounded to 32 bits, a downwards and b upwards; the certificate then verifies the level.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
     """Return the input-discriminative unary encoding with the least worst-case error under ``notion``.
 
     Args:
-        kind: one of ``KINDS``.
-        reported: only the error of the first ``reported`` inputs counts; None for all inputs. For item sets these are
-            the items; the dummies after them are protected, but their shares are not reported (Gu et al. 2020, sec.
-            VI-B).
+        kind: the paper's variant, one of ``KINDS``.
+        reported: the number of first inputs whose error is minimised; None for all inputs. For item sets these inputs
+            are the items; the dummies after the items are protected, but their shares are not reported (Gu et al. 2020,
+            sec. VI-B).
     Raises:
         ValueError: an unknown kind, or a class without a reported input.
     """
@@ -65,14 +65,15 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
 
 
 def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
-    """Return the budgets of the inputs of an item set: those of the items, and the smallest of them for each dummy.
+    """Return the budgets of the inputs of an item set in nanonats: the budgets of the items, then the smallest of these
+    for each dummy.
 
     Source: Gu et al. 2020, sec. VI-B.
 
     Args:
-        budgets: nanonats, one for each item.
+        budgets: the budget of each item in nanonats.
     Raises:
-        ValueError: the number of budgets is not that of the items.
+        ValueError: the numbers of budgets and items differ.
     """
     if len(budgets) != domain.count:
         raise ValueError(f"{domain.count} items need {domain.count} budgets, one each; {len(budgets)} were given")
@@ -80,7 +81,7 @@ def item_budgets(domain: Items, budgets: Sequence[int]) -> list[int]:
 
 
 def idue_ps(domain: Items, budgets: Sequence[int], kind: str = "opt0") -> Bits:
-    """Return IDUE over the items and dummies of an item set; with padding and sampling on the device this is IDUE-PS.
+    """Return IDUE over the items and dummies of an item set; with padding and sampling on the device it is IDUE-PS.
 
     Source: Gu et al. 2020, Algorithm 2.
     """
@@ -93,7 +94,7 @@ def worst_error(sizes: Sequence[int], own: Floats, other: Floats) -> float:
     Source: Gu et al. 2020, eq. 8.
 
     Args:
-        sizes: m, the inputs of each class whose counts are reported.
+        sizes: m, the number of inputs of each class whose counts are reported.
         own, other: a and b of each class.
     """
     spread = own - other
@@ -106,9 +107,9 @@ def optimum(sizes: Sequence[int], levels: Floats, kind: str = "opt0") -> tuple[F
 
     Args:
         sizes: m, the number of inputs of each class whose counts are reported, at least one.
-        levels: t x t, nats, the bound between inputs of two classes; infinite for a pair without a bound. A class
+        levels: (t, t) the bound between inputs of two classes in nats; infinite for a pair without a bound. A class
             without any bound is sent unperturbed: a = 1, b = 0.
-        kind: one of ``KINDS``.
+        kind: the paper's variant, one of ``KINDS``.
     Raises:
         ValueError: an unknown kind, or no pair has a bound.
     """
@@ -145,7 +146,7 @@ class _Encoding(Problem):
 
 
 class _Free(_Encoding):
-    """opt0 over (u, v, s): minimise s, an upper bound on the t functions."""
+    """The problem opt0 in the variables (u, v, s): minimise s, an upper bound on the t functions."""
 
     def __init__(self, sizes: Floats, levels: Floats) -> None:
         super().__init__(sizes, levels)
@@ -191,7 +192,7 @@ class _Free(_Encoding):
 
 
 class _Symmetric(_Encoding):
-    """opt1 over u = v."""
+    """The problem opt1 in the variables u = v."""
 
     def __init__(self, sizes: Floats, levels: Floats) -> None:
         super().__init__(sizes, levels)
@@ -216,7 +217,7 @@ class _Symmetric(_Encoding):
 
 
 class _Half(_Encoding):
-    """opt2 over b, with a = 1/2: e^r b + b' >= 1."""
+    """The problem opt2 in the variables b, with a = 1/2 and the constraints e^r b + b' >= 1."""
 
     def __init__(self, sizes: Floats, levels: Floats) -> None:
         super().__init__(sizes, levels)
@@ -243,13 +244,13 @@ class _Half(_Encoding):
 
 
 def _odds(u: Floats) -> Floats:
-    """1 / (e^u - 1)."""
+    """Return 1 / (e^u - 1)."""
     inverse: Floats = 1 / np.expm1(u)
     return inverse
 
 
 def _chances(u: Floats, v: Floats) -> tuple[Floats, Floats]:
-    """a and b: b = (1 - e^-v) / (e^u - e^-v), a = b e^u."""
+    """Return a = b e^u and b = (1 - e^-v) / (e^u - e^-v)."""
     other = -np.expm1(-v) / (np.expm1(u) - np.expm1(-v))
     return other * np.exp(u), other
 

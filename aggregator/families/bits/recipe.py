@@ -1,10 +1,10 @@
 """Recipes for words of bits: RAPPOR, OUE, utility-optimised RAPPOR, and OUE under a prior.
 
 With u = ln(a / b) and v = ln((1 - b) / (1 - a)) of a bit, the log-likelihood ratio of two inputs is at most u_x + v_x'.
-RAPPOR takes u = v; OUE takes a = 1/2, which has the least error for values that few people hold. Every a is rounded
-down and every b up, to 32 bits, which lowers both u and v.
+RAPPOR uses u = v; OUE uses a = 1/2, which has the least error for values that few people have. Every a is rounded down
+and every b up, to 32 bits, which lowers both u and v.
 
-Budgets by class of inputs: idue. The meaning of the integers: protocol.channels.bits.channel.
+``idue`` has the recipe for budgets by class of inputs; ``protocol.channels.bits.channel`` defines the integers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ MOST_BITS = 2**16
 
 
 def rappor(size: int, level: int) -> Bits:
-    """Basic RAPPOR, both kinds of bit flipped alike: a = e^(eps/2) / (e^(eps/2) + 1), b = 1 - a.
+    """Return basic RAPPOR, which flips ones and zeros with equal probability: a = e^(eps/2) / (e^(eps/2) + 1), b = 1 -
+    a.
 
     Source: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017.
     """
@@ -41,7 +42,7 @@ def rappor(size: int, level: int) -> Bits:
 
 
 def oue(size: int, level: int) -> Bits:
-    """Optimised unary encoding: a = 1/2, b = 1 / (e^eps + 1).
+    """Return optimised unary encoding (OUE): a = 1/2, b = 1 / (e^eps + 1).
 
     Source: Wang, Blocki, Li, Jha 2017.
     """
@@ -49,13 +50,13 @@ def oue(size: int, level: int) -> Bits:
 
 
 def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Return utility-optimised RAPPOR: only people who hold a non-sensitive value set its bit.
+    """Return utility-optimised RAPPOR, in which only people who have a non-sensitive value set its bit.
 
         sensitive    a = t                    b = t / ((1 - t) e^eps + t), which is 1 - t
         others       a = 1 - e^(-eps/2)       b = 0
 
-    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. It satisfies high-low LDP. Words without a non-sensitive
-    bit also satisfy e^eps between all inputs, which is utility-optimised LDP.
+    with t = e^(eps/2) / (e^(eps/2) + 1), as in basic RAPPOR. The channel satisfies high-low LDP. The probabilities of
+    words without a non-sensitive bit also differ by at most e^eps between all inputs, which is utility-optimised LDP.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR with its theta = t.
     """
@@ -64,8 +65,8 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
 
 
 def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Return utility-optimised RAPPOR with theta = 1/2: OUE among sensitive values, a = (1 - e^-eps) / 2 for the
-    others.
+    """Return utility-optimised RAPPOR with theta = 1/2, which is OUE among sensitive values and has a = (1 - e^-eps) /
+    2 for other values.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
     """
@@ -73,25 +74,27 @@ def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
 
 
 def oue_lip(prior: Sequence[int], level: int) -> Bits:
-    """Return optimised unary encoding under a prior: the least error for rare values under local information privacy.
+    """Return optimised unary encoding under a prior, which has the least error for rare values under LIP.
 
-    OUE minimises the sum of b (1-b) / (a-b)^2 under LDP. This channel minimises it under LIP: with r(1) = a/b and
-    r(0) = (1-a)/(1-b), Q(y|x) / P(y) = r_x(y_x) / sum over z of P_z r_z(y_z), so LIP is linear in both,
+    OUE minimises the sum of b (1-b) / (a-b)^2 under LDP. This channel minimises the same sum under LIP. With r(1) = a/b
+    and r(0) = (1-a)/(1-b), Q(y|x) / P(y) = r_x(y_x) / sum over z of P_z r_z(y_z), so the constraints of LIP are linear
+    in r(1) and r(0),
 
         r_x(1) <= e^eps     (P_x r_x(1) + sum over z other than x of P_z r_z(0))
         r_x(0) >= e^(-eps)  (P_x r_x(0) + sum over z other than x of P_z r_z(1))
 
-    and the error 1 / ((r(1) - 1) (1 - r(0))) is convex. If all values are rare, this is OUE. A common value
-    gets less noise, because no report can raise a high prior probability by much.
+    and the error 1 / ((r(1) - 1) (1 - r(0))) is convex. If all values are rare, the channel is OUE. A common value gets
+    less noise, because no report can raise a high prior probability by much.
 
-    Jiang, Li, Tandon 2022 derive a closed form for unary encoding under LIP. It is not used here: their closed forms of
-    2020 exceed the declared level for many priors. These probabilities follow from the definition, and the certificate
-    verifies the level.
+    Jiang, Li, Tandon 2022 derive a closed form for unary encoding under LIP. This recipe does not use the closed form,
+    because the closed forms of their paper of 2020 exceed the declared level for many priors. The probabilities here
+    follow from the definition of LIP, and the certificate verifies the level.
 
     Args:
-        prior: positive integers, P_x = prior[x] / sum. If more than ``PRIOR_CLASSES`` of them differ, values of similar
-            prior form a class, which is designed for its smallest prior, the strictest one.
-        level: nanonats.
+        prior: positive integers, P_x = prior[x] / sum. If more than ``PRIOR_CLASSES`` of the priors differ, values of
+            similar prior form a class, which is designed for its smallest prior, because that has the strictest
+            constraint.
+        level: the LIP level in nanonats.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     group = _groups(law)
@@ -108,7 +111,7 @@ def rounded(own: float, other: float) -> tuple[int, int]:
 
 
 class _UnderPrior(Problem):
-    """The total error as a function of r(1) and r(0) of each class of similar priors."""
+    """The optimisation problem of ``oue_lip``: the total error by r(1) and r(0) of each class of priors."""
 
     def __init__(self, group: Integers, law: Floats, level: float) -> None:
         self._sizes = np.bincount(group).astype(np.float64)
@@ -165,7 +168,7 @@ def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int
 
 
 def _groups(law: Floats) -> Integers:
-    """Return the class of each value, shape (k,): its distinct prior, or one of ``PRIOR_CLASSES`` logarithmic
+    """Return the class of each value, (k,): one for each distinct prior, or one of ``PRIOR_CLASSES`` logarithmic
     intervals."""
     _, exactly = np.unique(law, return_inverse=True)
     if exactly.max() < PRIOR_CLASSES:

@@ -1,4 +1,4 @@
-"""The best plain mechanism for each block: the family with the least error there."""
+"""Choice of a plain mechanism for each block: the family with the least error in the block."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from protocol.notions import Block
 
 
 def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build]) -> Channel:
-    """Return, for each block, the channel of least expected error if all values of the block are equally common.
+    """Return a channel of blocks. Each block has the channel with the least expected error if its values are equally
+    common.
 
-    The ranking does not depend on the block's share of the people, which only changes its number of reports.
+    The ranking does not depend on the block's share of the people, which only affects the number of its reports.
     """
     return in_blocks(
         blocks, level, lambda size, level: min((build(size, level) for build in builders), key=expected_mse)

@@ -1,16 +1,16 @@
-"""The decoder of channels in blocks: inner decoders for the blocks, and open inputs from their own outputs.
+"""The decoder of channels in blocks: inner decoders for the blocks, and counts of own outputs for the open inputs.
 
-Inner decoders do not need shares that sum to one, so each block is decoded by itself. The reports of open inputs among
-the outputs of block 1 are estimated from the outputs of the open inputs. With tau the probability that an open input
-gives an output of block 1, each report of an open output stands for tau / (1 - tau) reports in block 1, uniform over
-its m outputs,
+Inner decoders do not need shares that sum to one, so each block is decoded by itself. The number of reports in block 1
+that come from open inputs is estimated from the outputs of the open inputs. Let tau be the probability that an open
+input gives an output of block 1. Then each report of an open output corresponds to tau / (1 - tau) reports in block 1,
+uniform over its m outputs,
 
     p[x] = share[own output of x] / (1 - tau)                                       x open
     p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the open inputs' shares
 
-A report of an open input's own output therefore adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of
-block 1. With Hadamard response inside it is 0, and this is the published estimate (Acharya et al. 2020, eq. 15-16 and
-19). Blocks of equal inner channels are decoded together.
+So a report of an open input's own output adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of block
+1. With Hadamard response inside, ``aside`` is 0, and this is the published estimate (Acharya et al. 2020, eq. 15-16 and
+19). Blocks with equal inner channels are decoded together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEGLIGIBLE = 1e-10
 
 
 class ConstantDecoder(Decoder):
-    """Decoder of a block with one input: each report of the block counts for one person."""
+    """Decoder of a block with one input, in which each report of the block counts for one person."""
 
     inputs = features = 1
 
@@ -70,7 +70,7 @@ class _Alike:
     """The blocks that have the same inner channel.
 
     Attributes:
-        inner: its decoder, for k' inputs and m' outputs.
+        inner: the decoder of the inner channel, for k' inputs and m' outputs.
         columns: (b, m') the outputs of each block.
         members: (b, k') the inputs of each block.
     """
@@ -80,13 +80,14 @@ class _Alike:
     members: Integers
 
     def each(self, method: Callable[[Floats], Floats], rows: Floats) -> Floats:
-        """Apply ``method`` of the inner decoder to the vector of each block."""
+        """Return the result of the inner decoder's ``method`` for the vector of each block."""
         if isinstance(self.inner, HadamardDecoder):
             return method(rows)
         return np.array([method(row) for row in rows])
 
     def staircase(self, counts: Integers) -> BinomialSteps:
-        """Return the steps of the inner decoders; in each array the axis of blocks comes before the axis of inputs."""
+        """Return the steps of the inner decoders, as arrays in which the axis of blocks comes before the axis of
+        inputs."""
         rows, total = counts[self.columns], int(counts.sum())
         if isinstance(self.inner, HadamardDecoder):
             return self.inner.staircase(rows, total)
@@ -104,7 +105,7 @@ class BlocksDecoder(Decoder):
     """Decoder that applies the inner decoder of each block."""
 
     def __init__(self, channel: Blocks, decoder_of: Callable[[Channel], Decoder]) -> None:
-        """Decode ``channel``; ``decoder_of`` makes the inner decoders."""
+        """Make the decoders of the blocks of ``channel`` with ``decoder_of``."""
         self.inputs, self.features = channel.inputs, channel.outputs
         self._cover = channel.cover / ONE
         self._hidden = channel.hidden / ONE  # tau

@@ -16,13 +16,14 @@ from protocol.notions import Block, HighLow
 
 
 def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
-    """Return a channel of blocks: a report reveals the block, and a value that is alone in its block is not perturbed.
+    """Return a channel of blocks, in which a report reveals the block and a value that is alone in its block is not
+    perturbed.
 
     Source: Acharya et al. 2020, sec. 6; eq. 19 with Hadamard response inside.
 
     Args:
-        blocks: a block number, from 0, per input.
-        level: nanonats.
+        blocks: the block number of each input, from 0.
+        level: the LDP level inside the blocks in nanonats.
         build: the recipe of the inner channels, called once for each block size.
     """
     sizes = Counter(blocks)
@@ -33,22 +34,22 @@ def in_blocks(blocks: Sequence[int], level: int, build: Build) -> Channel:
 
 
 def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> Blocks:
-    """Return a channel for the sensitive values; other values give its outputs with the smallest sufficient
-    probability.
+    """Return a high-low channel: an inner channel for the sensitive values, whose outputs other values give with the
+    smallest sufficient probability.
 
         cover = largest weight of the inner channel / e^eps, rounded up
 
-    A single sensitive value always gives one output, and the others give it with probability e^-eps. For two values
-    this is optimal for every linear or convex loss: Mangat's response (Acharya et al. 2020, Theorem 2).
+    A single sensitive value always gives one output, and other values give this output with probability e^-eps. For two
+    values this is optimal for every linear or convex loss: Mangat's response (Acharya et al. 2020, Theorem 2).
 
-    With Hadamard response inside, the others hide with probability 2 / (e^eps + 1) (Acharya et al. 2020, eq. 13-14,
-    with S strictly larger than s and row 0 skipped: as printed, x in [s] would include the all-ones row, whose
-    probabilities sum to 2 e^eps / (e^eps + 1)). With k-ary response inside it is utility-optimised response (Murakami,
-    Kawamoto 2019, Definition 3).
+    With Hadamard response inside, other values give an output of the sensitive values with probability 2 / (e^eps + 1)
+    (Acharya et al. 2020, eq. 13-14, here with S strictly larger than s and without row 0: x in [s], as printed, would
+    include the all-ones row, whose probabilities sum to 2 e^eps / (e^eps + 1)). With k-ary response inside it is
+    utility-optimised response (Murakami, Kawamoto 2019, Definition 3).
 
     Args:
         sensitive: the sensitive values, at least one and fewer than ``size``.
-        level: nanonats.
+        level: the level in nanonats.
         build: the recipe of the inner channel, for two sensitive values or more.
     """
     marked = frozenset(sensitive)
@@ -58,7 +59,8 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
 
 
 def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Recipe | str]:
-    """Return a mechanism that serves plain LDP, blocks and sensitive sets, for at most ``most`` values."""
+    """Return a function from a question to its recipe, for plain LDP, blocks and sensitive sets of at most ``most``
+    values."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion

@@ -1,4 +1,4 @@
-"""The decoder of graded projective response: counts reports orthogonal to each input, and makes shares sum to one.
+"""The decoder of graded projective response, which counts reports orthogonal to each input and makes shares sum to one.
 
 The sizes of S_x and of its intersection with S_x' do not depend on the classes. So t_x, the share of reports in S_x,
 has the mean
@@ -6,15 +6,15 @@ has the mean
     p_x d_x + sum over x' of p_x' b_x',   d_x = (cs - ci) (inside_x - outside_x),
                                           b_x = ci inside_x + (cs - ci) outside_x
 
-With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, The solution is
+With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, the solution is
 
     raw = a (t - B - h't)                                                                          (MATH 4.5)
 
-The sum of these need not be one. As for words of bits, a correction makes it one; the reference is an even spread of
-reports over all outputs: raw' = raw - u (1'raw - 1), where u is the part of the sum's variance that each value has.
-With one class and as many inputs as points, raw and raw' equal the estimate of projective response. The contribution of
-a report to a value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if
-enough reports affect the value; else they are the exact ones of t_x, widened by the range of b.
+The sum of raw need not be one. As for words of bits, a correction makes the sum one: raw' = raw - u (1'raw - 1), where
+u is each value's part of the variance of the sum, if the reports are spread evenly over all outputs. With one class and
+as many inputs as points, raw and raw' equal the estimate of projective response. The contribution of a report to a
+value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if enough reports
+affect the value; otherwise they are the exact intervals of t_x, widened by the range of b.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ FIXED = 1e-9
 
 
 class GradedDecoder(Decoder):
-    """Decoder of graded projective response; each multiplication takes one sum over orthogonal points."""
+    """Decoder of graded projective response, in which each multiplication takes one sum over orthogonal points."""
 
     def __init__(self, channel: GradedProjective, *, balanced: bool = True) -> None:
-        """Decode ``channel``; if ``balanced``, correct the shares so that they sum to one."""
+        """Compute the coefficients of the estimate for ``channel``; if ``balanced``, the shares are corrected to sum to
+        one."""
         self.inputs, self.features = channel.inputs, channel.outputs
         self._channel, geometry, one = channel, channel.geometry, 1 << channel.scale
         far = geometry.support - geometry.shared  # number of points in S_x and not in S_x'
@@ -54,7 +55,7 @@ class GradedDecoder(Decoder):
         self._balanced = balanced
 
     def _balance(self) -> Floats:
-        """Return u: the covariance of each raw share with the sum, divided by the variance of the sum.
+        """Return u, the covariance of each raw share with the sum divided by the variance of the sum, shape (k,).
 
         For outputs spread evenly, the covariances of t_x and t_x' are proportional to the identity minus 1 / K.
         """
@@ -103,8 +104,8 @@ class GradedDecoder(Decoder):
 
     @cached_property
     def _common(self) -> tuple[Floats, Floats]:
-        """Return (K,) the amount that a report of output y subtracts per unit of a, and (K,) the amount per unit of u.
-        The latter is the excess over 1 of the sum of the report's raw shares."""
+        """Return the amounts that a report of each output subtracts per unit of a and per unit of u, both of shape
+        (K,). The amount per unit of u is the sum of the report's raw shares minus 1."""
         over_inputs = self._cycle.over_inputs
         beyond: Floats = over_inputs(self._of_sum) - self._factor.sum() * self._even - 1
         return self._even + over_inputs(self._tilt), beyond
@@ -142,8 +143,8 @@ class GradedDecoder(Decoder):
         return WordIncrements(bearing[classes], least[classes], most[classes])
 
     def _bearing(self, x: int, common: Floats) -> float:
-        """Return 1 / skewness^2 of a report's contribution to ``x``: the smaller of the values for a share of 1, and
-        for a share of 0 with all other values equally common."""
+        """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of two values: at a share of 1, and at
+        a share of 0 with all other values equally common."""
         alone = np.zeros(self.inputs)
         alone[x] = 1
         inside = np.rint(self._cycle.over_inputs(alone))

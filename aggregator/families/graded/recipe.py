@@ -1,14 +1,15 @@
-"""The recipe of graded projective response: the geometry and the contrast of each class that give the least error.
+"""The recipe of graded projective response, which finds the geometry and the contrasts with the least error.
 
-With f = cs / K, the part of all outputs that an input prefers, and w = 1 / g, the outside weight in times the even one,
-the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is linear and the error convex,
+Let f = cs / K be the part of all outputs that an input prefers. Let w = 1 / g be the outside weight, as a multiple of
+the uniform weight; then the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is linear in w, and
+the error is convex,
 
     1 - (1 - f) w_c <= f e^E_cd w_d        for each pair of classes that is bounded at E_cd
     n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c,
 
-and for each geometry Newton's method inside a logarithmic barrier finds the one optimum. The best order of the field is
-found by trying them; see ``FIRST_TRIED``. The complement of a design, whose f = 1 - cs / K is above a half, is never
-better: an input that prefers most outputs is distinguished by the outputs that it does not prefer.
+For each geometry, Newton's method inside a logarithmic barrier finds the unique optimum. The best order of the field is
+found by trying several orders; see ``FIRST_TRIED``. The complement of a design, whose f = 1 - cs / K is above a half,
+is never better: an input that prefers most outputs is distinguished by the outputs that it does not prefer.
 
 The outside weights are rounded up to integers with which the rows sum to a power of two. The certificate proves the
 level.
@@ -41,13 +42,13 @@ minimum."""
 
 
 def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None = None) -> GradedProjective:
-    """Return graded projective response with the least error for equally common values.
+    """Return the graded projective response with the least error if all values are equally common.
 
     Args:
         classes: the inputs of each class.
-        levels: t x t, nats, above 0: the bound between inputs of two classes. An infinite bound (none) is replaced by
-            the largest level that a campaign may have.
-        counted: only the error of the first ``counted`` inputs counts; None for all inputs.
+        levels: (t, t) the bound between inputs of two classes in nats, above 0. An infinite bound (no bound) is
+            replaced by the largest level that a campaign may have.
+        counted: the number of first inputs whose error is minimised; None for all inputs.
     Raises:
         ChannelError: all classes get the same contrast; use projective response instead.
     """
@@ -84,9 +85,11 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
 
 
 def _shapes(size: int, level: float) -> list[tuple[int, int]]:
-    """Return (q, t) of each candidate order q, in increasing order; t is the least dimension with ``size`` points.
+    """Return the pair (q, t) of each candidate order q, in increasing order; t is the least dimension with ``size``
+    points.
 
-    With a single level the best order is near e^level + 1. If no order is near it, the smallest line is a candidate.
+    With a single level the best order is near e^level + 1. If no order is near e^level + 1, the smallest line is a
+    candidate.
     """
     least: dict[int, int] = {}
     for order, dimension, _ in geometries(size):
@@ -96,7 +99,8 @@ def _shapes(size: int, level: float) -> list[tuple[int, int]]:
 
 
 def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: float) -> tuple[float, Floats]:
-    """Return the least error of a geometry, to a relative ``precision``, and w of each class."""
+    """Return the least error of a geometry, up to the relative ``precision``, and the outside weight w of each
+    class."""
     _, support, points = sizes(*shape)
     problem = _Contrasts(support / points, counts, bounds)
     w = minimum(problem, precision)
@@ -104,7 +108,7 @@ def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: f
 
 
 class _Contrasts(Problem):
-    """The total error of the counted values as a function of w; an input prefers the part f of all outputs."""
+    """The optimisation problem of one geometry: the total error of the counted values as a function of w."""
 
     def __init__(self, f: float, counts: Floats, bounds: Floats) -> None:
         self._f, self._counts = f, counts
@@ -127,7 +131,7 @@ class _Contrasts(Problem):
 
 
 def classes_of(notion: Matrix) -> list[list[int]]:
-    """Return the inputs of each class; exchanging two inputs of a class leaves the matrix of levels unchanged."""
+    """Return the inputs of each class. Exchanging two inputs of a class leaves the matrix of levels unchanged."""
     levels = notion.levels
     found: list[list[int]] = []
     for x, row in enumerate(levels):

@@ -1,11 +1,12 @@
 """The decoder of Hadamard response.
 
-A report counts for the inputs whose row is +1 at its column, and with the same weight against all others:
+A report counts for the inputs whose row is +1 at the report's column, and with the same weight against all other
+inputs:
 
     L[y, x] = (+1 or -1) / (2 pi - 1)                      (pi: the probability of the truth)
     p[x] = (t[S_x] - t / 2) / (pi - 1/2)                   (Acharya, Sun, Zhang 2019, where the shares sum to t = 1)
 
-Sums over rows are a Walsh-Hadamard transform. All vectors may have leading axes, one vector for each of many blocks
+Sums over rows are a Walsh-Hadamard transform. All vectors may have leading axes: one vector for each of many blocks
 that have this channel.
 """
 
@@ -23,7 +24,7 @@ from protocol.channels.hadamard.channel import ONE
 
 
 class HadamardDecoder(Decoder):
-    """Decoder of Hadamard response; each multiplication takes one Walsh-Hadamard transform."""
+    """Decoder of Hadamard response, in which each multiplication takes one Walsh-Hadamard transform."""
 
     def __init__(self, channel: Hadamard) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
@@ -72,11 +73,13 @@ class HadamardDecoder(Decoder):
         return 1 / self._contrast
 
     def _over_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum of +-columns for each input's row: from (..., K) to (..., k)."""
+        """Return for each input the sum of the columns, with the signs of the input's row: from (..., K) to (...,
+        k)."""
         return walsh(columns)[..., self._rows]
 
     def _over_rows(self, numbers: Floats) -> Floats:
-        """Return the sum of +-numbers over the inputs' rows for each column: from (..., k) to (..., K)."""
+        """Return for each column the sum of the inputs' numbers, with the signs of the column: from (..., k) to (...,
+        K)."""
         rows = np.zeros((*numbers.shape[:-1], self.features))
         rows[..., self._rows] = numbers
         return walsh(rows)

@@ -11,12 +11,12 @@ from protocol.exact import exp_lower
 
 
 def hadamard(size: int, level: int) -> Hadamard:
-    """Return Hadamard response, which reveals one bit for any k (Acharya, Sun, Zhang 2019)."""
+    """Return Hadamard response, in which a report reveals at most one bit for any k (Acharya, Sun, Zhang 2019)."""
     return Hadamard(_truth(level), size)
 
 
 def _truth(level: int) -> int:
-    """2^64 e^eps / (e^eps + 1), rounded down."""
+    """Return 2^64 e^eps / (e^eps + 1), rounded down."""
     N = exp_lower(level)
     return (N << HADAMARD_SCALE) // (N + D)
 

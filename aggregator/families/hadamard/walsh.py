@@ -1,7 +1,7 @@
 """The fast Walsh-Hadamard transform.
 
-Sylvester's matrix of order 2K consists of four copies of the matrix of order K, the last one negated. So one pass of
-sums and differences for each doubling multiplies by it in K log2 K steps.
+Sylvester's matrix of order 2K consists of four copies of the matrix of order K, of which the last is negated. So log2 K
+passes of sums and differences multiply a vector by the matrix of order K in K log2 K steps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def walsh(vectors: NDArray[Any]) -> NDArray[Any]:
         out[..., r] = sum over c of (-1)^popcount(r & c) * vectors[..., c]
 
     Args:
-        vectors: (..., K), K a power of two. Integers stay integers, so counts are transformed exactly.
+        vectors: (..., K) the vectors; K is a power of two. Integers stay integers, so counts are transformed exactly.
     Raises:
         ValueError: K is not a power of two.
     """

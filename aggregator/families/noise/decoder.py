@@ -1,7 +1,8 @@
-"""The decoder of noise: the inverse of the channel's square matrix, up to a maximum size.
+"""The decoder of noise, which uses the inverse of the channel's square matrix, up to a maximum size.
 
-Noise has as many outputs as inputs, so its only left inverse is its inverse. For discrete Laplace noise the inverse is
-well-conditioned. For a smooth distribution such as the Gaussian it is not, and no unbiased estimate is made.
+Noise has as many outputs as inputs, so the only left inverse is the inverse of the matrix. For discrete Laplace noise
+the matrix is well-conditioned. For a smooth distribution such as the Gaussian it is not, and no unbiased estimate is
+computed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ MOST_INVERTED = 2048
 
 
 class NoiseDecoder(TableDecoder):
-    """Decoder that stores Q, a matrix of at most 2^24 numbers, and its inverse L, for at most ``MOST_INVERTED``
-    points."""
+    """Decoder that stores Q, a matrix of at most 2^24 numbers, and for at most ``MOST_INVERTED`` points its inverse
+    L."""
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
         # ``reference`` is not used, because the square matrix has only one left inverse.

@@ -1,10 +1,10 @@
 """Recipes for noise, and the notion of geo-indistinguishability from the distances of a domain.
 
-A distribution whose weights fall by a factor of e^level with each step keeps that level between neighbours. At the
-border it also holds if the last step gets all mass beyond it. Integer weights keep it if each is computed from its
-predecessor and rounded up: then no weight is zero and no ratio exceeds its bound.
+A distribution whose weights fall by a factor of e^level with each step satisfies the level between neighbours. It also
+satisfies the level at the border if the last step gets all mass beyond the border. Integer weights satisfy the level if
+each weight is computed from its predecessor and rounded up: then no weight is zero, and no ratio exceeds its bound.
 
-The (eps, delta) curve of a distribution: protocol.levels.pairs.
+``protocol.levels.pairs`` computes the (eps, delta) curve of a distribution.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ CLOSE = 1 - 1e-4
 def discrete_laplace(size: int, level: int) -> Noise:
     """Return two-sided geometric noise on a line: P(step d) = (1 - a) / (1 + a) a^|d|, a = e^-level.
 
-    Every weight is a times its predecessor, rounded up. The last weight also holds the mass beyond the border and is 1
-    / (e^level - 1) times its predecessor. The step of zero gets the remaining mass; the first weight is the smallest
-    one for which the step of zero is at most e^level times as likely. So the ratio of two inputs d apart is at most
-    e^(d level), and the LDP level (size - 1) level.
+    Every weight is a times its predecessor, rounded up. The last weight also contains the mass beyond the border and is
+    1 / (e^level - 1) times its predecessor. The step of zero gets the remaining mass. The first weight is the smallest
+    weight for which the step of zero is at most e^level times as likely as the first step. So the probabilities of an
+    output given two inputs at distance d have a ratio of at most e^(d level), and the LDP level is (size - 1) level.
 
     Source: Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1 (truncated geometric mechanism).
 
     Args:
-        size: number of points.
-        level: nanonats a step.
+        size: the number of points.
+        level: the level in nanonats per step.
     """
     N = exp_lower(level)
 
@@ -89,15 +89,16 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
     """Return Gaussian noise on a line, P(step d) in proportion to e^(-d^2 / (2 sigma^2)), with uniform far tails.
 
     A Gaussian tail has no finite level. Here every step has at least e^-level times the largest probability, so the
-    channel keeps pure LDP at ``level``, which is declared. With a small delta it keeps a much smaller epsilon; the
-    audit computes it. The last step gets the mass beyond it, and at least the mass that the level requires at a border.
+    channel satisfies pure LDP at the declared ``level``. With a small delta it satisfies a much smaller epsilon, which
+    the audit computes. The last step gets the mass beyond it, and at least the mass that the level requires at a
+    border.
 
-    Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the floor is ours.
+    Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the paper has no uniform tails.
 
     Args:
-        size: number of points.
-        sigma: steps, above 0.
-        level: nanonats, for all pairs.
+        size: the number of points.
+        sigma: the parameter sigma in steps, above 0.
+        level: the LDP level for all pairs in nanonats.
     Raises:
         ValueError: sigma is not above 0.
     """
@@ -119,11 +120,12 @@ def planar(geo: Geo) -> Noise:
     """Return noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
 
     The last row and column of steps get all mass beyond them. So by the triangle inequality the level holds for all
-    pairs of cells, also at the border. A floor, which also keeps the level, is added to every step, so that rounding up
-    changes no ratio by more than a few billionths. The level is lowered by this amount, and the result is audited. On a
-    line this is ``discrete_laplace``. On an uneven lattice the smallest gap is used for all.
+    pairs of cells, also at the border. A small weight, which also satisfies the level, is added to every step, so that
+    rounding up changes no ratio by more than a few billionths. The level is lowered by this amount, and the result is
+    audited. On a line the result is ``discrete_laplace``. On an uneven lattice the smallest gap is used for all gaps.
 
-    Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with its border folded in).
+    Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with the mass beyond the border added to the
+    border).
 
     Raises:
         NotionError: the level between neighbours is too low for any channel to distinguish them.
@@ -162,7 +164,7 @@ def planar(geo: Geo) -> Noise:
 
 
 def _planar(rows: int, columns: int, down: float, across: float, floors: Floats) -> Noise:
-    """Return planar noise of ``down`` and ``across`` nats per step, plus the weights of ``floors``."""
+    """Return planar noise of ``down`` and ``across`` nats per step, with the weights ``floors`` added."""
     r = down * np.arange(rows + min(REACH, math.ceil(FAR / down)))[:, np.newaxis]
     reach = min(REACH, math.ceil(FAR / across))
     law = np.empty((rows, columns))
@@ -180,9 +182,9 @@ def _planar(rows: int, columns: int, down: float, across: float, floors: Floats)
 
 
 def _flat(size: int, step: float) -> Floats:
-    """Return step weights that are equal inside and keep ``step`` / root 2 nats per step at the border.
+    """Return step weights that are equal inside and satisfy ``step`` / root 2 nats per step at the border.
 
-    The product of two such axes keeps the level in Euclidean distance, since (r + c) / root 2 <= root(r^2 + c^2).
+    The product of two such axes satisfies the level in Euclidean distance, since (r + c) / root 2 <= root(r^2 + c^2).
     """
     law = np.ones(size)
     law[-1] = math.ceil(1 / math.expm1(step / math.sqrt(2)))
@@ -195,7 +197,7 @@ def _mirrored_sum(law: Floats) -> float:
 
 
 def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction = Fraction(1)) -> Geo:
-    """Return geo-indistinguishability over the distances of a domain.
+    """Return the notion of geo-indistinguishability over the distances of a domain.
 
         steps        neighbouring inputs are 1 apart, diagonal neighbours of a grid root 2
         numbers      the numbers themselves
@@ -204,7 +206,7 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
                      no cell's width is overstated
 
     Args:
-        level: nanonats per ``scale`` of the metric.
+        level: the level in nanonats per ``scale`` of the metric.
         scale: the distance to which the level applies, in the metric's unit, such as 1/2 for half a kilometre.
     Raises:
         NotionError: the domain does not have this metric, ``scale`` is not above zero, or the level is out of range.
@@ -219,7 +221,8 @@ def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction 
 
 
 def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[int], int]:
-    """Return the coordinates of the rows and of the columns, and the number of them that is one unit of the metric."""
+    """Return the coordinates of the rows and of the columns as integers, and the integer that equals one unit of the
+    metric."""
     if metric not in METRICS:
         raise NotionError(f"unknown metric {metric[:40]!r}; expected one of {', '.join(METRICS)}")
     if isinstance(domain, Grid):

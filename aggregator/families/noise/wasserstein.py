@@ -1,8 +1,8 @@
-"""The Wasserstein mechanism: the metric notion, and thereby the noise, that implies Pufferfish privacy.
+"""The Wasserstein mechanism: the geo-indistinguishability, and so the noise, that implies Pufferfish privacy.
 
-Assume that in every scenario the distribution of answers given one secret can be transported to the one given the other
-by moves of at most W steps. Then noise of level / W per step keeps the two secrets within e^level: each output's
-probability changes by at most that factor when an answer moves by W steps.
+Assume that in every scenario the distribution of answers given one secret can be transported to the distribution given
+the other secret by moves of at most W steps. Then noise of level / W per step limits the ratio of the two secrets to
+e^level, because each output's probability changes by at most the factor e^level when an answer moves by W steps.
 
 ``protocol.levels`` defines the scenarios and computes the level of a finished channel under them;
 ``aggregator.author.pufferfish_file`` reads the file.
@@ -19,13 +19,15 @@ from protocol.notions import Geo
 
 
 def geo_for(asked: Pufferfish, level: int) -> Geo:
-    """The notion that implies Pufferfish privacy at ``level``: geo-indistinguishability, ``level`` for W steps.
+    """Return the notion that implies Pufferfish privacy at ``level``: geo-indistinguishability with ``level`` for W
+    steps.
 
-    Source: Song, Wang, Chaudhuri 2017, Algorithm 1 and Theorem 3.2 (there by continuous Laplace noise, W / eps).
+    Source: Song, Wang, Chaudhuri 2017, Algorithm 1 and Theorem 3.2 (there with continuous Laplace noise of scale W /
+    eps).
 
     Args:
-        asked: the answers are the inputs 0 .. k - 1, in the order of a line.
-        level: nanonats.
+        asked: the scenarios and pairs of secrets; the answers are the inputs 0 .. k - 1, in the order of a line.
+        level: the Pufferfish level in nanonats.
     Raises:
         NotionError: under every scenario the two secrets of each pair give the same distribution of answers.
     """
@@ -42,23 +44,22 @@ def _steps(asked: Pufferfish) -> int:
 
 
 def distance(asked: Pufferfish) -> int:
-    """Return W, the largest distance over scenarios and pairs, in steps; secrets impossible in a scenario are
-    skipped.
-    """
+    """Return W, the largest distance over scenarios and pairs, in steps. Secrets that are impossible in a scenario are
+    skipped."""
     laws = [[scenario.joint[secret] for secret in pair] for scenario in asked.scenarios for pair in asked.pairs]
     return max((law_distance(first, second) for first, second in laws if sum(first) and sum(second)), default=0)
 
 
 def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
-    """Return the infinite Wasserstein distance of two distributions on a line: the largest distance of quantiles, in
-    steps.
+    """Return the infinite Wasserstein distance of two distributions on a line in steps: the largest distance between
+    their quantiles.
 
         W = max over u of |F^-1(u) - G^-1(u)|
 
-    Source: Song, Wang, Chaudhuri 2017, Def. 3.1; on a line the quantiles are the best coupling.
+    Source: Song, Wang, Chaudhuri 2017, Def. 3.1; on a line, the best coupling pairs the quantiles.
 
     Args:
-        first, second: weights of the points 0 .. k - 1, each not all zero; only proportions matter.
+        first, second: the weights of the points 0 .. k - 1, not all zero; only their proportions matter.
     """
     ends = [[total * sum(law) for total in accumulate(other)] for law, other in ((second, first), (first, second))]
     mine = theirs = furthest = 0

@@ -1,12 +1,13 @@
 """Sums over orthogonal points of a projective geometry, along one cycle through all points.
 
-The points of PG(t-1, q) lie on one cycle. Powers of a suitable t x t matrix M carry a vector through all K points, and
-a functional likewise, so that
+The points of PG(t-1, q) lie on one cycle: the powers of a suitable t x t matrix M map one vector to all K points, and
+one functional to all K functionals,
 
     point j = M^j e,   functional i = e' M^i,   <functional i, point j> = e' M^(i+j) e
 
-depends on i + j alone (Singer 1938). Sums over orthogonal points are thus one cyclic correlation with the set {m : e'
-M^m e = 0}. A Fourier transform computes it in about K log K steps instead of k K. Counts are summed exactly.
+So <functional i, point j> depends on i + j alone (Singer 1938), and sums over orthogonal points are a cyclic
+correlation with the set {m : e' M^m e = 0}. A Fourier transform computes the correlation in about K log K steps instead
+of k K. Counts are summed exactly.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class Cycle:
         return np.rint(self.over_outputs(weights)).astype(np.int64)
 
     def _correlate(self, along: Floats) -> Floats:
-        """Return out[i] = sum of along[j] over all j for which i + j is in the set."""
+        """Return for each i the sum of along[j] over all j for which i + j is in the set, shape (K,)."""
         spectrum = fft.rfft(along, self._length)
         np.conjugate(spectrum, out=spectrum)
         spectrum *= self._spectrum
@@ -85,7 +86,7 @@ class Cycle:
 
 
 class _Vectors:
-    """Arithmetic on rows of t elements of the field, as numpy arrays of their numbers."""
+    """Arithmetic on vectors of t field elements, as rows of numpy arrays that contain the numbers of the elements."""
 
     def __init__(self, geometry: Geometry) -> None:
         self._geometry = geometry
@@ -107,10 +108,11 @@ class _Vectors:
     def singer_step(self) -> Integers:
         """Return the first companion matrix M whose powers carry the first unit vector through all K points.
 
-        That holds if and only if M^K is a multiple of the identity and M^(K/r) is not, for each prime r that divides K:
-        a power of M fixes the point of the first unit vector only if it is a multiple of the identity, because that
-        vector is cyclic for a companion matrix. Then M acts as multiplication by an element that generates the field of
-        q^t elements up to factors from the field of q, so every vector goes through all points.
+        M is such a matrix if and only if M^K is a multiple of the identity and M^(K/r) is not, for each prime r that
+        divides K. The reason is that the first unit vector is cyclic for a companion matrix, so a power of M fixes the
+        point of this vector only if the power is a multiple of the identity. M then acts as multiplication by an
+        element that generates the field of q^t elements up to factors from the field of q elements, so the powers of M
+        carry every vector through all points.
         """
         q, t, K = self._order, self._dimension, self._geometry.points
         divisors = list(_prime_divisors(K))
@@ -134,7 +136,8 @@ class _Vectors:
         return power
 
     def orbit(self, step: Integers) -> Integers:
-        """Return (K,) the numbers of the points that the first unit vector, a row, visits under repeated ``step``."""
+        """Return the numbers of the points that the first unit vector visits under repeated multiplication by ``step``,
+        shape (K,)."""
         K = self._geometry.points
         rows = np.eye(1, self._dimension, dtype=np.int64)
         while len(rows) < min(BLOCK, K):

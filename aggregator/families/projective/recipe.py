@@ -1,4 +1,4 @@
-"""The recipe of projective geometry response: the field and the dimension with the least error."""
+"""The recipe of projective geometry response, which finds the field and the dimension with the least error."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ USUAL_PARTS = (0.1, 0.5)
 
 
 def projective_error(size: int, order: int, dimension: int, level: int) -> float:
-    """The ``support_error`` of projective geometry response.
+    """Return the ``support_error`` of projective geometry response.
 
         p* = E cs / Z,   q* = (E ci + cs - ci) / Z,   Z = E cs + K - cs                                  (MATH 4.1)
 
     Args:
-        size: k.
-        order, dimension: q and t.
-        level: nanonats.
+        size: k, the number of values.
+        order, dimension: q and t of the geometry.
+        level: the LDP level in nanonats.
     """
     E = math.exp(exact.nats(level))
     shared, support, points = sizes(order, dimension)
@@ -49,9 +49,9 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
     prime nearest e^eps + 1.
 
     Args:
-        size: k.
-        level: nanonats.
-        max_bits: maximum size of an output in bits; ceil(log2 (k + 1)) is always enough.
+        size: k, the number of values.
+        level: the LDP level in nanonats.
+        max_bits: the maximum size of an output in bits; ceil(log2 (k + 1)) is always enough.
     Raises:
         ChannelError: no geometry with outputs of at most ``max_bits`` bits has ``size`` points.
     """
@@ -75,10 +75,11 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
         tau = K c,   qB = cs c,   c = 1 / (E cs + K - cs)
 
     Args:
-        size: k.
-        sensitive: s, below k.
-        part: share of people with a sensitive value. order, dimension: q and t.
-        level: nanonats.
+        size: k, the number of all values.
+        sensitive: s, the number of sensitive values, below k.
+        part: the share of people with a sensitive value.
+        order, dimension: q and t of the geometry.
+        level: the level in nanonats.
     """
     E = math.exp(exact.nats(level))
     shared, support, points = sizes(order, dimension)
@@ -96,17 +97,18 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
 
 
 def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
-    """Return projective geometry response for the sensitive values, of the best order for the whole high-low channel.
+    """Return projective geometry response for the sensitive values, with the best field order for the whole high-low
+    channel.
 
-    A larger order reveals more about a sensitive value and sends the other values to sensitive outputs more often. So
-    the best order depends on the share of people with a sensitive value. If that share is not given, the order
-    minimises the worst ratio of its error to the best error, over the shares s / k and ``USUAL_PARTS``.
+    With a larger order, a report says more about a sensitive value, but other values give sensitive outputs more often.
+    So the best order depends on the share of people with a sensitive value. If this share is not given, the order
+    minimises the largest ratio of its error to the best error, over the shares s / k and ``USUAL_PARTS``.
 
     Args:
-        size: k, of all values.
-        sensitive: s, 2 .. k - 1.
-        level: nanonats.
-        part: share of people with a sensitive value, above 0 and below 1; None if it is unknown.
+        size: k, the number of all values.
+        sensitive: s, the number of sensitive values, 2 .. k - 1.
+        level: the level in nanonats.
+        part: the share of people with a sensitive value, above 0 and below 1; None if it is unknown.
     """
     shapes = list(geometries(sensitive))
     losses = [0.0] * len(shapes)
@@ -117,7 +119,7 @@ def projective_for_high_low(size: int, sensitive: int, level: int, part: float |
 
 
 def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
-    """Return the channel of the smallest tuple (error, bits, q, t) of ``offers``."""
+    """Return the channel of the smallest tuple (error, bits, q, t) in ``offers``."""
     enough = NO_WORSE * min(error for error, _, _, _ in offers)
     _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
     _, support, points = sizes(order, dimension)
@@ -125,7 +127,8 @@ def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) 
 
 
 def sizes(order: int, dimension: int) -> tuple[int, int, int]:
-    """Return ci, cs and K: the number of points that two hyperplanes share, of a hyperplane, and of the space."""
+    """Return ci, cs and K: the number of points that two hyperplanes share, the number in a hyperplane, and the number
+    in the space."""
     shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
     return shared, support, points
 
@@ -137,8 +140,8 @@ def _orders_of_planes() -> tuple[int, ...]:
 
 
 def geometries(size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (q, t, output bits) of every projective space with at least ``size`` points; of the lines, t = 2, only the
-    smallest.
+    """Yield (q, t, output bits) for every projective space with at least ``size`` points, but only for the smallest
+    line (t = 2).
 
     On a line S_x is a single point, as in randomised response, so additional points only increase the error.
     """
@@ -155,7 +158,7 @@ def geometries(size: int) -> Iterator[tuple[int, int, int]]:
 
 
 def _serves(question: Question) -> Recipe | str:
-    """Return the recipe for the notion of ``question``, or the reason against it."""
+    """Return the recipe for the notion of ``question``, or the reason why there is no recipe for this notion."""
     notion = question.notion
     if not isinstance(notion, HighLow):
         return everywhere(projective)(question)

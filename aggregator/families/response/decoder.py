@@ -12,7 +12,7 @@ from protocol.channels import RandomizedResponse
 
 
 class ResponseDecoder(Decoder):
-    """L[y, x] = ([y = x] - c[x]) / t, from Q(y|x) = c[y] + t [y = x]."""
+    """Decoder of randomised response, with L[y, x] = ([y = x] - c[x]) / t and Q(y|x) = c[y] + t [y = x]."""
 
     def __init__(self, channel: RandomizedResponse) -> None:
         self.inputs = self.features = channel.inputs

@@ -1,4 +1,4 @@
-"""Recipes of response channels: the true value, or a draw from all values, uniform or by a prior."""
+"""Recipes of response channels, whose output is the true value or a draw from all values, uniform or by a prior."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from protocol.notions import Information
 
 
 def randomized_response(size: int, level: int) -> RandomizedResponse:
-    """Return k-ary randomised response; for two values it is Warner's.
+    """Return k-ary randomised response, which for two values is Warner's.
 
         Q(y|x) = e^eps / (e^eps + k - 1) for y = x, 1 / (e^eps + k - 1) otherwise
 
-    The cover weight is rounded up.
+    The cover weight 1 / (e^eps + k - 1) is rounded up.
 
     Source: Warner 1965; Kairouz, Bonawitz, Ramage 2016, eq. 4.
     """
@@ -28,13 +28,14 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return the best LIP channel whose outputs are the inputs; for two values it is the optimum over all channels.
+    """Return the LIP channel with the least error among channels whose outputs are the inputs; for two values it is the
+    optimum over all channels.
 
-    Derivation and source: ``protocol.personal.lip_response``, which devices use as well.
+    ``protocol.personal.lip_response``, which devices use as well, has the derivation and the source.
 
     Args:
         prior: positive integers.
-        level: nanonats.
+        level: the LIP level in nanonats.
     """
     return personal.lip_response(prior, level)
 
@@ -42,7 +43,7 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
 def published_lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
     """Return the published LIP channel: Q(m|m) = 1 - (1 - P_m) e^-eps, Q(y|m) = P_y e^-eps.
 
-    It keeps its level only where every P_m >= 1 / (e^eps + 1); the certificate decides.
+    The channel satisfies its level only if every P_m >= 1 / (e^eps + 1); the certificate checks it.
 
     Source: Jiang, Li, Tandon 2020, Theorems 2, 3 and 5.
     """
@@ -51,17 +52,17 @@ def published_lip_response(prior: Sequence[int], level: int) -> RandomizedRespon
 
 
 def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return the best LIP channel for two values among those with equal error probabilities.
+    """Return the best LIP channel for two values among channels with equal error probabilities.
 
         P(error) = (1 - P) / (e^eps + 1 - 2 P),     P = the smaller prior; rounded up
 
-    Unlike the paper's channel with two error rates, it keeps the level for every prior.
+    Unlike the paper's channel with two error rates, this channel satisfies the level for every prior.
 
     Source: Jiang, Li, Tandon 2020, Prop. 4.
 
     Args:
         prior: two positive integers.
-        level: nanonats.
+        level: the LIP level in nanonats.
     """
     smaller, whole, N = min(prior), sum(prior), exp_lower(level)
     error = ceil((whole - smaller) * D << RESPONSE_SCALE, (N + D) * whole - 2 * smaller * D)
@@ -69,11 +70,11 @@ def symmetric_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return random sampling under LDP: the value with probability t, else a draw from the prior.
+    """Return random sampling under LDP, whose output is the value with probability t, else a draw from the prior.
 
         Q(y|x) = t [y = x] + (1 - t) P(y),    t / (1 - t) = (e^eps - 1) min P
 
-    For a uniform prior this is randomised response. Covers are rounded up.
+    For a uniform prior the channel is randomised response. Covers (1 - t) P(y) are rounded up.
 
     Source: Wang, Qin, Qiu 2023, sec. IV, "random sampling mechanism".
     """
@@ -83,12 +84,12 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return random sampling under LIP: outputs are distributed as the prior, so the lifts are 1 - t and 1 - t + t /
+    """Return random sampling under LIP. Outputs are distributed as the prior, so the lifts are 1 - t and 1 - t + t /
     P(x).
 
         1 - t = max(e^-eps, 1 - (e^eps - 1) min P / (1 - min P))
 
-    If the first of the two is larger, this is the published LIP channel (``published_lip_response``).
+    If e^-eps is the larger of the two, the channel is the published LIP channel (``published_lip_response``).
     """
     whole, N, least = sum(prior), exp_lower(level), min(prior)
     return _sampling(prior, max(Fraction(D, N), 1 - Fraction((N - D) * least, D * (whole - least))))

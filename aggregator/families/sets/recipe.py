@@ -1,4 +1,4 @@
-"""Recipes of mechanisms that send a set of values: subset selection, and triples, which need fewer bits."""
+"""Recipes of mechanisms that send a set of values: subset selection, and triples, whose reports have fewer bits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from protocol.exact import exp_lower
 
 
 def subset_error(size: int, ones: int, level: int) -> float:
-    """The ``support_error`` of subset selection; with ``ones`` = 1, of randomised response.
+    """Return the ``support_error`` of subset selection; with ``ones`` = 1, that of randomised response.
 
         p* = d E / (d E + k - d),   q* = p* (d - 1) / (k - 1) + (1 - p*) d / (k - 1)                     (MATH 4.1)
 
     Args:
-        size: k, at least 2; unlike for ``subset_selection`` there is no maximum.
-        ones: d, 1 .. k - 1.
-        level: nanonats.
+        size: k, the number of values, at least 2; unlike in ``subset_selection`` there is no maximum.
+        ones: d, the number of values in a set, 1 .. k - 1.
+        level: the LDP level in nanonats.
     """
     E = math.exp(exact.nats(level))
     inside = ones * E / (ones * E + size - ones)
@@ -31,13 +31,13 @@ def subset_error(size: int, ones: int, level: int) -> float:
 
 
 def subset_selection(size: int, level: int) -> SubsetSelection:
-    """Return subset selection with the d, at least 2, that gives the least error.
+    """Return subset selection with the set size d, at least 2, that gives the least error.
 
     Source: Ye, Barg 2018, section IV: d near k / (e^eps + 1).
 
     Args:
-        size: k, 3 .. 62.
-        level: nanonats.
+        size: k, the number of values, 3 .. 62.
+        level: the LDP level in nanonats.
     Raises:
         ChannelError: ``size`` is outside this range.
     """
@@ -55,23 +55,24 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
 def triples(size: int, level: int) -> Triples:
     """Return subset selection with d = 3 on a Steiner triple system, in slightly more than 2 log2 k - 2 bits.
 
-    Its error is near the minimum if k is 2 to 5 times e^eps: between randomised response, where S_x is one output, and
-    projective geometry response with planes.
+    The error is near the minimum if k is 2 to 5 times e^eps. For smaller k randomised response is better, where S_x is
+    one output; for larger k, projective geometry response with planes.
 
     Source: Ye, Barg 2018, section IV; Bose 1939.
 
     Args:
-        size: k, 2 .. 4095.
-        level: nanonats.
+        size: k, the number of values, 2 .. 4095.
+        level: the LDP level in nanonats.
     Raises:
-        ChannelError: another size.
+        ChannelError: ``size`` is outside this range.
     """
     support, others = _triples_with(size)
     return Triples(size, ceil(D * ONE, exp_lower(level) * support + D * others))
 
 
 def _triples_with(size: int) -> tuple[int, int]:
-    """Return cs and K - cs: the numbers of triples with and without a given point, for at least ``size`` points."""
+    """Return cs and K - cs, the numbers of triples with and without a given point, in the smallest system with at least
+    ``size`` points."""
     ring = ring_of(size)
     support = (3 * ring - 1) // 2
     return support, (ring - 1) * support

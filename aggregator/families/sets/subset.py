@@ -1,8 +1,8 @@
-"""The decoder of subset selection: each report votes for d values.
+"""The decoder of subset selection, in which each report counts for d values.
 
-Bit x of a report is set with probability p* from input x and q* from every other, so p[x] is (share[x] - q*) / (p* -
-q*). Each estimate is one binomial count. Two estimates are correlated, because a report has exactly d ones; the
-covariance follows from the shares.
+Bit x of a report is set with probability p* from input x and q* from every other input, so p[x] is (share[x] - q*) /
+(p* - q*). Each estimate depends on one binomial count. Two estimates are correlated, because a report has exactly d
+ones; their covariance follows from the shares.
 
 The channel's remainder moves q* by less than 2^-64 of p* - q* and is left out.
 """
@@ -59,11 +59,13 @@ class SubsetDecoder(Decoder):
         return share * (1 - share) / self._gap**2
 
     def variance(self, v: Floats, share: Floats) -> float:
-        """Return the variance of one report's contribution to the estimate of v . p; its bits are dependent.
+        """Return the variance of one report's contribution to the estimate of v . p; the bits of a report are
+        dependent.
 
             E[b_i b_j] = a (p_i + p_j) + c (1 - p_i - p_j)      for i other than j
 
-        with a for the bits of the true input and another input, c for those of two other inputs; p is the estimate.
+        where a applies to the bits of the true input and another input, c to the bits of two other inputs, and p is the
+        estimate.
         """
         p = self.invert(share)
         pairs = v.sum() ** 2 - v @ v  # sum over i other than j of v_i v_j

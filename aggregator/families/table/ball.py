@@ -1,13 +1,14 @@
-"""The corners of the linear program of ``column_generation`` if the level must hold for a ball of priors.
+"""Corners of the linear program of ``column_generation`` if the level must hold for a ball of priors.
 
-The lifts of an output keep the level for all priors within total variation d if and only if, with v over the corners of
-that ball,
+The lifts of an output satisfy the level for all priors within total variation d if and only if, with v over the corners
+of this ball,
 
     max over x of lift[x] <= b min over v of <lift, v>   and   min over x of lift[x] >= a max over v of <lift, v>.
 
 If the inputs are ordered by lift, the two worst priors are known: they move mass d from the largest lifts to the
-smallest, or the reverse. So within one order these are two linear constraints, and a corner has at most three different
-lifts: a staircase of three steps (MATH 2.13). The ordered partitions into three sets give all corners.
+smallest, or from the smallest to the largest. So for one order of the inputs there are two linear constraints, and a
+corner has at most three different lifts: a staircase of three steps (MATH 2.13). The ordered partitions of the inputs
+into three sets give all corners.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _CLOSE = 1e-12
 
 @dataclass(frozen=True)
 class Staircases(Coordinates):
-    """Inputs with a bound b for every prior within ``radius``; ``low`` and ``high`` bound most lifts.
+    """Coordinates of inputs with a bound b for every prior within ``radius``. ``low`` and ``high`` bound most lifts.
 
     Attributes:
         bound: b = e^level.
-        radius: d, total variation.
+        radius: d, the total-variation radius of the ball.
     """
 
     bound: float
@@ -43,7 +44,7 @@ class Staircases(Coordinates):
 
     @classmethod
     def of(cls, mass: Floats, bound: float, radius: float) -> Staircases:
-        """Return the coordinates for the prior ``mass``, each input a class of its own."""
+        """Return the coordinates for the prior ``mass``; each input is a class by itself."""
         return cls(mass, mass**2, 0 * mass, *lift_range(bound, radius), 1.0, 1.0, bound, radius)
 
     def listed(self) -> Floats | None:
@@ -85,13 +86,13 @@ class Staircases(Coordinates):
     def _levels(self, top: Floats, middle: Floats, bottom: Floats) -> tuple[Floats, Floats]:
         """Return the three lifts of each staircase with these masses, and whether a staircase exists.
 
-        With a middle step both constraints are tight. Without it, the difference of the two lifts is the largest
-        allowed.
+        With a middle step both constraints are tight. Without a middle step, the difference of the two lifts is the
+        largest that the constraints allow.
 
         Args:
-            top, middle, bottom: (c,) prior masses, with sum 1; middle is 0 for two steps.
+            top, middle, bottom: (c,) the prior masses of the steps, with the sum 1; middle is 0 for two steps.
         Returns:
-            (c, 3) lifts, in decreasing order; (c,) bool.
+            the lifts in decreasing order, (c, 3), and True for each staircase that exists, (c,).
         """
         a, b, d = 1 / self.bound, self.bound, self.radius
         # The two worst priors move mass d: one from the top and then the middle, one from the bottom and then it.
@@ -115,11 +116,12 @@ class Staircases(Coordinates):
 def of_two(mass: Floats, b: float, radius: float) -> Mixture:
     """Return the best mixture for two values, in closed form (MATH 2.13).
 
-    An output of difference t has lifts 1 + t (1 - p) and 1 - t p, where p is the prior of the value that it raises, and
+    An output raises one value. With the difference t, its lifts are 1 + t (1 - p) and 1 - t p, where p is the prior of
+    the raised value, and
 
         t(p) = min((b - 1) / (1 - p + b min(d, p)), (1 - a) / (p + a min(d, 1 - p))).
 
-    One output raises each value; their weights make the mean lift one.
+    There is one output for each value; the weights of the outputs make the mean lift one.
     """
     a = 1 / b
     p = mass

@@ -1,17 +1,17 @@
-"""The best LIP channel for a small domain: a linear program over posteriors, by column generation.
+"""Search for the best LIP channel of a small domain: a linear program over posteriors, solved by column generation.
 
 A channel is a mixture of posteriors whose mean is the prior, and its expected squared error is one minus the mean of
 their squared lengths (MATH 2.1). So the best channel is a linear program over the corners of one polytope,
 
     a P[x] <= posterior[x] <= b P[x],   sum = 1,   a = e^-eps, b = e^eps,
 
-where all coordinates but one lie at an end of their range. Above about a dozen inputs there are too many corners to
-list. A few are kept, and the dual prices identify the next one to add. At most k corners get a positive weight, so
-there are at most as many outputs as inputs.
+At a corner, all coordinates but one lie at an end of their range. Above about a dozen inputs there are too many corners
+to list. So the program uses a few corners, and the dual prices identify the next corner to add. At most k corners get a
+positive weight, so the channel has at most k outputs.
 
 Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2.1.
 
-For larger domains use ``windows``, which solves the same program for its few frequent inputs.
+``windows`` serves larger domains, and solves the same program for their few frequent inputs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEAST_WEIGHT = 1e-12
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The variables of the linear program: n classes of inputs, and the range of their lifts.
+    """Variables of the linear program: n classes of inputs, and the range of their lifts.
 
     A class of many small inputs is a *fluid*: its inputs need not have equal lifts, so a mean lift l between a and b
     adds (a + b) l - a b times the sum of squared probabilities, as if each input had lift a or b.
@@ -53,7 +53,7 @@ class Coordinates:
         mass: (n,) the prior mass of each class.
         square: (n,) the part of the sum of P[x]^2 that is multiplied by the square of the class's mean lift.
         fluid: (n,) the part of the sum of P[x]^2 that is multiplied by (a + b) l - a b.
-        low, high: a and b.
+        low, high: a and b, the least and the largest lift.
         mean: the mean lift of every class over all outputs of the mixture.
         budget: the sum of mass times lift in every output.
     """
@@ -73,14 +73,14 @@ class Coordinates:
         return worth
 
     def listed(self) -> Floats | None:
-        """Return all corners, or None if the classes are too many."""
+        """Return the lifts of all corners, (c, n), or None if there are too many classes."""
         return _corners(self) if len(self.mass) <= _LISTED else None
 
     def alone(self) -> Floats:
-        """Return for each class the lifts of the posterior that raises it most, with all others equal, shape (n, n)
-        (MATH 2.4).
+        """Return for each class the lifts of the posterior that raises this class most, with all other lifts equal,
+        shape (n, n) (MATH 2.4).
 
-        With suitable weights their mean is the prior, so the search starts from them.
+        With suitable weights the mean of these posteriors is the prior, so the search starts from them.
         """
         rest = self.mass.sum() - self.mass
         others = np.maximum(self.low, (self.budget - self.high * self.mass) / rest)
@@ -93,21 +93,20 @@ class Coordinates:
 
         Args:
             gains: (r, n) the gains of the classes.
-            prices: (n,) the dual price of a lift of each class;
-            used by subclasses only.
+            prices: (n,) the dual price of a lift of each class; only subclasses use it.
         Returns:
-            (c, n) the lifts.
+            (c, n) the lifts of the corners.
         """
         return _filled(self, gains)
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Posteriors, as lifts over the prior, and the probability of each.
+    """A mixture of posteriors: their lifts over the prior, and their probabilities.
 
     Attributes:
-        lifts: (t, n) lift of each class of inputs in each type of output.
-        weights: (t,) probability of each type.
+        lifts: (t, n) the lift of each class of inputs in each type of output.
+        weights: (t,) the probability of each type of output.
     """
 
     lifts: Floats
@@ -115,8 +114,8 @@ class Mixture:
 
 
 def best_mixture(given: Coordinates) -> Mixture:
-    """Return the mixture with the largest mean worth: the optimum up to ``_LISTED`` coordinates, and close to it for
-    more."""
+    """Return the mixture with the largest mean worth. It is the optimum for up to ``_LISTED`` coordinates, and close to
+    the optimum for more."""
     n = len(given.mass)
     if n == 1:
         return _polished(given, np.array([[given.budget / given.mass[0]]]))
@@ -156,7 +155,8 @@ def best_mixture(given: Coordinates) -> Mixture:
 
 
 def plain_mixture(given: Coordinates) -> Mixture:
-    """Return a mixture that distinguishes all classes: with probability 1/2 one of them is raised alone, else none."""
+    """Return a mixture that distinguishes all classes: with probability 1/2 an output raises one class, otherwise no
+    class."""
     raised = given.alone()
     others = raised.min(axis=1)
     steps = raised.diagonal() - others
@@ -170,7 +170,7 @@ def plain_mixture(given: Coordinates) -> Mixture:
 
 
 def _corners(given: Coordinates) -> Floats:
-    """Return all corners: one class has any lift, and each other class has lift ``low`` or ``high``."""
+    """Return the lifts of all corners, (c, n): each class but one has the lift ``low`` or ``high``."""
     n = len(given.mass)
     high = (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
     lifts = np.where(high, given.high, given.low)
@@ -186,17 +186,17 @@ def _corners(given: Coordinates) -> Floats:
 
 
 def _filled(given: Coordinates, gains: Floats) -> Floats:
-    """Return corners by the greedy rule of a knapsack: classes get the high lift in the order of decreasing gain per
+    """Return corners by the greedy rule for a knapsack: classes get the high lift in the order of decreasing gain per
     mass.
 
     Each row of gains gives up to two corners. In the first, the first class that does not fit gets the remaining
-    budget; this corner is the best one if all worths are linear. In the second, classes that do not fit are skipped,
-    and the lightest class that can take the small remaining budget gets it.
+    budget; this corner is the best if all worths are linear. In the second, classes that do not fit are skipped, and
+    the lightest class that can use the small remaining budget gets it.
 
     Args:
-        gains: (r, n).
+        gains: (r, n) the gains of the classes.
     Returns:
-        (c, n), c <= 2 r: lifts.
+        (c, n) the lifts of the corners, c <= 2 r.
     """
     rows, n = gains.shape
     order = np.argsort(-gains / given.mass, axis=1, kind="stable")
@@ -227,8 +227,8 @@ def _filled(given: Coordinates, gains: Floats) -> Floats:
 
 
 def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
-    """Solve the linear program over ``pool``: return the weights of its rows, the dual prices of the classes, and the
-    value."""
+    """Return the solution of the linear program over the corners ``pool``: their weights, the dual prices of the
+    classes, and the value of the objective."""
     solved = linprog(
         -given.worth(pool), A_eq=pool.T * given.mass[:, np.newaxis], b_eq=given.mean * given.mass, method="highs"
     )
@@ -238,7 +238,7 @@ def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
 
 
 def _polished(given: Coordinates, pool: Floats) -> Mixture:
-    """Return the best mixture of ``pool``, with weights solved again to full float precision."""
+    """Return the best mixture of the corners ``pool``, with weights that are solved again to full float precision."""
     weights, _, _ = _master(given, pool)
     lifts = pool[weights > _LEAST_WEIGHT]
     while True:

@@ -1,11 +1,11 @@
-"""The decoder of a table: the least-squares left inverse.
+"""The decoder of a table, which uses the least-squares left inverse.
 
-Of all unbiased linear estimates, the one with the least error at reference shares r weights each output by the inverse
-of its probability there (generalised least squares, Aitken 1935):
+Among all unbiased linear estimates, the estimate with the least error at reference shares r weights each output by the
+inverse of its probability at r (generalised least squares, Aitken 1935):
 
     L = D^-1 Q' (Q D^-1 Q')^-1,     D = diag(r @ Q)
 
-If a table has as many outputs as inputs, this is its inverse for every r.
+If a table has as many outputs as inputs, L is the inverse of Q for every r.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The convex-optimisation mechanism: the least distortion under a bound on the mutual information.
+"""The convex-optimisation mechanism, which has the least distortion under a bound on the mutual information.
 
-Of all channels whose outputs have the distribution r, the one that minimises distortion at price s has Q(y|x) in
-proportion to r[y] e^(-s d(x, y)). So the problem is convex in k numbers r instead of k^2, and s is chosen so that the
-mutual information equals the bound. This is Shannon's rate-distortion problem.
+Among all channels whose outputs have the distribution r, the channel that minimises mutual information plus s times
+distortion has Q(y|x) in proportion to r[y] e^(-s d(x, y)). So the problem is convex in the k numbers r, instead of k^2
+probabilities, and s is chosen so that the mutual information equals the bound. This is Shannon's rate-distortion
+problem.
 
-The worst-case level follows from the certificate: every input can give every output.
+The certificate states the worst-case LDP level, which is finite because every input can give every output.
 """
 
 from __future__ import annotations
@@ -36,23 +37,24 @@ STEEPEST = 40.0
 def mutual_information_table(
     prior: Sequence[int], cap: int, distortion: Sequence[Sequence[float]] | None = None
 ) -> Table:
-    """Return the channel with the least mean distortion for I(X; Y) <= cap; its outputs are the inputs.
+    """Return the channel with the least mean distortion among channels with I(X; Y) <= cap whose outputs are the
+    inputs.
 
         minimise   sum over x, y of P(x) Q(y|x) d(x, y)    where    sum of P(x) Q(y|x) ln(Q(y|x) / P(y)) <= cap
 
-    Solved by sequential quadratic programming over r for a price s, and bisection over s. If the optimum jumps at some
-    s, the channel with less information is taken.
+    The solution uses sequential quadratic programming over r for a price s, and bisection over s. If the optimum jumps
+    at some s, the result is the channel with less information.
 
     Source: Wang, Qin, Qiu 2023, sec. IV; Cover, Thomas 2006, sec. 10.7 and 10.8.
 
     Args:
         prior: k positive integers, P(x) = prior[x] / sum(prior).
-        cap: nanonats.
-        distortion: k x k finite numbers, d(x, y), the cost of output y for input x; by default 1 if they differ, else
-        0.
+        cap: the bound on the mutual information in nanonats.
+        distortion: (k, k) finite numbers d(x, y), the cost of output y for input x; by default 1 if x and y differ,
+            else 0.
     Raises:
-        NotionError: the cap is not binding (the distortion-free channel keeps it), or it is zero.
-        ValueError: ``distortion`` is not k x k finite numbers.
+        NotionError: the cap is zero, or it does not bind because the channel without distortion satisfies it.
+        ValueError: ``distortion`` does not have the shape (k, k), or is not finite.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
@@ -81,15 +83,15 @@ def mutual_information_table(
 
 
 def information(law: Floats, rows: Floats) -> float:
-    """Return I(X; Y) in nats, for the distribution (k,) of X and the rows (k, m) of a channel."""
+    """Return the mutual information I(X; Y) in nats, for the distribution of X, (k,), and the rows of a channel, (k,
+    m)."""
     marginal = law @ rows
     lift = np.divide(rows, marginal, out=np.ones_like(rows), where=(rows > 0) & (marginal > 0))
     return float((law[:, np.newaxis] * rows * np.log(lift)).sum())
 
 
 def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
-    """Return the distribution of the outputs of the best channel if a unit of distortion costs ``price`` nats, shape
-    (k,)."""
+    """Return the output distribution of the best channel if a unit of distortion costs ``price`` nats, shape (k,)."""
     size = len(law)
     worth = np.exp(-price * d)
 

@@ -1,7 +1,7 @@
-"""The best LIP tables for a prior, as certified integers: of least error, and with an unbiased estimate.
+"""Recipes of LIP tables for a prior, as certified integers: with the least error, or with an unbiased estimate.
 
-With a radius, the level holds for every prior within it. The linear program is in ``column_generation``, and its
-corners for a radius in ``ball``.
+With a radius, the level holds for every prior within this radius. The linear program is in ``column_generation``, and
+its corners for a radius are in ``ball``.
 """
 
 from __future__ import annotations
@@ -48,17 +48,18 @@ LEAST_PART = 1e-4
 def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     """Return the LIP channel with the least expected squared error under ``prior``, a table with at most k outputs.
 
-    Up to 14 inputs (10 with a radius) it is the optimum of the linear program over all corners. For more inputs its
-    gain is within about 10^-4 of the coordinate bound's, if that bound can be reached. The table is designed for a
-    level that is lower by a billionth, rounded, and certified.
+    For up to 14 inputs (10 with a radius) the table is the optimum of the linear program over all corners. For more
+    inputs its gain is within about 10^-4 of the gain of the coordinate bound, if a channel attains this bound. The
+    table is designed for a level that is lower by a billionth, then rounded and certified.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum.
-        level: nanonats.
-        radius: the level is kept for every prior this near in total variation, in parts per billion.
+        level: the LIP level in nanonats.
+        radius: the total variation distance from ``prior`` within which the level holds for every prior, in parts per
+            billion.
     Raises:
         ChannelError: more than ``MOST_INPUTS`` inputs; use ``windows``.
-        Uncertified: no rounding was found that keeps the level.
+        Uncertified: no rounding was found that satisfies the level.
     """
     if len(prior) > MOST_INPUTS:
         raise ChannelError(f"an explicit table is made for at most {MOST_INPUTS} values, not {len(prior)}: use windows")
@@ -87,8 +88,8 @@ def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
     """Return the best mixture for a prior and all priors within ``radius``; for two values in closed form.
 
     Args:
-        level: nats.
-        radius: total variation.
+        level: the LIP level in nats.
+        radius: the radius in total variation.
     """
     b = math.exp(level)
     if not radius:
@@ -99,10 +100,11 @@ def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
 def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
     """Return ``optimal_table`` mixed with a small part of ``lip_response``, so that an unbiased estimate exists.
 
-    The best table often has fewer different outputs than inputs, or rows that depend on each other; then no unbiased
-    estimate exists, and no interval. Each output belongs to one of the two channels, so the level is kept, and the
-    error is the mean of both errors. The response has the smaller of two probabilities: the one that makes the error
-    ``MOST_ERROR`` times the minimum, and the one that loses a part ``MOST_LOST`` of the best table's gain.
+    The best table often has fewer different outputs than inputs, or linearly dependent rows; then no unbiased estimate
+    and no interval exist. Each output of the mixture belongs to one of the two channels, so the level holds, and the
+    error is the weighted mean of both errors. The response is used with the smaller of two probabilities: the
+    probability at which the error is ``MOST_ERROR`` times the minimum, and the probability at which a part
+    ``MOST_LOST`` of the best table's gain is lost.
 
     Args, Raises: see ``optimal_table``.
     """
@@ -123,9 +125,8 @@ def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
 
 
 def _whole(row: Floats) -> list[Fraction]:
-    """Return the row as fractions that sum to exactly one; the rounding error of the floats is distributed in
-    proportion.
-    """
+    """Return the row as fractions that sum to exactly one; the rounding error of the floats is distributed
+    proportionally."""
     cells = [Fraction(float(cell)) for cell in row]
     total = sum(cells)
     return [cell / total for cell in cells]

@@ -1,4 +1,4 @@
-"""The mechanisms whose channel is a table, designed cell by cell, and the questions that each serves."""
+"""Mechanisms whose channel is a table, designed cell by cell, and the questions for which each applies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _mutual_information(question: Question) -> Recipe | str:
 
 
 def _matrix(notion: Pairwise, size: int) -> Matrix:
-    """Return the bounds of a pairwise notion as a matrix."""
+    """Return a pairwise notion as the notion ``Matrix`` with the same bounds."""
     if isinstance(notion, Matrix):
         return notion
     levels = [[UNBOUNDED] * size for _ in range(size)]

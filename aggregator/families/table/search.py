@@ -1,14 +1,13 @@
-"""Designed channels: the optimum for two values, and a search for a channel of least error for a few values.
+"""Designed channels: the optimum for two values, and a search for the channel with the least error for a few values.
 
-A channel keeps a matrix E of levels if and only if each of its columns lies in the cone of all v with v[x] <=
-e^E[x][x'] v[x']. So a channel is a decomposition of the vector of ones into rays of that cone, and the error of the
-unbiased
-estimate is convex in the weights of the rays: an optimal design of experiments (Fedorov 1972).
+A channel satisfies a matrix E of levels if and only if each column of the channel lies in the cone of all v with
+v[x] <= e^E[x][x'] v[x']. So a channel is a decomposition of the vector of ones into rays of this cone. The error of the
+unbiased estimate is convex in the weights of the rays: an optimal design of experiments (Fedorov 1972).
 
     two values        two rays: Theorem 2 of Acharya et al. 2020
     a few values      rays over all subsets, then rays found by the dual prices of the design
 
-The questions that they serve are in ``recipe``. For larger domains, use other families.
+``recipe`` states the questions for which these channels apply. Larger domains need other families.
 """
 
 from __future__ import annotations
@@ -48,17 +47,17 @@ def binary_optimum(e12: int, e21: int) -> Table:
         Q(1|1) = A (B - 1) / (A B - 1)    Q(2|1) = (A - 1) / (A B - 1)            A = e^e12, B = e^e21
         Q(1|2) =   (B - 1) / (A B - 1)    Q(2|2) = B (A - 1) / (A B - 1)
 
-    Equal levels are Warner's randomised response; e12 without bound is Mangat's, with p = 1 / B. The less likely
-    output of either value is rounded up.
+    With equal levels the channel is Warner's randomised response; without a bound e12 it is Mangat's response, with p =
+    1 / B. The probability of the less likely output of each value is rounded up.
 
-    Source: Acharya et al. 2020, Theorem 2 (there over e^e21 - e^-e12).
+    Source: Acharya et al. 2020, Theorem 2 (there with the denominator e^e21 - e^-e12).
 
     Args:
-        e12: level of value 1 against value 2 in nanonats; ``UNBOUNDED`` for no bound.
-        e21: level of value 2 against value 1, likewise.
+        e12: the level of value 1 against value 2 in nanonats; ``UNBOUNDED`` for no bound.
+        e21: the level of value 2 against value 1, in the same form.
     Raises:
-        NotionError: a level is zero. Then one row bounds the other and both sum to one, so the rows are equal and no
-            estimate is possible.
+        NotionError: a level is zero. Then each probability of one row is at most that of the other row. Both rows sum
+            to one, so they are equal and no estimate is possible.
     """
     if 0 in (e12, e21):
         raise NotionError("a level of zero makes the reports of both values indistinguishable; use levels above 0")
@@ -78,21 +77,21 @@ def binary_optimum(e12: int, e21: int) -> Table:
 
 
 def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
-    """Return the channel with the least expected error of the unbiased estimate that a search finds, for a matrix of
-    levels.
+    """Return the best channel that a search finds for a matrix of levels, by the expected error of the unbiased
+    estimate.
 
     With columns w_j v_j, sum of w_j v_j = 1, the error of one report at the shares p is
 
         trace (sum of w_j v_j v_j' / (p . v_j))^-1 - |p|^2,      convex in w
 
-    The first rays v_j come from all subsets S: 1 on S, and elsewhere the lowest or the highest possible numbers. If all
-    levels are equal, these are all rays. Linear programs then find rays that improve the design, by its dual prices,
-    until they find no more. The result is within a millionth of the optimum over the known rays, and never worse than
-    LDP at the smallest level.
+    The first rays v_j come from all subsets S: such a ray is 1 on S, and has the lowest or the highest possible numbers
+    elsewhere. If all levels are equal, there are no other rays. Otherwise linear programs find rays that improve the
+    design, by the dual prices of the design, until no ray improves it. The result is within a millionth of the optimum
+    over the rays found, and never worse than LDP at the smallest level.
 
     Args:
-        matrix: of 2 to ``MOST_VALUES`` values.
-        p: shares at which the error is minimised; uniform by default.
+        matrix: the levels between 2 to ``MOST_VALUES`` values.
+        p: the shares at which the error is minimised; uniform by default.
     Raises:
         NotionError: too many values; a level of zero; or levels too far apart for 62-bit probabilities.
     """
@@ -159,10 +158,11 @@ def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats
 
 
 def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts: Floats, least: float) -> Floats:
-    """Return (k, m) rays whose slope exceeds their price by more than ``least``; m may be 0.
+    """Return rays whose slope exceeds their price by more than ``least``, shape (k, m); m may be 0.
 
-    |M^-1 v|^2 + price . v is convex in v, so from every start a sequence of linear programs increases it, up to a
-    corner of the cone's section p . v = 1. Each corner is a ray. The best ray of all may be missed.
+    The function |M^-1 v|^2 + price . v is convex in v. So from every start, a sequence of linear programs increases the
+    function until it reaches a corner of the cone's section p . v = 1. Each corner is a ray. The search may miss the
+    best ray.
     """
     size = len(law)
     bounded = [(x, other) for x in range(size) for other in range(size) if x != other and np.isfinite(levels[x, other])]
@@ -201,7 +201,7 @@ def _subset_rays(levels: Floats) -> Floats:
 
 
 def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Return the chosen rays with a positive best weight, and these weights."""
+    """Return the chosen rays whose optimal weight is positive, and the optimal weights."""
     v, ones = rays[:, chosen], np.ones(len(law))
     scale = float(np.trace(np.linalg.inv((v * weights) @ v.T)))
 
@@ -230,7 +230,8 @@ def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Float
 
 
 def _without(rays: Floats, weights: Floats, law: Floats, faint: float) -> tuple[Floats, Floats]:
-    """Return the design without the rays of smallest weight; the other weights change as little as the sum requires."""
+    """Return the design without rays of very small weight; the other weights change only as much as their sum
+    requires."""
     kept = weights > faint
     v, w = rays[:, kept], weights[kept]
     w = w + np.linalg.lstsq(v, np.ones(len(law)) - v @ w, rcond=None)[0]

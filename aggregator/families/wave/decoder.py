@@ -1,9 +1,9 @@
-"""The decoder of waves: multiplication by running sums, and the unbiased mean of the numbers.
+"""The decoder of waves, with multiplication by running sums and the unbiased mean of the numbers.
 
 An output is in the windows of neighbouring inputs, so multiplying by the channel takes one running sum, for any b. The
-share of a single number is not estimated: it would have the noise of a whole window. Distributions are estimated by
-maximum likelihood. The mean output is affine in the input, so the mean of evenly spaced numbers has an unbiased
-estimate, linear in the counts:
+share of a single number is not estimated, because the estimate would have the noise of a whole window. Distributions
+are estimated by maximum likelihood. The mean output is affine in the input, so the mean of evenly spaced numbers has an
+unbiased estimate, linear in the counts:
 
     E[Y given x] = outside m (m - 1) / 2 + (inside - outside) (2 b + 1) (x + b)
 """
@@ -20,9 +20,8 @@ EVEN = 1e-9
 
 
 class WaveDecoder(Decoder):
-    """Decoder of a wave: maximum likelihood for distributions, unbiased estimates only for queries affine in the
-    input.
-    """
+    """Decoder of a wave, with maximum likelihood for distributions and unbiased estimates only for queries affine in
+    the input."""
 
     by_value = False
 

@@ -18,13 +18,13 @@ def wave(size: int, level: int) -> Wave:
 
         Q(y|x) = e^eps / ((2 b + 1) e^eps + k - 1) for x <= y <= x + 2 b, 1 / ((2 b + 1) e^eps + k - 1) otherwise
 
-    The outside weight is rounded up to the next one for which a row sums to exactly 2^128.
+    The outside weight is rounded up to the next integer for which a row sums to exactly 2^128.
 
     Source: Li, Wang, Lopuhaä-Zwakenberg, Li, Skoric 2020.
 
     Args:
-        size: k.
-        level: nanonats.
+        size: k, the number of values.
+        level: the LDP level in nanonats.
     """
     half = half_width(size, level)
     span = 2 * half + 1
@@ -33,19 +33,20 @@ def wave(size: int, level: int) -> Wave:
 
 
 def half_width(size: int, level: int) -> int:
-    """Return the b of the published rule, or the nearest permitted one (the larger of two equally near).
+    """Return the half width b of the published rule, or the nearest permitted half width (the larger of two equally
+    near).
 
         b = floor(k (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)))
 
-    This b maximises a bound on the mutual information of input and output. It is about half the inputs for small levels
-    and few for large ones. The error depends little on b near it. A row can sum to exactly 2^128 if k - 1 and 2 b + 1
-    have no common factor.
+    This b maximises a bound on the mutual information of input and output. It is about k / 2 for small levels, and
+    small for large levels. Near this b, the error depends little on b. A half width is permitted if k - 1 and 2 b + 1
+    have no common factor, because only then a row can sum to exactly 2^128.
 
     Args:
-        size: k.
-        level: nanonats.
+        size: k, the number of values.
+        level: the LDP level in nanonats.
     Returns:
-        1 .. k - 1.
+        b, 1 .. k - 1.
     """
     odds = exp_lower(level)
     slope = (level - NANONATS) * odds + NANONATS * D

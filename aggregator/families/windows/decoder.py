@@ -1,11 +1,11 @@
-"""The decoder of windows: prefix sums over a circle.
+"""The decoder of windows, which uses prefix sums over a circle.
 
-The mass in a window is a difference of two running sums, and the sum over the windows that cover an arc is the mean of
-one number per cell over the arc. So multiplying by the channel takes (inputs x orders + outputs) steps, far fewer than
-the matrix has cells. Methods that only multiply ('mmse', 'map') work for any domain.
+The mass in a window is a difference of two running sums. The sum over the windows that cover an arc is the mean over
+the arc of one number per cell. So multiplying by the channel takes (inputs x orders + outputs) steps, which is far less
+than the number of cells of the matrix. Methods that only multiply ('mmse', 'map') work for any domain.
 
-The least-squares left inverse is that of ``table``: a matrix of inputs x inputs is inverted and kept, and one
-multiplication gives a column of the left inverse.
+The left inverse is the least-squares left inverse of ``table``: a matrix (inputs, inputs) is inverted and stored, and
+one multiplication gives a column of the left inverse.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ SINGULAR = 1e-12
 
 @dataclass(frozen=True)
 class _Circle:
-    """The arcs of the rare inputs on the circle, in one order.
+    """Arcs of the rare inputs on the circle, in one order.
 
     Attributes:
         sequence: (n,) the rare inputs in this order.
         cut: (J,) the position of the arc at each border.
-        before: (J,) the part of that arc before the border.
+        before: (J,) the part of this arc before the border.
         first: (n,) the cell in which each arc begins.
     """
 
@@ -67,7 +67,8 @@ class _Circle:
         return np.concatenate([mass, mass + ends[..., -1:]], axis=-1)
 
     def mixed(self, p: Floats, span: int) -> Floats:
-        """Return (J,) sum of p[x] c (1 - c) over the arcs x, of which the window from each border covers a part c."""
+        """Return for each border the sum over the arcs x of p[x] c (1 - c), shape (J,). The window from the border
+        covers the part c of the arc."""
         cells = len(self.cut)
         end = np.arange(cells) + span
         last = end % cells
@@ -86,7 +87,7 @@ class _Circle:
 
 
 class WindowsDecoder(Decoder):
-    """Decoder of windows; each multiplication takes one running sum for each type and order."""
+    """Decoder of windows, in which each multiplication takes one running sum for each type and order."""
 
     def __init__(self, channel: Windows, reference: Sequence[float] | Floats | None = None) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
@@ -147,9 +148,8 @@ class WindowsDecoder(Decoder):
         return law
 
     def _flat(self, p: Floats, power: int) -> Floats:
-        """Return (..., m) the mean features (``power`` 1) or their squares (2) without the additional weight of covered
-        inputs.
-        """
+        """Return the mean features (``power`` 1) or mean squares of features (2), shape (..., m), without the
+        additional weight of covered inputs."""
         law = np.empty((*p.shape[:-1], self.features))
         singles = len(self._single)
         law[..., :singles] = self._other**power * p.sum(axis=-1, keepdims=True)
@@ -191,7 +191,7 @@ class WindowsDecoder(Decoder):
         return mean
 
     def _chunks(self) -> Iterator[slice]:
-        """Yield all inputs in chunks, so that one number for each (input, output) of a chunk fits into memory."""
+        """Yield all inputs in chunks, so that an array (inputs of a chunk, outputs) fits into memory."""
         step = max(_HELD_CELLS // self.features, 1)
         for start in range(0, self.inputs, step):
             yield slice(start, min(start + step, self.inputs))

@@ -1,10 +1,10 @@
-"""The windows channel for a prior: LIP close to the optimum for domains of any size.
+"""The recipe of the windows channel for a prior, which has nearly the least error under LIP for domains of any size.
 
-It solves the linear program of ``table.column_generation`` with three kinds of inputs. An input of prior mass r = 1 /
-(e^eps + 1) or more has an output of its own, by the published rule, which is legal there. Each of the next few heaviest
-inputs is a class of the program. All others together are one class, a fluid, whose lifts are a or b. Windows over a
-circle give these lifts, except for the arcs at the ends of a window (MATH 2.5, 2.6). The design uses floats, at a
-slightly lower level; it is then rounded to integers and certified.
+The recipe solves the linear program of ``table.column_generation`` with three kinds of inputs. An input of prior mass r
+= 1 / (e^eps + 1) or more has a separate output, by the published rule, which satisfies the level for such inputs. Each
+of the next few heaviest inputs is a class of the program. All other inputs together are one class, a fluid, whose lifts
+are a or b. Windows over a circle give these lifts, except for the arcs at the ends of a window (MATH 2.5, 2.6). The
+design uses floats, at a slightly lower level; it is then rounded to integers and certified.
 """
 
 from __future__ import annotations
@@ -54,13 +54,12 @@ the heavy inputs' gain."""
 
 @dataclass(frozen=True)
 class _Split:
-    """The division of the inputs into singles, heavy and rare ones, and the range of lifts.
+    """The division of the inputs into single, heavy and rare inputs, and the range of lifts.
 
     Attributes:
         law: (k,) the prior.
-        singles, heavies, tail: the inputs with an output of their own, the classes, and
-        the rare inputs.
-        low, high: a and b.
+        singles, heavies, tail: the inputs with a separate output, the inputs that are classes, and the rare inputs.
+        low, high: a and b, the least and the largest lift.
     """
 
     law: Floats
@@ -72,17 +71,19 @@ class _Split:
 
     @property
     def edge(self) -> float:
-        """r: the mass of a set that can have lift b while all others have lift a; 1 / (e^eps + 1) without a radius."""
+        """The mass r of a set that can have lift b while all other inputs have lift a; 1 / (e^eps + 1) without a
+        radius."""
         return (1 - self.low) / (self.high - self.low)
 
     @property
     def budget(self) -> float:
-        """The sum of mass times lift, in an output of a type, of all inputs but the singles, which have lift a."""
+        """The sum of mass times lift over all inputs except the singles, in an output of a type; the singles have lift
+        a."""
         return 1 - self.low * float(self.law[self.singles].sum())
 
     @cached_property
     def given(self) -> Coordinates:
-        """The classes of the linear program: one for each heavy input, then one for the tail."""
+        """The classes of the linear program: one class for each heavy input, then one class for the tail."""
         heavy, tail = self.law[self.heavies], self.law[self.tail]
         mass = np.append(heavy, tail.sum())
         # Let an arc be the part p of the circle. The ends of windows that cover phi lose p / (3 phi (1 - phi)) of its
@@ -100,7 +101,8 @@ class _Split:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A design in floats, before rounding: split, mixture, number of cells, and the span and two lifts of each type."""
+    """A design in floats, before rounding: the split, the mixture, the number of cells, and the span and two lifts of
+    each type."""
 
     split: _Split
     mixture: Mixture
@@ -109,10 +111,10 @@ class _Plan:
 
     @property
     def estimable(self) -> bool:
-        """Return whether all inputs can be estimated: the heavy ones from the types, the rare ones from the windows.
+        """Return whether all inputs can be estimated: heavy inputs from the types, rare inputs from the windows.
 
         The best mixture may have fewer types than inputs to distinguish, or the same lift for the whole tail in every
-        type. Then no unbiased estimate of their shares exists.
+        type. Then no unbiased estimate of these inputs' shares exists.
         """
         lifts, weights = self.mixture.lifts, self.mixture.weights
         if not len(lifts):
@@ -127,15 +129,17 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     """Return the windows channel with the least expected squared error among a few designs for ``prior``.
 
     Up to ``MOST_INPUTS`` inputs, each design distinguishes all inputs, so that each value has an unbiased estimate and
-    an interval. Designs small enough for that estimate to be computed are preferred if their error is nearly the least.
+    an interval. Designs that are small enough for computing this estimate are preferred if their error is nearly the
+    least.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum; for rare inputs, the lengths of their arcs.
-        level: nanonats.
-        radius: the level is kept for every prior this near in total variation, in parts per billion.
+        level: the LIP level in nanonats.
+        radius: the total variation distance from ``prior`` within which the level holds for every prior, in parts per
+            billion.
     Raises:
         NotionError: no prior, or no level.
-        Uncertified: no rounding was found that keeps the level.
+        Uncertified: no rounding was found that satisfies the level.
     """
     notion = Information(level, tuple(prior), radius)
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -187,8 +191,8 @@ def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Sp
 
 
 def _cells(split: _Split) -> list[int]:
-    """Return the numbers of cells to try: the smallest sufficient one and, if all arcs are equal, one cell for each
-    arc."""
+    """Return the numbers of cells to try: the smallest sufficient number and, if all arcs are equal, the number of
+    arcs."""
     if len(split.tail) < 2:
         return [1]
     room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.law))
@@ -215,9 +219,10 @@ def _cells(split: _Split) -> list[int]:
 
 
 def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, float]:
-    """Return (span, lift inside, lift outside) of the windows whose lifts have the largest variance with this mean.
+    """Return the span, the lift inside and the lift outside of the windows whose lifts have the largest variance with
+    this mean.
 
-    Either the lift inside is b and the mean determines the one outside, or the lift outside is a (MATH 2.5).
+    Either the lift inside is b and the mean determines the lift outside, or the lift outside is a (MATH 2.5).
     """
     exact_span = (mean - a) / (b - a) * cells
     shapes = [(0, mean, mean)]
@@ -232,7 +237,8 @@ def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, flo
 
 
 def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
-    """Return the best mixture's design, mixed with probability ``part`` with one that distinguishes all inputs."""
+    """Return the design of the best mixture, or with probability ``part`` of a mixture that distinguishes all
+    inputs."""
     mixture = split.mixture
     if part:
         other = plain_mixture(split.given)
@@ -245,9 +251,11 @@ def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
 
 
 def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
-    """Return the part of reports from another mixture that is needed to distinguish all inputs; 0 if the best one does.
+    """Return the part of reports that another mixture must give to distinguish all inputs; 0 if the best mixture
+    distinguishes all.
 
-    It is also 0 if no unbiased estimate would be computed. It costs at most as much error as in ``estimable_table``.
+    The part is also 0 if no unbiased estimate would be computed. It increases the error by at most as much as in
+    ``estimable_table``.
     """
     best = _planned(split, cells)
     if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
@@ -260,9 +268,8 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
 
 
 def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
-    """Return the integers of a design: every weight is rounded to nearest, and the uninformative output gets the
-    remainder.
-    """
+    """Return the channel of a design in integers. Every weight is rounded to the nearest integer, and the uninformative
+    output gets the remainder."""
     split, cells = plan.split, plan.cells
     whole = ONE * (1 - _SPARE)
     named = {*split.singles, *split.heavies}
@@ -286,10 +293,12 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
 
 
 def _orders(made: Windows, notion: Information) -> int:
-    """Return a number of orders with which all rare inputs can be estimated; orders cost bits, not accuracy (MATH 2.8).
+    """Return a number of orders with which all rare inputs can be estimated. More orders need more bits, but do not
+    reduce the accuracy (MATH 2.8).
 
     Windows of J cells determine J - 1 differences in one order. The least sufficient number of orders gives an unbiased
-    estimate, but for a Zipf prior of 1,000 values its variance is ten to thirty times that with four times as many.
+    estimate, but for a Zipf prior of 1,000 values its variance is ten to thirty times the variance with four times as
+    many orders.
     """
     rare = sum(1 for arc in made.arcs if arc)
     if rare < 3 or made.cells == 1:
@@ -309,7 +318,8 @@ def _affordable(made: Windows, notion: Information) -> bool:
 
 
 def _error(made: Windows, law: Floats) -> float:
-    """``lip_mse``; it depends on the number of orders only through the positions of the borders in the arcs."""
+    """Return ``lip_mse`` of the channel. It depends on the number of orders only through the positions of the borders
+    in the arcs."""
     decoder = WindowsDecoder(made)
     marginal = decoder.forward(law)
     gained = np.divide(decoder.forward_squares(law**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
