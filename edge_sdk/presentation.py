@@ -181,7 +181,7 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
     Args:
         language: the person's language, as for ``Device.terms``.
     Returns:
-        Labels that differ in the translation; empty for a form, whose translations are in ``questions``.
+        The translated labels; empty without a translation, and for a form, whose translations are in ``questions``.
     """
     joined = device.records.campaigns.find(campaign_id)
     own, said = joined.campaign.domain, joined.campaign.domain_in(language)

@@ -1,4 +1,4 @@
-"""An open store with its tables, its clock and its random source.
+"""The session: an open store with its tables, its clock and its random source.
 
 The methods for apps are in device and in the classes that it inherits from: campaigns/membership, campaigns/agreements,
 campaigns/trust, disclosure/disclosures.
@@ -53,11 +53,11 @@ class Session:
         return int(self._clock())
 
     def _open_now(self, campaign_id: bytes) -> tuple[Joined, int]:
-        """Return a joined campaign and the time.
+        """Return a joined campaign that is not over, and the current time in UTC seconds.
 
         Raises:
             UnknownCampaign: this device has not joined it.
-            OutsideSchedule: it is over.
+            OutsideSchedule: the campaign is over.
         """
         joined, now = self.records.campaigns.find(campaign_id), self._now()
         self.records.campaigns.require_open(joined, now)

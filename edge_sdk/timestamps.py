@@ -1,4 +1,4 @@
-"""The text form of all times that the device shows."""
+"""The text form of all times in the device's output."""
 
 from __future__ import annotations
 

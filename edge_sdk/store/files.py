@@ -27,7 +27,7 @@ def write_durably(path: Path, data: bytes) -> None:
 
 
 def sync(folder: Path) -> None:
-    """Make renamed files of a folder durable."""
+    """Make renamed files of a folder durable, by flushing the folder's entries to the disk."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,6 +1,6 @@
 """The callbacks by which other modules follow changes of a store's rows.
 
-The store calls them in its transactions. The implementation: rollback/checkpointing.
+The store calls them in its transactions; rollback/checkpointing implements them.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Hooks(Protocol):
-    """Callbacks of one open store."""
+    """The callbacks of one open store."""
 
     def before_commit(self) -> None:
         """Write rows before a commit; they are part of the transaction, and an exception undoes it."""
 
     def committed(self) -> None:
-        """Follow a transaction that is on the disk.
+        """Do what must follow a transaction, which is on the disk now.
 
         Raises:
             StoreRestored
@@ -32,7 +32,7 @@ class Hooks(Protocol):
         """
 
     def describe(self) -> dict[str, str]:
-        """Return lines for ``doctor``, by name.
+        """Return facts for ``doctor``, by a short description.
 
         Raises:
             StoreError

@@ -1,6 +1,6 @@
 """The tables of a store, and the number of their format.
 
-Creation of the tables: sqlite. Meaning of the rows: their owner classes, see records.
+The module sqlite creates the tables. The owner classes, listed in records, define the meaning of the rows.
 """
 
 from __future__ import annotations

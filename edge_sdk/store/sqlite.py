@@ -1,6 +1,6 @@
-"""The store: one folder with a SQLite file, changed by transactions only.
+"""The store: one folder with a SQLite database, which is changed only in transactions.
 
-A transaction is on the disk when it ends. Several processes may use a store; one writes at a time, the others wait.
+A transaction is on the disk when it ends. Several processes may use a store; while one writes, the others wait.
 
     folder/store.db          with its -wal and -shm files while in use
     folder/device.secret     32 bytes, from which the keys of all campaigns are derived (unless the key store keeps it
@@ -8,8 +8,8 @@ A transaction is on the disk when it ends. Several processes may use a store; on
     folder/device.checkpoint the checkpoint of the ledger (unless the key store keeps it elsewhere)
     folder/quarantine-1      a damaged database that ``adopt`` moved there, until a campaign is forgotten
 
-Tables: schema. Owners of the rows: records. Callbacks on changes: hooks. Opening a folder and checking that it is the
-same store: rollback/store_identity.
+The module schema defines the tables, records lists the owners of the rows, and hooks defines the callbacks on changes.
+rollback/store_identity opens a folder and checks that it is the same store.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ QUARANTINE = "quarantine-"
 
 
 class Store:
-    """An open store; ``close`` it. Made by ``in_memory``, or in a folder by ``rollback.store_identity.open_store``.
+    """An open store, which must be closed. ``in_memory`` or ``rollback.store_identity.open_store`` makes it.
 
     Attributes:
         folder: the store's folder; None in memory.
@@ -77,7 +77,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close the store. No transaction can be pending."""
+        """Close the store. There must be no open transaction."""
         with self._lock:
             self._closed = True
             self._connection.close()
@@ -87,7 +87,7 @@ class Store:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Raises:
-            StoreRestored: the transaction is on the disk, but this store is an old copy.
+            StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError
         """
         with self._lock:
@@ -111,19 +111,19 @@ class Store:
                 raise explanation(error, self.folder) from None
 
     def on_change(self, table: str, event: str, columns: str, call: Callable[..., None]) -> None:
-        """Call ``call`` with each row that this connection changes from now on, whichever statement does it.
+        """Call ``call`` with each row that any statement of this connection changes from now on.
 
         Args:
             event: INSERT, UPDATE or DELETE.
             columns: the arguments of the call, such as "NEW.time, NEW.kind".
-            call: executes nothing and raises nothing; it is called inside the statement.
+            call: must execute no statement and raise no exception, because it is called within a statement.
         """
         name = f"{table}_{event}"
         self._connection.create_function(name, columns.count(",") + 1, call)
         self.execute(f"CREATE TEMP TRIGGER {name} AFTER {event} ON main.{table} BEGIN SELECT {name}({columns}); END")
 
     def execute(self, sql: str, *parameters: object) -> None:
-        """Run one statement of the caller's transaction."""
+        """Execute one statement of the caller's transaction."""
         self._connection.execute(sql, parameters)
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
@@ -141,16 +141,16 @@ class Store:
         return rows[0] if rows else None
 
     def setting(self, name: str) -> Any:
-        """Return the setting of this name; None if it was never set."""
+        """Return the setting ``name``; None if it was never set."""
         row = self.row("SELECT value FROM setting WHERE name = ?", name)
         return None if row is None else row[0]
 
     def set(self, name: str, value: bytes | str) -> None:
-        """Write the setting of this name; part of the caller's transaction."""
+        """Write the setting ``name``; part of the caller's transaction."""
         self.execute("INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, value)
 
     def drawn(self, name: str, count: int, urandom: Callable[[int], bytes]) -> bytes:
-        """Return ``count`` random bytes of this name, drawn at the first call and kept for the life of the store."""
+        """Return the ``count`` random bytes ``name``, which are drawn at the first call and stored permanently."""
         if self.setting(name) is None:
             with self.transaction():
                 self.execute("INSERT OR IGNORE INTO setting VALUES (?, ?)", name, urandom(count))
@@ -158,7 +158,7 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the write lock without writing.
+        """Context manager: hold the write lock of the database without writing.
 
         Raises:
             sqlite3.Error
@@ -173,7 +173,7 @@ class Store:
         """Erase deleted bytes from all files of the store, and delete quarantined files.
 
         Raises:
-            StoreError: not possible now; the rows stay deleted, but their bytes may still exist.
+            StoreError: the bytes cannot be erased now; the rows stay deleted, but their bytes may still exist.
         """
         try:
             self.vacuum()
@@ -191,7 +191,7 @@ class Store:
             raise not_cleared(str(error)) from None
 
     def vacuum(self) -> None:
-        """Erase deleted bytes from the database.
+        """Erase the bytes of deleted rows from the database.
 
         Raises:
             StoreError

@@ -1,9 +1,9 @@
 """Turn errors of SQLite and the file system into messages with advice for the owner.
 
-Every error below the store becomes a ``StoreError`` here; its code decides whether the store is damaged. SQLite's own
-text is never repeated, because it may quote stored data.
+Every error of SQLite or the file system becomes a ``StoreError`` here; the error's code decides whether the store is
+damaged. SQLite's own text is never repeated, because it may quote stored data.
 
-The error classes: errors.
+The module errors defines the error classes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def advice(error: sqlite3.Error, folder: Path | None) -> str:
 
 
 def is_code(error: sqlite3.Error, name: str) -> bool:
-    """Return whether ``error`` is SQLite's ``name``, in any of its extended forms."""
+    """Return whether ``error`` has SQLite's error code ``name``, or an extended code of it."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(name)
 
 
@@ -79,7 +79,7 @@ def not_written(folder: Path | None) -> StoreDamaged:
 
 
 def not_the_secret(folder: Path | None) -> StoreError:
-    """Return the error for a secret of another device."""
+    """Return the error for a store whose key store has another device's secret."""
     return StoreError(
         f"the secret of the store in {folder} is not the one it was made with: put that one back, or delete the "
         "folder to begin as a new device"
@@ -87,7 +87,7 @@ def not_the_secret(folder: Path | None) -> StoreError:
 
 
 def not_cleared(why: str) -> StoreError:
-    """Return the error for data that is deleted but not yet overwritten."""
+    """Return the error for deleted data whose bytes are not erased yet."""
     return StoreError(
         f"the campaign is forgotten, but its old bytes may still be in the store's files ({why}): forget again later"
     )

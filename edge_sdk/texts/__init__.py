@@ -1,7 +1,7 @@
-"""The texts shared by the app and the browser page, and those of the page only, by language.
+"""The texts of the browser page by language, some of them shared with the app.
 
-Each language has one TOML file with the same keys. The texts of a campaign's page: page. Promises:
-protocol.notions.sentences.
+Each language has one TOML file with the same keys. The module page selects the texts of a campaign's page;
+protocol.notions.sentences contains the promises.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def catalogue(language: str) -> dict[str, Any]:
     Args:
         language: one of ``LANGUAGES``.
     Returns:
-        Tables of texts by section and key. A text with a singular and a plural form is a table of both, "one" and
+        Tables of texts by section and key. A text with a singular and a plural is a table with the keys "one" and
         "other".
     """
     import tomllib

@@ -33,10 +33,12 @@ _LISTS = {"values": {"list"}, "ordered": {"list"}, "items": {"list", "items"}, "
 
 
 def texts_of_page(terms: Campaign) -> dict[str, dict[str, Any]]:
-    """Return the texts of a campaign's page in every language, without texts for features that it does not have.
+    """Return the texts of a campaign's page in every language, without texts for features that the campaign does not
+    have.
 
     Returns:
-        Texts by language, as the page's script reads them; ``promise`` has the sentences of the campaign's notions.
+        The texts by language, in the form that the page's script reads; ``promise`` contains the sentences for the
+            campaign's notions.
     """
     has = _features(terms)
     left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
@@ -58,7 +60,7 @@ def _features(terms: Campaign) -> set[str]:
 
 
 def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
-    """Return the catalogue without some keys and sections."""
+    """Return the catalogue of a language without the keys and sections ``left``."""
     sections = {
         section: {key: text for key, text in texts.items() if f"{section}.{key}" not in left}
         for section, texts in catalogue(language).items()

@@ -3,7 +3,7 @@
 SPEC 7.1 defines the syntax. An address is checked here, before anything is stored or sent; this module opens no
 connection.
 
-Uploads: upload. Downloads: download.
+The modules upload and download connect to addresses.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Address:
     Attributes:
         text: the address as written.
         secure: whether the connection uses TLS.
-        host, port: of the server.
-        path: of the request.
+        host, port: the host and the port of the server.
+        path: the path of the request.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """Parse ``url``; a "/" at its end is ignored.
+    """Return the address that ``url`` spells; a "/" at its end is ignored.
 
     Raises:
         AddressRefused: the text is not an address, or its connection would not be encrypted.

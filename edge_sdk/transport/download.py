@@ -1,12 +1,12 @@
 """Fetch a study's list of campaigns, a campaign's signed bytes, closing notices, and whether reports were counted.
 
-Responses are not trusted. A list is unverified and shown as such. A campaign is requested by its hash, and
-``Device.join`` verifies its signature. "Counted" is information without proof.
+Responses are not trusted. A list is not verified, and must be shown as unverified. A campaign is requested by its hash,
+and ``Device.join`` verifies its signature. The response that a report was counted cannot be verified.
 
-A request reveals the network address, and its id or report reveals the campaign. So requests are made when the person
-asks, or at times that do not depend on an answer.
+A request reveals the device's network address, and the id or report in it reveals the campaign. So requests are made
+when the person asks, or at times that do not depend on an answer.
 
-Connections: exchange. Syntax of addresses: address. The study's responses: docs/RECEIVE.md.
+The module exchange connects, address defines the syntax of addresses, and docs/RECEIVE.md the study's responses.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 
 
 class NoResponse(NotYet):
-    """The study gave no answer or an invalid one; a later attempt may succeed."""
+    """The study gave no valid response; a later attempt may succeed."""
 
 
 class NoCampaign(NoResponse):
@@ -57,10 +57,10 @@ class Offer:
     """A campaign in a study's list. The list is not signed, so a person cannot agree to an offer.
 
     Attributes:
-        campaign_id: 16 bytes, for ``fetch_campaign``.
+        campaign_id: the id to pass to ``fetch_campaign``, 16 bytes.
         title: readable text of at most ``MOST_TITLE`` characters.
-        opens, closes: UTC seconds.
-        enrolment: "open" or "enrolled".
+        opens, closes: the campaign's schedule, UTC seconds.
+        enrolment: "open" (every device may answer) or "enrolled" (only registered devices).
         closed_early: time of the early closing, UTC seconds; None if it was not closed early.
     """
 
@@ -76,7 +76,7 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
     """Return a study's list of open campaigns.
 
     Args:
-        url: the study's address, https, or http to this machine; ``/v1/campaigns`` is appended.
+        url: the study's address: https, or http to this machine; ``/v1/campaigns`` is appended.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         One unverified offer for each campaign that the study publishes.
@@ -116,14 +116,15 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
     """Return the campaign and the author's key that a link names, for ``Device.accept``, which verifies them.
 
     Args:
-        link: a link that the person agreed to follow: its server learns the device's network address and the campaign.
+        link: a link that the person agreed to follow, because its server learns the device's network address and the
+            campaign.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
         The invitation; its key has the link's fingerprint, and its campaign the link's id.
     Raises:
         NoCampaign: the study does not have the campaign.
         NoResponse: the study gave no valid answer.
-        KeyRefused, InvitationRefused: the study sent another key or campaign than the link names.
+        KeyRefused, InvitationRefused: the study sent a key or a campaign that the link does not name.
     """
     to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
     try:
@@ -152,15 +153,15 @@ def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
 def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener | None = None) -> list[bytes]:
     """Ask the study of each campaign for a notice of early closing, and apply the notices signed by the author.
 
-    A study is asked about its own campaigns only. A study without an answer, a notice or a valid signature changes
-    nothing.
+    A study is asked about its own campaigns only. If it gives no response, no notice or an invalid signature, nothing
+    changes.
 
     Args:
         device: a device that joined the campaigns.
         campaign_ids: ids of the campaigns, 16 bytes each.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
-        Ids of the campaigns that now close earlier than the device knew.
+        Ids of the campaigns whose closing time is earlier than before.
     Raises:
         UnknownCampaign: this device has not joined one of the campaigns.
     """
@@ -176,18 +177,18 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
 
 
 def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) -> list[bool]:
-    """Return whether a study has counted each report. An observer learns from the request no more than from the upload.
+    """Return whether a study has counted each report. The request reveals no more to an observer than the upload did.
 
     Args:
         url: the study's address.
         envelopes: sealed reports, as they were sent.
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Returns:
-        One bool per report; False means that the study has not counted it yet, or never will.
+        One bool per report; False means that the study has not counted the report yet, or never will.
     Raises:
         AddressRefused: ``url`` is not an address.
         NoResponse: the study gave no valid answer.
-        ValueError: the reports are more than one upload may have.
+        ValueError: there are more reports than one upload may have.
     """
     reports = list(envelopes)
     size = sum(map(len, reports))
@@ -203,7 +204,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
 
 
 def _counted(to: Address, reports: list[bytes], opener: Opener | None) -> list[bool]:
-    """Return a study's answer to one request.
+    """Return a study's response to one request: whether it has counted each report.
 
     Raises:
         NoResponse

@@ -1,9 +1,9 @@
-"""One request and its response within a fixed time: TLS by default, no redirect, no proxy, bounded bytes.
+"""One exchange of a request and its response, limited in time and bytes: TLS by default, no redirect, no proxy.
 
-A socket's timeout begins anew with each byte that arrives, so a server could hold a device for hours with one byte
-every 29 seconds. A timer ends the whole exchange instead.
+A socket's timeout begins anew with each byte that arrives, so a server could block a device for hours by sending one
+byte every 29 seconds. A timer ends the whole exchange instead.
 
-The meaning of a response: upload, download. Syntax of addresses: address.
+The modules upload and download interpret the responses; address defines the syntax of addresses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
 
 
 def connect(to: Address) -> http.client.HTTPConnection:
-    """Return the connection of one exchange: TLS with a verified certificate and name, unless to this machine."""
+    """Return the connection for one exchange: TLS with a verified certificate and name, or plain HTTP to this
+    machine."""
     if not to.secure:
         return http.client.HTTPConnection(to.host, to.port, timeout=TIMEOUT_SECONDS)
     return http.client.HTTPSConnection(to.host, to.port, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
@@ -41,13 +42,13 @@ def ask(
     Args:
         to: the address.
         opener: makes the connection.
-        body: of a POST; None for a GET.
-        headers: of the request.
+        body: the body of a POST request; None for a GET request.
+        headers: the headers of the request.
         most: maximum number of bytes read from the response's body.
     Returns:
-        The response, for its status and headers, and the first bytes of its body.
+        The response with status and headers, and the first bytes of its body.
     Raises:
-        OSError, http.client.HTTPException, UnicodeError: no response; a TimeoutError if it took too long.
+        OSError, http.client.HTTPException, UnicodeError: there was no valid response; TimeoutError if it took too long.
     """
     late = threading.Event()
     with contextlib.closing(opener(to)) as connection:
@@ -69,7 +70,7 @@ def ask(
 
 
 def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
-    """End an exchange from the timer's thread: the reading thread finds the connection closed."""
+    """End an exchange from the timer's thread; reading then fails, because the connection is closed."""
     late.set()
     sock = connection.sock
     if sock is not None:  # connecting has a timeout of its own

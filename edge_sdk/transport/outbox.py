@@ -1,10 +1,11 @@
-"""The outbox: sends or exports the envelopes in the queue.
+"""The outbox, which sends or exports the envelopes in the queue.
 
 An envelope leaves the queue only once its file is on the disk, or the receipt of its upload has arrived. After a crash
-in between it is sent twice, and the study counts it once. A file or an upload has one campaign only, so that no study
-receives another one's reports.
+in between it is sent twice, and the study counts it once. A file or an upload has the envelopes of one campaign only,
+so that no study receives the reports of another study.
 
-The rows: queue. Uploads and their schedule: upload. The owner takes an exported file to the study.
+The module queue stores the envelopes, and upload sends them on a schedule. The owner takes an exported file to the
+study.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ class Outbox(UploadQueue):
 
         Args:
             path: the new file.
-            campaign_id: of the campaign; None if only one campaign has envelopes.
+            campaign_id: id of the campaign; None if only one campaign has envelopes.
         Returns:
             The number of envelopes.
         Raises:
             NothingQueued: the campaign has no envelopes.
-            UnknownCampaign: more than one campaign has envelopes, and a file is for one study.
+            UnknownCampaign: more than one campaign has envelopes, but a file may contain the envelopes of only one.
             StoreError: the file exists or cannot be written; the queue is unchanged.
         """
         target = Path(path)

@@ -3,8 +3,8 @@
 An attempt is recorded as failed before it is made, and the record is removed when a receipt comes. So neither a crash
 nor a second process makes a device try again too early.
 
-Removal of envelopes: outbox (export to a file, and the call for apps), upload (the network). Creation of reports:
-answers/answering.
+The module outbox exports envelopes to a file and offers the method for apps, upload sends envelopes, and
+answers/answering makes the reports.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Upload:
 
     Attributes:
         campaign: the store's number of the campaign.
-        campaign_id: its id.
-        sealed: envelopes in the order they were queued.
+        campaign_id: the campaign's id, 16 bytes.
+        sealed: the envelopes in the order in which they were queued.
         failures: number of attempts that were not acknowledged.
         not_before: the earliest time of the next attempt, in whole seconds; 0 before the first.
         trouble: the reason why the latest attempt failed.
@@ -82,8 +82,8 @@ class UploadAddress:
 
     Attributes:
         campaign: the store's number of the campaign.
-        campaign_id: its id.
-        addresses: of its study, tried in this order; empty if none is known.
+        campaign_id: the campaign's id, 16 bytes.
+        addresses: the addresses of its study, tried in this order; empty if there are none.
         envelopes: number of waiting envelopes.
     """
 
@@ -94,7 +94,7 @@ class UploadAddress:
 
 
 class UploadQueue:
-    """The queue of one store. ``campaign`` is the store's number of one."""
+    """The queue of one store. ``campaign`` is the store's number of a campaign."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -138,7 +138,7 @@ class UploadQueue:
         self.store.execute("DELETE FROM code WHERE campaign = ?", campaign)
 
     def code(self, campaign: int) -> str:
-        """Return the code that the next upload redeems; "" without one."""
+        """Return the code that the next upload redeems; "" if there is none."""
         row = self.store.row("SELECT code FROM code WHERE campaign = ?", campaign)
         return "" if row is None else str(row[0])
 
@@ -167,10 +167,13 @@ class UploadQueue:
         ]
 
     def begin(self, campaign: int, judge: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
-        """Return a campaign's upload and whether it is due; None if nothing waits.
+        """Record an attempt as failed before it is made; return the campaign's upload and whether it is due.
 
         Args:
-            judge: returns the time of the next attempt in case this one fails, or None to make no attempt now.
+            judge: function of the upload that returns the time of the next attempt if this attempt fails, or None to
+                make no attempt now.
+            Returns:
+            (upload, whether it is due); None if no envelope waits.
         """
         with self.store.transaction():
             upload = self.upload(campaign)
@@ -193,7 +196,7 @@ class UploadQueue:
         """Remove the envelopes that the study accepted from the queue, if they are still there.
 
         Args:
-            refused: positions in the upload of the envelopes that it refused.
+            refused: positions in the upload of the envelopes that the study refused.
         Returns:
             The refused envelopes.
         """
@@ -213,7 +216,7 @@ class UploadQueue:
         return left
 
     def postpone(self, sent: Upload, until: int, foreign: bool) -> int:
-        """Set the time of the next attempt to ``until`` or later; return it.
+        """Set the time of the next attempt to ``until``, or keep a later one; return the time.
 
         Args:
             foreign: whether a study said that it does not have the campaign.
@@ -234,14 +237,14 @@ class UploadQueue:
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 
     def refuse(self, sent: Upload) -> None:
-        """Mark an upload as refused: keep its envelopes and never send them again."""
+        """Mark an upload as refused, so that its envelopes stay in the queue and are never sent again."""
         with self._unchanged(sent) as same:
             if same:
                 self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.REFUSED, sent.campaign)
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:
-        """Context manager: a transaction, with whether the queue still has the envelopes of an upload.
+        """Context manager: begin a transaction, and return whether the queue still has the envelopes of an upload.
 
         Equal numbers are not enough, because numbers are reused.
         """
@@ -250,7 +253,8 @@ class UploadQueue:
             yield standing is not None and standing.failures > 0 and standing.body == sent.body
 
     def upload(self, campaign: int) -> Upload | None:
-        """Return the upload in flight; without one, an upload of all waiting envelopes."""
+        """Return the upload that was begun; if there is none, an upload of all waiting envelopes; None if no envelope
+        waits."""
         row = self.store.row("SELECT envelopes, failures, not_before, trouble FROM upload WHERE campaign = ?", campaign)
         count, failures, not_before, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
         waiting = self.waiting(campaign, count)
@@ -261,6 +265,6 @@ class UploadQueue:
         return Upload(campaign, campaign_id, tuple(waiting), *state, self.code(campaign))
 
     def _numbers(self, upload: Upload) -> list[int]:
-        """Return the queue's numbers of an upload's envelopes, in order."""
+        """Return the numbers of an upload's envelopes in the queue, in order."""
         query = "SELECT number FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         return [int(number) for (number,) in self.store.rows(query, upload.campaign, upload.envelopes)]

@@ -1,17 +1,17 @@
-"""Upload each campaign to its own study, with the same bytes until a receipt has their digest.
+"""Upload each campaign's envelopes to its own study, the same bytes until a receipt contains their digest.
 
-A campaign's envelopes go to its addresses, in order, and nowhere else. Only a receipt removes them from the queue: a
-response of status 200 with the SHA-256 of the bytes sent, which lists the envelopes that the study refused because it
-does not have their campaign. Refused envelopes stay, and without a receipt all envelopes stay. The same bytes are sent
-again later, and the study counts them once. After failure number f + 1 the next attempt is not before a time drawn
-uniformly from the following min(24 h, 2^f minutes) ("full jitter"), so that devices that failed together do not return
-together.
+A campaign's envelopes go to its addresses, in order, and nowhere else. Only a receipt removes them from the queue. A
+receipt is a response with status 200 that contains the SHA-256 of the bytes sent, and lists the envelopes that the
+study refused because it does not have their campaign. Refused envelopes stay, and without a receipt all envelopes stay.
+The same bytes are sent again later, and the study counts them once. After failure number f + 1, the time of the next
+attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full jitter"), so that devices that failed at the
+same time do not all return at the same time.
 
-Whether, when and how much is sent depends on the number of waiting reports, the network and chance, never on an answer.
-Campaigns are uploaded one by one, so that a study does not learn which reports of two campaigns came from one device;
-an observer of the device's network address may still guess it.
+The time and the amount of sent data depend on the number of waiting reports, the network and chance, never on an
+answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device to two campaigns; an
+observer of the device's network address may still guess the link.
 
-The rows of an upload: queue. The study's responses: docs/RECEIVE.md.
+The module queue stores uploads, and docs/RECEIVE.md defines the study's responses.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Attempt:
-    """One campaign's upload in one call.
+    """The result of one campaign's upload in one call.
 
     Attributes:
-        campaign_id: of the campaign.
-        envelopes: number of envelopes.
-        outcome: the result.
-        reason: why they are still queued; empty when sent.
-        again: the earliest time of the next attempt, seconds since 1970; None when sent, refused or not to be tried.
+        campaign_id: the campaign's id, 16 bytes.
+        envelopes: number of envelopes in the upload.
+        outcome: the kind of the result.
+        reason: the reason why the envelopes are still queued; empty if they were sent.
+        again: the earliest time of the next attempt, seconds since 1970; None if there is no next attempt.
     """
 
     campaign_id: bytes
@@ -81,7 +81,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Sent:
-    """The results of one call, upload by upload."""
+    """The results of all uploads of one call, in order."""
 
     attempts: tuple[Attempt, ...]
 
@@ -92,11 +92,11 @@ class Sent:
 
     @property
     def again(self) -> int | None:
-        """The earliest time of the next attempt."""
+        """The earliest time of a next attempt, seconds since 1970; None if there is none."""
         return min((attempt.again for attempt in self.attempts if attempt.again is not None), default=None)
 
     def of(self, outcome: Outcome) -> list[Attempt]:
-        """Return the uploads with this outcome."""
+        """Return the attempts with this outcome."""
         return [attempt for attempt in self.attempts if attempt.outcome is outcome]
 
 
@@ -120,7 +120,7 @@ def send(
     urandom: Randomness,
     opener: Opener | None = None,
 ) -> Sent:
-    """Upload the envelopes that are due. See ``Outbox.send``."""
+    """Upload the envelopes that are due: implement ``Outbox.send``."""
     only = None if url is None else address(url)
     attempts: list[Attempt] = []
     for waiting in queue.destinations():
@@ -132,7 +132,8 @@ def send(
 def _send_campaign(
     queue: UploadQueue, waiting: UploadAddress, only: Address | None, now: float, urandom: Randomness, opener: Opener
 ) -> Iterator[Attempt]:
-    """Upload one campaign's envelopes until none waits or one must stay."""
+    """Upload one campaign's envelopes until no envelope waits, or an attempt failed or is not due; yield the
+    results."""
     addresses = [address(text) for text in waiting.addresses]
     to = [one for one in addresses if only is None or _same(one, only)]
     if not to:
@@ -161,7 +162,7 @@ def _offer(
     """Send an upload to each address in turn until all its envelopes are acknowledged.
 
     Returns:
-        The number of envelopes left, and the attempt that failed; None if no envelope is left.
+        (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
     left = upload
     said, wait, foreign, hopeless = [], 0, False, True
@@ -189,12 +190,12 @@ def _offer(
 
 
 def _same(one: Address, other: Address) -> bool:
-    """Return whether two addresses have the same host, port, path and security, regardless of their text."""
+    """Return whether two addresses have the same host, port, path and security; their texts may differ."""
     return replace(one, text="") == replace(other, text="")
 
 
 def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
-    """Return the reason why a campaign's envelopes are not sent."""
+    """Return the reason why no envelope of a campaign is sent: it has no address, or not the address ``only``."""
     if not addresses:
         return "the campaign has no address: set one, or export its envelopes to a file"
     where = " or ".join(one.text for one in addresses)
@@ -202,7 +203,10 @@ def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
 
 
 def _due(upload: Upload, now: float) -> bool:
-    """Return whether an upload is due; a time beyond the longest delay was set while the clock was ahead."""
+    """Return whether an upload is due.
+
+    A time that is further away than the longest delay was set while the clock was ahead, and is ignored.
+    """
     return upload.trouble is not Trouble.REFUSED and not now < upload.not_before <= now + MOST_SECONDS + 1
 
 
@@ -222,7 +226,8 @@ def _put_off(upload: Upload) -> Attempt:
 def delay(failures: int, urandom: Randomness) -> int:
     """Return the delay in seconds after failure number ``failures + 1``: uniform in 0 .. min(24 h, 2^failures minutes).
 
-    The probability of each second differs from uniform by less than 2^-47. Always draws ``JITTER_BYTES``.
+    The probability of each second differs from the uniform one by less than 2^-47. ``JITTER_BYTES`` bytes are always
+    drawn.
     """
     window = min(MOST_SECONDS, FIRST_SECONDS << min(failures, MOST_SECONDS.bit_length()))
     return int.from_bytes(urandom(JITTER_BYTES), "big") * (window + 1) >> 8 * JITTER_BYTES
@@ -258,7 +263,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
 
 
 def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:
-    """Return the positions that a receipt lists; None if it is not a receipt of this upload."""
+    """Return the positions that a receipt lists as refused; None if ``stated`` is not a receipt for this upload."""
     refused = stated.get("refused")
     if stated.get("digest") != hashlib.sha256(upload.body).hexdigest() or not isinstance(refused, list):
         return None
@@ -270,7 +275,7 @@ def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | Non
 
 
 def _why(error: Exception) -> str:
-    """Return a description of a network error that quotes nothing the other side sent."""
+    """Return a description of a network error that quotes no bytes from the network."""
     reason = getattr(error, "verify_message", None) or getattr(error, "strerror", None)
     return str(reason or type(error).__name__)
 

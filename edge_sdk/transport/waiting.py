@@ -1,6 +1,6 @@
 """List waiting envelopes by campaign, with the reason why they wait; nothing is changed.
 
-The envelopes: queue. Their content: disclosure/envelopes.
+The module queue stores the envelopes, and disclosure/envelopes explains their content.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ class Waiting:
     """The waiting envelopes of one campaign.
 
     Attributes:
-        envelopes, size: their number, and their total length in bytes.
-        addresses: their addresses, in the order in which they are tried; may be empty.
+        envelopes, size: the number of envelopes, and their total length in bytes.
+        addresses: the study's addresses, in the order in which they are tried; may be empty.
         addressable: whether the owner may set the address, because the campaign names none.
         failures: number of attempts that were not acknowledged.
         not_before: the earliest time of the next attempt, UTC seconds; 0 before the first.
         refused: whether the study answered that it can never accept these bytes.
-        foreign: whether the study answered that it does not have this campaign; it may import it later.
+        foreign: whether the study answered that it does not have this campaign; the study may import the campaign
+            later.
     """
 
     campaign_id: bytes
@@ -37,7 +38,7 @@ class Waiting:
 
     @property
     def state(self) -> str:
-        """The reason why they wait, in English."""
+        """The reason why the envelopes wait, in English."""
         if not self.addresses:
             return "no address: set one with the command address"
         if self.refused:

@@ -1,19 +1,19 @@
-"""The unit that answers automatically: reads its source, collects, bundles and sends on a schedule.
+"""The unit that answers automatically: it reads its source, collects, bundles and sends on a schedule.
 
-The clock and the schedule determine all times; none depends on a reading. The number of a reading is
-floor((now - start of the period) / every). A bundle is made when its period is full or over. Sealed envelopes are sent
-at fixed intervals from a phase that is drawn once. A missed time is skipped, so no burst follows an outage. A reading
-determines only the drawn output.
+The clock and the schedule determine all times; no time depends on a reading. The number of a reading is floor((now -
+start of the period) / every). A bundle is made when its period is full or over. Sealed envelopes are sent at fixed
+intervals, whose phase is drawn once. A missed time is skipped, so no burst follows an outage. A reading determines only
+the drawn output.
 
-If the clock shows a time that is known to be past, it is not set yet, or it ran ahead before. Then nothing is answered
-until it shows a later time. Each step ends with everything on the disk, so a unit can be killed at any time and
-continues where it stopped.
+If the clock shows a time that is known to be past, it is not set yet, or it was ahead before. Then the unit gives no
+answer until the clock shows a later time. Each step ends with everything on the disk, so a unit can be killed at any
+time and continues where it stopped.
 
 A child process sends the envelopes, so that the memory for TLS is released. Logs never contain a value, a cost or a
 prior.
 
-Reading a source: sensor. The configuration: config, dry_run. Charging an answer: answers/answering. The unit's process:
-daemon.
+The module sensor reads a source, config and dry_run handle the configuration, answers/answering charges an answer, and
+daemon runs the unit's process.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Say = Callable[[int, str], None]
 
 
 class Unit:
-    """A running unit. ``close`` it.
+    """A running unit, which must be closed.
 
     Attributes:
         campaign_id: id of the campaign that the unit answers now.
@@ -79,9 +79,9 @@ class Unit:
         """Open the store; nothing is joined before the first ``step``.
 
         Args:
-            configuration: of the unit.
-            read: reads the source of a question; called only for questions that the unit is asked.
-            say: writes one line to the log.
+            configuration: the unit's configuration.
+            read: function that reads the source of a question; called only for questions that the unit is asked.
+            say: function that writes one line to the log.
             clock, urandom: the clock and the random source of the device.
             past: a time that is known to be past, seconds since 1970.
         Raises:
@@ -122,7 +122,7 @@ class Unit:
             self._go_on()
 
     def close(self) -> None:
-        """Stop a running upload, and close the store; nothing else is pending."""
+        """Stop a running upload, and close the store; no other work is pending between steps."""
         if self._sending is not None:
             self._sending.end()
             self._sending = None
@@ -130,11 +130,11 @@ class Unit:
 
     @property
     def waits_for(self) -> list[int]:
-        """Descriptors that become readable when the next step is due."""
+        """The file descriptors that become readable when the next step is due."""
         return [] if self._sending is None else [self._sending.fileno()]
 
     def step(self) -> float | None:
-        """Do everything that is due now.
+        """Do all work that is due now.
 
         Returns:
             Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign is over and all envelopes
@@ -175,7 +175,7 @@ class Unit:
     # Joining and consent
 
     def _agree(self) -> Campaign:
-        """Join and consent if that was not done before; return the campaign."""
+        """Join and consent to the campaign if this was not done before; return the campaign."""
         device, campaign_id = self._device, self.campaign_id
         try:
             device.join(self._data)
@@ -200,7 +200,7 @@ class Unit:
         return terms
 
     def _go_on(self) -> bool:
-        """Switch to the next campaign if one was followed; return whether there was one."""
+        """Switch to the next campaign if the unit has agreed to one; return whether it has."""
         following = followed(self._device.records.store, self.campaign_id)
         if following == self.campaign_id:
             return False
@@ -235,7 +235,7 @@ class Unit:
             self._device.set_address(self.campaign_id, self._configuration.url)
 
     def _drawn_phase(self) -> int:
-        """Return the seconds after each multiple of the sending interval; drawn once per store."""
+        """Return the delay in seconds after each multiple of the sending interval, which is drawn once per store."""
         phase = self._device.records.store.drawn("phase", PHASE_BYTES, self._urandom)
         return int.from_bytes(phase, "big") * self._configuration.send_every >> 8 * PHASE_BYTES
 
@@ -244,13 +244,13 @@ class Unit:
     def _latest(self, terms: Campaign) -> tuple[int, int]:
         """Return (period, reading) of the latest used reading; (0, -1) before the first.
 
-        Readings made while the clock ran ahead do not count until their time has come.
+        Readings made while the clock was ahead do not count until their time has come.
         """
         period = (int(self._now) - terms.opens) // terms.period_seconds
         return self._device.records.readings.latest(self._number, period)
 
     def _closes(self, terms: Campaign) -> int:
-        """Return the time at which the campaign closes: its end, or the time of its early closing."""
+        """Return the time at which the campaign closes, in UTC seconds: its end, or the time of its early closing."""
         early = self._device.records.campaigns.closed_early(self.campaign_id)
         return terms.closes if early is None else min(early, terms.closes)
 
@@ -288,7 +288,7 @@ class Unit:
             self._solved("store", "the store takes readings again")
 
     def _bundle(self, terms: Campaign) -> None:
-        """Seal the collected readings, once their period is over or full."""
+        """Seal the collected readings if their period is over or full."""
         if not self._device.collected(self.campaign_id):
             return
         period, reading = self._latest(terms)
@@ -307,7 +307,7 @@ class Unit:
     # Sending and exporting
 
     def _leave(self) -> None:
-        """Send or export sealed envelopes, if that has become due since the last step."""
+        """Send or export sealed envelopes, if a time for it has passed since the last step."""
         if self._begun <= self._now < self._settled:
             return
         to, turn = self._configuration, (int(self._now) - self._phase) // self._configuration.send_every
@@ -362,7 +362,7 @@ class Unit:
         return self._begun + self._timeout + SETTLE_SECONDS
 
     def _moments(self, terms: Campaign) -> list[float]:
-        """Return the next times at which something is due."""
+        """Return the next times, in UTC seconds, at which a reading, a bundle or an upload is due."""
         moments = [self._now + MOST_PAUSE]
         if self._now < self._closes(terms):
             period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
@@ -394,7 +394,7 @@ class Unit:
     # The log
 
     def _warn(self, about: str, text: str, level: int = WARNING) -> None:
-        """Log a problem once, until it is solved or another one occurs."""
+        """Log a problem; log it again only after it was solved or another problem occurred."""
         if self._said.get(about) != text:
             self._said[about] = text
             self._say(level, text)

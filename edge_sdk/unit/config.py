@@ -22,10 +22,10 @@
     url = "https://study.example"           # only if the signed campaign names no address; or: export = "folder"
     every = 3600                            # seconds
 
-A file with an unknown key is refused, and the error names the key and the expected value; otherwise a misspelt cap
-would have no effect. Paths are relative to the file.
+A file with an unknown key is refused, because a misspelt cap would otherwise have no effect. The error names the key
+and the expected value. Paths are relative to the file.
 
-Plan of a unit with this configuration: dry_run. Comparison of a campaign with the caps: budget/policy.
+The module dry_run returns the plan of a unit with this configuration; budget/policy compares a campaign with the caps.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ class Source:
             dropped.
         file: a file whose last line is read.
         stdin: whether the next line of standard input is read.
-        timeout: seconds to wait for a program or a line; None takes ``DEFAULT_TIMEOUT``, or half of the time between
-            two readings if that is less.
-        field: a number is the index of a word in the last line, from 0, or from -1 at its end; a text is the path to
-            the reading in a JSON value, names separated by dots; None takes the whole line.
-        separator: between the words; None for blanks.
-        scale: factor for numbers, in a campaign that asks for a number.
-        outside: for a number, day or position outside the question's range, "clamp" takes the nearest one inside, and
-            "skip" reports nothing, which reveals to an observer that the reading was outside.
-        instead: the answer if the source gives none that the question allows; None reports nothing. It may be
-            "skipped", as a reading may, if the question of a form may be skipped.
+        timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT``, or for half of the time between
+            two readings if this is less.
+        field: the place of the reading in the last line. A number is the index of a word, from 0 on, or from -1
+            backwards; a text is a path in a JSON value, with names separated by dots; None for the whole line.
+        separator: the separator of words; None for blanks.
+        scale: the factor by which numbers are multiplied, in a campaign that asks for a number.
+        outside: the treatment of a number, day or position outside the question's range. "clamp" replaces it by the
+            nearest one inside; "skip" reports nothing, which reveals to an observer that the reading was outside.
+        instead: the answer if the source gives no answer that the question allows; None to report nothing. For a
+            question of a form that may be skipped, it may be "skipped", and so may a reading.
     """
 
     command: tuple[str, ...] = ()
@@ -89,12 +89,14 @@ class Configuration:
     """A unit's configuration.
 
     Attributes:
-        file: the configuration's own path.
-        store, trust, campaign: paths.
+        file: the path of the configuration file.
+        store, trust, campaign: the paths of the store's folder, of the authors' keys and of the campaign.
         budget: the owner's caps.
-        sources: the source of each question of a form, by its name; in other campaigns the only source has the name "".
-        every: seconds between two readings; None takes the campaign's schedule.
-        url, export: address or folder for sealed envelopes, at most one of them; None takes the campaign's addresses.
+        sources: the source of each question of a form, by the question's name; in other campaigns the only source has
+            the name "".
+        every: seconds between two readings; None for the campaign's schedule.
+        url, export: address or folder for sealed envelopes; at most one of them is given. If both are None, the
+            campaign's addresses are used.
         send_every: seconds between two uploads or exports.
         follow: whether the owner also agrees to the study's next campaign (see succession).
     """
@@ -136,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
 
 
 class _Table:
-    """The keys of one table; each is taken once, and ``close`` refuses the keys that are left."""
+    """The keys of one table. Each key is read once, and ``close`` refuses the keys that were not read."""
 
     def __init__(self, name: str, keys: dict[str, object]) -> None:
         self.name = name
@@ -187,7 +189,7 @@ class _Table:
         return value
 
     def pick(self, key: str) -> object:
-        """Return the value without checks, for a caller that checks it."""
+        """Return the value of a key without checks, for a caller that checks it."""
         return self._keys.pop(key, None)
 
     def table(self, key: str) -> _Table:
@@ -197,7 +199,7 @@ class _Table:
         return _Table(key, value)
 
     def tables(self) -> list[tuple[str, _Table]]:
-        """Return the keys whose values are tables, with these."""
+        """Return (key, table) for each key whose value is a table."""
         names = [key for key, value in self._keys.items() if isinstance(value, dict)]
         return [(name, _Table(f"{self.name}.{name}", self._keys.pop(name))) for name in names]  # type: ignore[arg-type]
 
@@ -283,7 +285,7 @@ def _budget(table: _Table) -> BudgetPolicy:
 
 
 def _sources(table: _Table, folder: Path) -> dict[str, Source]:
-    """Return the source of each question of a form, or the only source by the name ""."""
+    """Return the source of each question of a form, by its name, or the only source with the name ""."""
     parts = table.tables()
     if not parts:
         return {"": _source(table, folder)}

@@ -3,7 +3,7 @@
 The process runs for months, so it loads only the modules that it needs. It ends at once on a signal, and logs one line
 for each problem. At most one process answers a campaign with a store.
 
-The unit: agent.
+The module agent implements the unit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.errors import BadData, HalftruthError
 
 
 def run(configuration: Configuration, say: Say) -> None:
-    """Run the unit until its campaign is over, standard input ends, or SIGTERM or SIGINT comes.
+    """Run the unit until its campaign is over, standard input ends, or the process receives SIGTERM or SIGINT.
 
     Raises:
         HalftruthError, OSError: the unit cannot start, or the store is unusable.
@@ -57,7 +57,7 @@ def _alone(configuration: Configuration, campaign_id: bytes) -> Iterator[None]:
     """Lock a campaign of a store, so that only one unit answers it; the system releases the lock when the process ends.
 
     Raises:
-        StoreError: another process holds it.
+        StoreError: another process has locked the campaign.
     """
     import fcntl
 
@@ -99,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _log() -> Say:
-    """Return a function that writes lines to standard error, with their level if it is the systemd journal."""
+    """Return a function that writes lines to standard error, with their level if standard error is the systemd
+    journal."""
     journal = False
     with suppress(OSError):  # stderr may be closed
         known = os.fstat(2)
@@ -114,8 +115,9 @@ def _log() -> Say:
 
 
 def _spare_memory() -> None:
-    """Use Python's built-in digests instead of OpenSSL's. ``cryptography`` includes an OpenSSL, so a second copy (3
-    MB) is not loaded. The digests are the same.
+    """Use Python's built-in digests instead of OpenSSL's, which are equal.
+
+    This saves 3 MB: ``cryptography`` includes an OpenSSL, so a second copy is not loaded.
     """
     from importlib.util import find_spec
 

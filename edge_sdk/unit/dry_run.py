@@ -1,10 +1,10 @@
 """The dry run: the plan of a unit, from its configuration and its campaign.
 
-A configuration that cannot work is refused while the owner is present. Nothing here joins, stores or sends; sources
-are read only on request. The reading of a single source is not printed. For a form, each reading is printed beside its
-question and the answer, so that the owner notices a source that is configured for the wrong question.
+A configuration that cannot work is refused while the owner is present. This module joins, stores and sends nothing;
+sources are read only on request. The reading of a single source is not printed. For a form, each reading is printed
+beside its question and the answer, so that the owner notices a source that is configured for the wrong question.
 
-Keys: config. Questions and their sources: questions. The running unit: agent.
+The module config defines the keys, questions assigns sources to questions, and agent runs the unit.
 """
 
 from __future__ import annotations
@@ -118,11 +118,12 @@ def plan(configuration: Configuration) -> dict[str, object]:
 
 
 def tried(configuration: Configuration) -> dict[str, object]:
-    """Read each source once and return whether that works; standard input is not read, and nothing is drawn.
+    """Read each source once and return the result; standard input is not read, and nothing is drawn.
 
     Returns:
-        ``source``, a sentence without the reading; or, for a form, ``sources``: for each question its source, the
-        reading, and the answer.
+        ``source``, a sentence without the reading; for a form, ``sources``: the source, the reading and the answer for
+        each
+        question.
     Raises:
         ConfigurationRefused, BadData, OSError
     """
@@ -163,7 +164,7 @@ def _described(source: Source) -> str:
 
 
 def _read(question: SourcedQuestion) -> tuple[str, str]:
-    """Return (reading, reason of failure), one of which is empty."""
+    """Return (reading, reason of failure); one of them is empty."""
     never, other = os.pipe()
     try:
         return Reader(question.source, never).read(question.timeout)

@@ -1,9 +1,10 @@
 """The questions of a unit's campaign, each with its source.
 
-A campaign that is not a form has one question, whose name here is "". A form needs a source for every question, because
-the questions that a unit is asked are unknown before consent. The unit then reads the sources of these questions only.
+A campaign that is not a form has one question, which has the name "" here. A form needs a source for every question,
+because the questions that a unit is asked are unknown before consent. The unit then reads the sources of these
+questions only.
 
-Reading a source: sensor. Keys of a source: config. Schedule: agent.
+The module sensor reads a source, config defines its keys, and agent follows the schedule.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class SourcedQuestion:
     """A question and its source.
 
     Attributes:
-        name: of a form's question; "" if the campaign is not a form.
+        name: the name of a form's question; "" if the campaign is not a form.
         timeout: maximum seconds of a reading; 0 for a file.
-        instead: the answer by the question's name if the source gives none; None reports nothing.
+        instead: the answer, by the question's name, if the source gives none; None to report nothing.
     """
 
     name: str
@@ -47,7 +48,7 @@ class SourcedQuestion:
     def answer(self, text: str) -> dict[str, Answer | None] | None:
         """Return the answer for a reading, by the question's name; None if the question does not allow the reading.
 
-        The answer of a skipped question is None, as in every answer to a form.
+        The answer to a skipped question is None, as in every answer to a form.
         """
         from protocol.domain.form import SKIPPED
 
@@ -118,12 +119,12 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
 
 
 def read_all(asked: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | None, str]:
-    """Read the sources of the asked questions, one after another.
+    """Read the sources of the asked questions, one after another; return the answer.
 
     Every source is read, even after one that failed, so that the programs that run do not depend on a reading.
 
     Returns:
-        (answer, ""); or (None, reason) if a source gave none and the configuration names no answer instead. The reason
+        (answer, ""); or (None, reason) if a source gave no answer and the configuration has no ``instead``. The reason
         does not name the question.
     """
     found: dict[str, Answer | None] = {}
@@ -148,7 +149,7 @@ def _names(view: Map, domain: Domain) -> tuple[str, ...]:
 
 
 def _parts(domain: Domain) -> list[tuple[str, Domain, bool]]:
-    """Return (name, domain, whether it may be skipped) of each question."""
+    """Return (name, domain, whether the question may be skipped) for each question."""
     from protocol.domain import Form
 
     if not isinstance(domain, Form):
@@ -162,7 +163,7 @@ def _table(name: str) -> str:
 
 
 def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
-    """Refuse sources that are not exactly those of the questions."""
+    """Refuse the sources if a question has no source, or a source belongs to no question."""
     names = [name for name, _, _ in _parts(domain)]
     if names == [""] and "" not in sources:
         raise ConfigurationRefused(
@@ -189,7 +190,7 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
     """Return a question with its source.
 
     Args:
-        share: timeout in seconds if the source names none.
+        share: the timeout in seconds if the source names none.
     """
     from protocol.domain import Line
 

@@ -1,10 +1,10 @@
 """Read a source: the output of a program, the last line of a file, or the next line of standard input.
 
-Whether a unit reports must not depend on the reading. So a source never raises and never reveals a reading in an error:
-it returns a text or a reason, and ``answer_of`` moves a number or a position outside the question's range to the
-nearest one inside. The standard error of a program is dropped, because it may repeat a reading.
+Whether a unit reports must not depend on the reading. So reading a source raises no error that could reveal a reading:
+it returns a text or the reason of a failure. ``answer_of`` moves a number or a position outside the question's range to
+the nearest one inside. The standard error of a program is dropped, because it may repeat a reading.
 
-Schedule and use of readings: agent. Keys of a source: config.
+The module agent schedules and uses readings, and config defines the keys of a source.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Stopped(Exception):
 
 
 class Child:
-    """A started program and its output so far. ``fileno`` works with ``select``."""
+    """A started program and its output so far; ``select`` accepts it, since it has ``fileno``."""
 
     def __init__(self, words: Sequence[str], *, errors: bool = False) -> None:
         """Start a program in a process group of its own; its standard input is empty.
@@ -109,7 +109,7 @@ class Child:
 
 
 class Reader:
-    """Reads a source repeatedly. ``stop`` is a descriptor that becomes readable when the unit must stop."""
+    """A reader of one source. ``stop`` is a file descriptor that becomes readable when the unit must stop."""
 
     def __init__(self, source: Source, stop: int) -> None:
         self._source = source
@@ -119,7 +119,7 @@ class Reader:
         """True once standard input has ended."""
 
     def read(self, timeout: float) -> tuple[str, str]:
-        """Return (reading, reason of failure), one of which is empty, within ``timeout`` seconds.
+        """Return (reading, reason of failure) within ``timeout`` seconds; one of them is empty.
 
         Raises:
             Stopped
@@ -159,7 +159,7 @@ class Reader:
         return child.printed.decode(errors="replace"), ""
 
     def _line(self, timeout: float) -> tuple[str, str]:
-        """Return the next line of standard input."""
+        """Return (next line of standard input, reason of failure); one of them is empty."""
         over = time.monotonic() + timeout
         while b"\n" not in self._held and not self.ended:
             left = max(0.0, over - time.monotonic())
@@ -179,7 +179,7 @@ class Reader:
 
 
 def _end_of(path: Path) -> str:
-    """Return the end of a file. A pipe without a writer is empty and does not block."""
+    """Return the last part of a file. A pipe without a writer counts as empty and does not block."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         size = os.fstat(descriptor).st_size
@@ -191,7 +191,7 @@ def _end_of(path: Path) -> str:
 
 
 def field_of(text: str, field: int | str | None, separator: str | None = None) -> str:
-    """Return the field of ``text`` that the configuration names; empty if it is missing."""
+    """Return the field of ``text`` that the configuration names; "" if it is missing."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
@@ -237,7 +237,7 @@ def answer_of(domain: Domain, text: str, source: Source) -> Answer | None:
 
 
 def _inside(domain: Grid, position: tuple[Number, ...]) -> tuple[Number, ...]:
-    """Return the nearest position in the box, in degrees."""
+    """Return the position in the grid's box that is nearest to ``position``, in degrees."""
     from protocol.domain import MICRODEGREES
 
     sides = ((domain.south, domain.north), (domain.west, domain.east))
