@@ -12,13 +12,15 @@ number of random bytes is always drawn, before the value is used. All reports wi
 same length. Every answer except a retry adds one output, even if the value is unchanged. A retry names the same reading
 of the period, and returns the same bytes.
 
-campaigns/joined draws and seals a report, slots stores which slots are filled, and budget/caps compares with the caps.
+campaigns/joined draws and seals a report, slots stores which slots are filled, and conditions checks consent, caps and
+an early closing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from edge_sdk.answers.conditions import require_answerable
 from edge_sdk.answers.memo import Kept
 from edge_sdk.answers.results import Receipt
 from edge_sdk.answers.transcripts import following
@@ -26,7 +28,7 @@ from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.errors import OutboxFull, QuotaReached
 from edge_sdk.timestamps import moment
-from protocol.errors import CampaignError, OutsideSchedule
+from protocol.errors import CampaignError
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.campaigns.joined import Joined
@@ -62,20 +64,14 @@ def give(
     longest = joined.longest_report
     # The bytes are drawn before the value is used, and even if they are not needed, so that draws do not depend on it.
     rand = urandom(joined.rand_bytes)
-    with records.store.transaction():
-        campaign = records.campaigns.require_answerable(joined, now)
-        consent = records.consents.find(campaign)
-        if consent is None:
-            raise no_consent(joined)
-        joined = joined.of(consent.role)
-        if now < consent.time:
-            raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
-        records.caps.require_kept(campaign)
+    with records.store.transaction(answer=True):
+        conditions = require_answerable(records, joined, now)
+        campaign, joined = conditions.campaign, conditions.joined
         if collects:
             records.readings.require_room()
         else:
             records.outbox.require_room(longest)
-        x = joined.input(value, consent.dither)
+        x = joined.input(value, conditions.dither)
         kept = records.memo.recall(campaign, x)
         free = records.readings.following(campaign, period)
         number = reading if reading is not None else 0 if terms.answers_per_period == 1 else free
@@ -102,6 +98,8 @@ def give(
         if terms.transcript:
             records.transcripts.add(campaign, period, packed)
             records.readings.pass_to(campaign, period, number)
+        elif terms.answers_per_period == 1 and not collects:
+            records.readings.pass_to(campaign, period, number)  # ``_again`` reads the content from the memo
         else:
             records.readings.fill(campaign, period, number, x, waits=collects)
         envelope = b""

@@ -57,11 +57,13 @@ class Campaigns:
             raise _unknown(campaign_id)
         return campaign
 
-    def require_answerable(self, joined: Joined, now: int) -> int:
-        """Return the number of a campaign that is joined now; refuse a campaign that its author has closed.
+    def standing(self, joined: Joined) -> tuple[int, int | None]:
+        """Return the number of a campaign that is joined now, and the time of its early closing.
 
+        Returns:
+            The number, and UTC seconds; None if the device knows of no early closing.
         Raises:
-            UnknownCampaign, ClosedEarly
+            UnknownCampaign: another process has forgotten it.
         """
         row = self.store.row(
             "SELECT number, closes FROM known JOIN joined ON joined.campaign = number "
@@ -70,9 +72,7 @@ class Campaigns:
         )
         if row is None:
             raise _unknown(joined.signed.id)
-        campaign, closes = row
-        _require_open(joined, closes, now)
-        return int(campaign)
+        return row
 
     def find(self, campaign_id: bytes) -> Joined:
         """Return a joined campaign, which is verified and audited once in each process.
@@ -152,7 +152,7 @@ class Campaigns:
         """
         if now >= joined.campaign.closes:
             joined.campaign.period_at(now)  # raises OutsideSchedule
-        _require_open(joined, self.closed_early(joined.signed.id), now)
+        require_not_closed(joined, self.closed_early(joined.signed.id), now)
 
     def keep_open(self, joined: Joined) -> None:
         """Keep a verified and audited campaign in memory for the rest of the process."""
@@ -175,7 +175,15 @@ def require_id(campaign_id: object) -> bytes:
     return campaign_id
 
 
-def _require_open(joined: Joined, closes: int | None, now: int) -> None:
+def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
+    """Refuse a campaign that its author has closed early.
+
+    Args:
+        closes: the time of its early closing, UTC seconds; None without one.
+        now: UTC seconds.
+    Raises:
+        ClosedEarly
+    """
     if closes is not None:
         from protocol.closing import require_open
 

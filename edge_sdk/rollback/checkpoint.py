@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from itertools import chain
@@ -68,6 +68,7 @@ class Checkpoint:
     committed: int
     spent: int
     caps: tuple[Cap, ...] = ()
+    _record: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.caps) > MOST_CAPS:
@@ -99,10 +100,15 @@ class Checkpoint:
 
     def encode(self) -> bytes:
         """Return the record: a header, the caps, and 16 bytes of SHA-256 over both."""
+        if self._record:
+            return self._record
         record = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
         for cap in self.caps:
             record += _CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats)
-        return record + _check(record)
+        record += _check(record)
+        object.__setattr__(self, "_record", record)  # the dataclass is frozen
+        _decodings(record)[:] = [self]
+        return record
 
     @classmethod
     def decode(cls, data: bytes) -> Checkpoint | None:
@@ -110,11 +116,22 @@ class Checkpoint:
         if len(data) < _HEADER.size or not data.startswith(MAGIC):
             return None
         caps = data[_HEADER.size - 1]
-        return _decoded(data[: _HEADER.size + caps * _CAP.size + CHECK_BYTES])
+        record = data[: _HEADER.size + caps * _CAP.size + CHECK_BYTES]
+        decodings = _decodings(record)
+        if not decodings:
+            decodings.append(_decoded(record))
+        return decodings[0]
 
 
-# The same record is read from the store and from both slots of a file, so the decoded one is cached.
 @lru_cache(maxsize=4)
+def _decodings(record: bytes) -> list[Checkpoint | None]:
+    """Return a list for a record's checkpoint: empty, until the record is encoded or decoded.
+
+    At every answer a device reads the last two records that it wrote, from the store and from both slots of a file.
+    """
+    return []
+
+
 def _decoded(data: bytes) -> Checkpoint | None:
     """Return the checkpoint in ``data``, which begins like one; None if it is not valid."""
     record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]

@@ -67,7 +67,8 @@ class CheckpointWriter:
         """
         if not (self._added or self._folded or self._capped):
             return
-        before = checkpoint = written(self._store)
+        cache = self._store.cache
+        before = checkpoint = cache.get(CheckpointWriter) or written(self._store)
         for row in self._added:
             checkpoint = checkpoint.after(row)
         if self._folded:
@@ -79,6 +80,7 @@ class CheckpointWriter:
         self._moved = checkpoint != before
         if self._moved:
             self._store.set(CHECKPOINT, checkpoint.encode())
+            cache[CheckpointWriter] = checkpoint
 
     def undone(self) -> None:
         """Discard the changes of the transaction."""

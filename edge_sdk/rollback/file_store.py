@@ -5,9 +5,7 @@ The module key_store defines the interface.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from edge_sdk.rollback.checkpoint import MOST_BYTES, Checkpoint
@@ -115,23 +113,20 @@ def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
     return first if first and (second is None or first.sequence >= second.sequence) else second
 
 
-@contextlib.contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
-    """Context manager: open a file as a descriptor. A Python file object would take as long to open as the write takes,
-    and every commit writes a checkpoint."""
-    descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def _open(path: Path, flags: int) -> int:
+    """Open a file and return its descriptor. A Python file object takes as long to open as a checkpoint to write."""
+    return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
 
 
 def _kept(path: Path) -> Checkpoint | None:
     try:
-        with _opened(path, os.O_RDONLY) as descriptor:
-            return _newest(_slots(descriptor))
+        descriptor = _open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
+    try:
+        return _newest(_slots(descriptor))
+    finally:
+        os.close(descriptor)
 
 
 def _keep(path: Path, checkpoint: Checkpoint, alone: bool) -> None:
@@ -140,7 +135,8 @@ def _keep(path: Path, checkpoint: Checkpoint, alone: bool) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_durably(path, 2 * slot)
         return
-    with _opened(path, os.O_RDWR) as descriptor:
+    descriptor = _open(path, os.O_RDWR)
+    try:
         slots = _slots(descriptor)
         newest = _newest(slots)
         require_later(checkpoint, newest, str(path), alone)
@@ -151,3 +147,5 @@ def _keep(path: Path, checkpoint: Checkpoint, alone: bool) -> None:
             os.lseek(descriptor, place * SLOT_BYTES, os.SEEK_SET)
             os.write(descriptor, slot)
             FLUSH(descriptor)
+    finally:
+        os.close(descriptor)

@@ -19,7 +19,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,13 +53,17 @@ class Store:
         folder: the store's folder; None in memory.
         secret: the device's secret, 32 bytes.
         hooks: callbacks on changes of rows; None for a store in memory.
+        cache: values that are read once and used by several answers, by the class or the campaign they belong to. Only
+            transactions use it; see ``transaction``.
     """
 
     def __init__(self, folder: Path | None, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self.secret = b""
         self.hooks: Hooks | None = None
+        self.cache: dict[Hashable, Any] = {}
         self._connection = connection
+        self._version = 0  # of the database, when the cache was last valid
         self._closed = False
         self._lock = threading.RLock()  # an app may call from several threads
 
@@ -83,9 +87,12 @@ class Store:
             self._connection.close()
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, *, answer: bool = False) -> Iterator[None]:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
+        Args:
+            answer: the transaction writes the rows of one answer and no others. In it, ``cache`` is valid: it is empty
+                if another transaction, of this device or of any process, was committed since the previous answer.
         Raises:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError
@@ -95,11 +102,13 @@ class Store:
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
                 try:
+                    self._refresh_cache(answer)
                     yield
                     if self.hooks is not None:
                         self.hooks.before_commit()
                     self._connection.execute("COMMIT")
                 except BaseException:
+                    self._version = 0
                     if self.hooks is not None:
                         self.hooks.undone()
                     if self._connection.in_transaction:
@@ -109,6 +118,13 @@ class Store:
                     self.hooks.committed()
             except REFUSALS as error:
                 raise explanation(error, self.folder) from None
+
+    def _refresh_cache(self, answer: bool) -> None:
+        # SQLite changes this number, which is never 0, whenever another connection commits.
+        [version] = self._connection.execute("PRAGMA data_version").fetchone() if answer else [0]
+        if version != self._version or not answer:
+            self.cache.clear()
+        self._version = version
 
     def on_change(self, table: str, event: str, columns: str, call: Callable[..., None]) -> None:
         """Call ``call`` with each row that any statement of this connection changes from now on.

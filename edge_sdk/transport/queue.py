@@ -113,14 +113,14 @@ class UploadQueue:
         return int(count), int(total)
 
     def require_room(self, size: int) -> None:
-        """Refuse envelopes that do not fit; waiting envelopes are never dropped.
+        """Refuse an envelope that does not fit; waiting envelopes are never dropped. Part of the caller's transaction.
 
         Args:
             size: an upper bound of the next envelope's length in bytes.
         Raises:
             OutboxFull
         """
-        count, total = self._size()
+        count, total = self._size_now()
         if count + 1 > MOST_ENVELOPES or total + size > MOST_BYTES:
             raise OutboxFull(
                 f"{count} envelopes of {total} bytes wait to be sent, and the limit is {MOST_ENVELOPES} of "
@@ -129,7 +129,16 @@ class UploadQueue:
 
     def enqueue(self, campaign: int, envelope: Sealed) -> None:
         """Add an envelope at the end; part of the caller's transaction, which has called ``require_room`` before."""
+        count, total = self._size_now()
         self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", campaign, envelope)
+        self.store.cache[UploadQueue] = count + 1, total + len(envelope)
+
+    def _size_now(self) -> tuple[int, int]:
+        """Return ``_size``, counted once by a transaction and not again by the answers after it."""
+        size: tuple[int, int] | None = self.store.cache.get(UploadQueue)
+        if size is None:
+            size = self.store.cache[UploadQueue] = self._size()
+        return size
 
     def forget(self, campaign: int) -> None:
         """Delete a campaign's waiting envelopes; part of the caller's transaction."""

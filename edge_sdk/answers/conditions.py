@@ -1,0 +1,69 @@
+"""The conditions of an answer: the campaign is joined and open, the person has agreed, and the caps hold.
+
+They depend on rows that no answer changes. So they are read once, and again after any other transaction of this device
+or of another process (``Store.cache``).
+
+The rows that an answer writes: answering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from edge_sdk.campaigns.consent import no_consent
+from edge_sdk.campaigns.known import require_not_closed
+from protocol.errors import OutsideSchedule
+
+if TYPE_CHECKING:  # loaded with the first campaign
+    from edge_sdk.campaigns.joined import Joined
+    from edge_sdk.records import Records
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """A campaign that the person has agreed to, and that fits under the caps.
+
+    Attributes:
+        campaign: the store's number of it.
+        joined: the campaign in the person's role.
+        agreed: the time of the consent, UTC seconds.
+        dither: the consent's secret bytes, for rounding numbers.
+        closes: the time of the author's early closing, UTC seconds; None without one.
+    """
+
+    campaign: int
+    joined: Joined
+    agreed: int
+    dither: bytes = field(repr=False)
+    closes: int | None
+
+
+def require_answerable(records: Records, joined: Joined, now: int) -> Conditions:
+    """Return the conditions of an answer; part of the answer's transaction.
+
+    Raises:
+        UnknownCampaign: another process has forgotten the campaign.
+        ClosedEarly: its author has closed it.
+        ConsentMissing
+        OutsideSchedule: the clock shows a time before the consent.
+        BudgetRefused: a cap was lowered below the amount reserved.
+    """
+    found: Conditions | None = records.store.cache.get(joined.signed.id)
+    if found is None:
+        found = _read(records, joined, now)
+        records.store.cache[joined.signed.id] = found
+    require_not_closed(joined, found.closes, now)
+    if now < found.agreed:
+        raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
+    return found
+
+
+def _read(records: Records, joined: Joined, now: int) -> Conditions:
+    campaign, closes = records.campaigns.standing(joined)
+    require_not_closed(joined, closes, now)  # a person who has not agreed reads this first
+    consent = records.consents.find(campaign)
+    if consent is None:
+        raise no_consent(joined)
+    records.caps.require_kept(campaign)
+    return Conditions(campaign, joined.of(consent.role), consent.time, consent.dither, closes)

@@ -1,0 +1,172 @@
+"""An answer under conditions that the device read earlier, against a device that reads them before every answer."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from edge_sdk import BudgetPolicy, Device
+from edge_sdk.errors import StoreError
+from edge_sdk.rollback.checkpointing import CheckpointWriter, written
+from edge_sdk.store.sqlite import Store
+from edge_sdk.transport.queue import UploadQueue
+from protocol.campaign import campaign_id, open_campaign
+from protocol.closing import seal_closing
+from protocol.errors import HalftruthError
+from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
+
+MANY = campaign(title="Many", answers=40, periods=3)
+ONE = campaign(title="One a week", periods=3)
+BOTH = (MANY, ONE)
+CLOSINGS = [seal_closing(open_campaign(data, [AUTHOR.public]), OPENS + WEEK, AUTHOR) for data in BOTH]
+OPERATIONS = (
+    "answer",
+    "answer",
+    "answer",
+    "collect",
+    "bundle",
+    "consent",
+    "forget",
+    "close",
+    "tighten",
+    "export",
+    "week",
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(OPERATIONS), st.sampled_from((0, 1)), st.sampled_from((0, 1)), st.integers(0, 2))
+    )
+)
+@example([("answer", 0, 0, 0), ("tighten", 0, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, 0), ("tighten", 1, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, 0), ("forget", 1, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, 0), ("close", 1, 0, 0), ("week", 0, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, 0), ("forget", 0, 0, 0), ("consent", 1, 0, 0), ("answer", 0, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, value % 3) for value in range(6)] + [("export", 1, 0, 0), ("answer", 0, 0, 0)])
+def test_a_device_that_reads_conditions_once_does_the_same_as_one_that_reads_them_always(tmp_path_factory, operations):
+    """Two devices use one store, and either one does any operation. Every result is that of two devices whose cache is
+    empty whenever they answer: receipts to the byte, refusals, the budget and the queue."""
+    once, each_time = (tmp_path_factory.mktemp("store") for _ in range(2))
+    assert results(once, operations, always=False) == results(each_time, operations, always=True)
+
+
+def results(folder, operations, always):
+    """The result or refusal of each operation, with the budget and the length of the queue after it."""
+    clock, found = Clock(), []
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(few_envelopes(7))  # two are enrolments
+        if always:
+            stack.enter_context(reads_always())
+        devices = [
+            stack.enter_context(
+                Device.open(folder / "store", [AUTHOR.public], BudgetPolicy(1000), clock=clock, urandom=Dice(seed))
+            )
+            for seed in (1, 2)
+        ]
+        for data in BOTH:
+            devices[0].consent(devices[0].join(data).campaign_id)
+        for number, (name, which, one, value) in enumerate(operations):
+            device, data = devices[which], BOTH[one]
+            try:
+                found.append(done(device, name, data, CLOSINGS[one], value, clock, folder / f"{number}.htr"))
+            except HalftruthError as error:
+                found.append((type(error), str(error)))
+            found.append((device.budget, len(device.outbox)))
+    return found
+
+
+def done(device, name, data, closing, value, clock, file):
+    """Do one operation; return what it returns."""
+    asked, label = campaign_id(data), ("none", "primary", "master")[value]
+    match name:
+        case "answer":
+            return device.answer(asked, label)
+        case "collect":
+            return device.collect(asked, label)
+        case "bundle":
+            return device.bundle(asked)
+        case "consent":
+            device.join(data)
+            return device.consent(asked)
+        case "forget":
+            return device.forget(asked)
+        case "close":
+            return device.close_early(closing).closed_early
+        case "tighten":
+            return device.tighten(BudgetPolicy(lifetime=2))
+        case "export":
+            return device.outbox.export(file, asked)
+        case "week":
+            clock.now += WEEK
+            return clock.now
+
+
+@contextlib.contextmanager
+def few_envelopes(most):
+    """A queue that is full with so few envelopes that a short list of operations fills it."""
+    from edge_sdk.transport import queue
+
+    before, queue.MOST_ENVELOPES = queue.MOST_ENVELOPES, most
+    try:
+        yield
+    finally:
+        queue.MOST_ENVELOPES = before
+
+
+@contextlib.contextmanager
+def reads_always():
+    """The slow twin: every transaction begins with an empty cache."""
+    before = Store._refresh_cache
+    Store._refresh_cache = lambda store, answer: store.cache.clear()
+    try:
+        yield
+    finally:
+        Store._refresh_cache = before
+
+
+def test_an_answer_reads_no_condition_again(monkeypatch):
+    """The second answer runs fewer statements: it reads neither consent nor caps nor the queue's length."""
+    device = Device.open(":memory:", [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))
+    asked = device.join(MANY).campaign_id
+    device.consent(asked)
+    read = []
+    monkeypatch.setattr(
+        Store, "rows", lambda store, sql, *rest, rows=Store.rows: read.append(sql) or rows(store, sql, *rest)
+    )
+    counted = []
+    for value in ("none", "primary", "master"):
+        read.clear()
+        device.answer(asked, value)
+        counted.append(len(read))
+    assert counted[0] > counted[1] == counted[2]
+    monkeypatch.setattr(UploadQueue, "_size", None)  # not called any more
+    device.answer(asked, "secondary")
+    device.close()
+
+
+def test_a_transaction_that_is_undone_leaves_nothing_in_the_cache(place, monkeypatch):
+    """An answer whose commit fails has counted its envelope and its checkpoint already. Both are read again."""
+    device = Device.open(place, [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))
+    asked = device.join(MANY).campaign_id
+    device.consent(asked)
+    device.answer(asked, "none")
+    store = device.records.store
+    with monkeypatch.context() as patch:
+
+        def refuse():
+            before_commit()
+            raise StoreError("the disk is full")
+
+        before_commit = store.hooks.before_commit
+        patch.setattr(store.hooks, "before_commit", refuse)
+        with pytest.raises(StoreError, match="disk is full"):
+            device.answer(asked, "primary")
+    with store.transaction(answer=True):
+        assert device.outbox._size_now() == device.outbox._size()
+        assert store.cache.get(CheckpointWriter, written(store)) == written(store)
+    device.close()
