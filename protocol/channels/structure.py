@@ -22,6 +22,9 @@ from protocol.errors import HalftruthError
 MOST_STEPS = 2**21
 """Default maximum of cells, or outputs of pairs, that an audit enumerates."""
 
+COLUMN_STEPS = 8
+"""Audit steps of a column, besides those of its weights, for one side of the priors in a ball."""
+
 Profile: TypeAlias = Iterable[tuple[int, int, int]]
 """(weight of x, weight of x', number of outputs with both): everything that distinguishes two inputs.
 
@@ -127,7 +130,7 @@ class Structure:
     @property
     def lift_steps(self) -> int:
         """Number of audit steps for the worst ratios over all ``lifts`` and a ball of priors (SPEC 6.11)."""
-        return 2 * self.channel.inputs * self.channel.outputs
+        return 2 * self.channel.outputs * (self.channel.inputs + COLUMN_STEPS)
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield columns, among them the worst for every prior near ``prior``.

@@ -29,6 +29,9 @@ MAX_EXTENT = 2**62
 MOST_CELLS = 2**21
 """Maximum of pairs of inputs times outputs for an audit pair by pair."""
 
+WEIGHT_STEPS = 32
+"""Audit steps of one weight, at most: a weight in a projective geometry takes two points of up to 19 coordinates."""
+
 CERTAIN = 128 * exact.NANONATS
 """Every finite ratio of weights of the channels audited here is below e^128."""
 
@@ -128,8 +131,9 @@ class Geo(Pairwise):
         steps = 2 * channel.inputs + channel.pair_steps(everything, everything)
         if self._on_lattice(channel):
             return steps + channel.shift_steps
-        cells = channel.inputs**2 * channel.outputs
-        return steps + (cells + 16 * channel.inputs**2 if cells <= MOST_CELLS else 0)
+        pairs, weights = channel.inputs**2, channel.inputs * channel.outputs
+        by_pair = pairs * (channel.outputs + 16) + WEIGHT_STEPS * weights
+        return steps + (by_pair if pairs * channel.outputs <= MOST_CELLS else 0)
 
     def _on_lattice(self, channel: Channel) -> TypeGuard[Noise]:
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
@@ -171,8 +175,7 @@ class Geo(Pairwise):
         elif channel.inputs**2 * channel.outputs <= MOST_CELLS:
             yield from self._losses_by_pair(channel)
         else:
-            nearest = min(axis[1] for axis in map(_nearest, map(_coordinates, (self.down, self.across))) if axis[1:])
-            yield worst, nearest**2
+            yield worst, self.nearest**2
 
     def _losses_by_pair(self, channel: Channel) -> Iterator[tuple[Loss, int]]:
         rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]

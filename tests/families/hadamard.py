@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks import joining
 from protocol import exact
 from protocol.channels import Hadamard
-from protocol.notions import Information, Ldp
+from protocol.notions import Geo, Information, Ldp
 from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, Law, Shapes, big
 
 
@@ -59,6 +59,7 @@ SHAPES = Shapes(
     drawn={"Hadamard": Hadamard(truth_of(NAT), 1000)},
     dear={
         "hadamard ldp": (Ldp(MOST), Hadamard(2**63 + 2**62, 200)),
+        "hadamard geo": (Geo.between(MOST, 1, [0], range(200)), Hadamard(2**63 + 2**62, 200)),
         "hadamard pairwise": (joining._matrix(24), Hadamard(2**63 + 2**62, 24)),
         "hadamard lip": (Information(MOST, (1,) * 63), Hadamard(2**63 + 2**62, 63)),
         "hadamard ball": (Information(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks import joining
 from protocol.channels import ProjectiveGeometry
-from protocol.notions import Information
+from protocol.notions import Geo, Information
 from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, outside_of
 
 
@@ -165,6 +165,7 @@ SHAPES = Shapes(
         "projective lip, many": (Information(MOST, joining._prior(31)), joining.projective(31, 5, 3)),
         "projective lip, long lines": (Information(MOST, joining._prior(3)), joining.projective(3, 101, 2)),
         "projective ball": (Information(MOST, joining._prior(31), 10**8), joining.projective(31, 5, 3)),
+        "projective geo": (Geo.between(MOST, 1, [0], range(3)), joining.projective(3, 2, 8)),
         "projective pairwise": (joining._matrix(20), joining.projective(20, 2, 20)),
     },
     rands=at_edges(_lengths),

@@ -55,6 +55,7 @@ SHAPES = Shapes(
         "table pairwise": (joining._matrix(16), joining._table(16, 20)),
         "table ldp": (Ldp(MOST), joining._table(20, 40)),
         "table mutual information": (MutualInformation(MOST, joining._prior(12)), joining._table(12, 12)),
+        "table ball, two inputs": (Information(MOST, joining._prior(2), 10**8), joining._table(2, 100)),
         "table ball": (Information(MOST, joining._prior(30), 10**8), joining._table(30, 30)),
     },
     rands=at_edges(lambda channel, x: [4 * weight for weight in channel.rows[x]]),

@@ -125,7 +125,7 @@ export class Channel {
 
   /** Number of audit steps of `worstLift` with a radius (SPEC 6.11). @returns {number} */
   get ballSteps() {
-    return 2 * this.inputs * this.outputs;
+    return 2 * this.outputs * (this.inputs + 8);
   }
 }
 

@@ -70,8 +70,8 @@ export class Geo extends Notion {
     const all = channel.apart(upTo(channel.inputs));
     const steps = 2 * channel.inputs + channel.pairSteps(all, all);
     if (this.onLattice(channel)) return steps + channel.shiftSteps;
-    const cells = channel.inputs ** 2 * channel.outputs;
-    return steps + (cells <= 2 ** 21 ? cells + 16 * channel.inputs ** 2 : 0);
+    const [pairs, weights] = [channel.inputs ** 2, channel.inputs * channel.outputs];
+    return steps + (pairs * channel.outputs <= 2 ** 21 ? pairs * (channel.outputs + 16) + 32 * weights : 0);
   }
 
   /** @param {Channel} channel */
@@ -98,15 +98,15 @@ export class Geo extends Notion {
    * @returns {Generator<[{n: bigint, d: bigint}, bigint]>}
    */
   *losses(channel, worst) {
-    const [down, across] = [nearestOf(this.down), nearestOf(this.across)];
     if (this.onLattice(channel)) {
+      const [down, across] = [nearestOf(this.down), nearestOf(this.across)];
       for (const [rows, columns, loss] of channel.shiftLosses())
         yield [loss, down[Math.abs(rows)] ** 2n + across[Math.abs(columns)] ** 2n];
       return;
     }
     if (channel.inputs ** 2 * channel.outputs > 2 ** 21) {
-      const steps = [down[1], across[1]].filter((gap) => gap !== undefined);
-      yield [worst, steps.reduce((one, other) => (one < other ? one : other)) ** 2n];
+      const gaps = [this.down, this.across].flatMap((axis) => axis.slice(1).map((at, i) => at - axis[i]));
+      yield [worst, gaps.reduce((one, other) => (one < other ? one : other)) ** 2n];
       return;
     }
     const rows = upTo(channel.inputs).map((x) => upTo(channel.outputs).map((y) => channel.weight(x, y)));
