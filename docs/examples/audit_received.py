@@ -1,9 +1,9 @@
-"""Audit a campaign file of another author: its question, the privacy that its channel proves, and its meaning.
+"""Audit a campaign file of another author: print its question, and the levels of privacy computed from its channel.
 
     python audit_received.py town/commute.campaign town/author.pub
 
-Nothing the author claims is believed: every level is computed from the integers that devices draw with. Without a
-public key the signature is not checked, and the program says so.
+The author's claims are not used: every level is computed from the integers that devices draw with. Without a public
+key the signature is not checked, and the program prints that.
 """
 
 import sys
@@ -32,4 +32,4 @@ for notion, level in found["levels"].items():
     print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: no bound")
 level = found["levels"].get("ldp")
 if level is None or level > MOST:
-    sys.exit(f"an answer is protected by less than {MOST:g} nats of plain LDP")
+    sys.exit(f"refused: the plain LDP level of an answer is above {MOST:g} nats, or there is none")

@@ -23,7 +23,7 @@ key = SigningKey(os.urandom(32))
 campaign = open_campaign(seal_campaign(read_draft(draft), key), [key.public])
 (folder / "author.pub").write_text(public_line(key.public))
 (folder / f"{draft.stem}.campaign").write_bytes(campaign.data)
-print(f"one report bounds any change of belief by a level of {audit(campaign.terms).as_json()['levels']['ldp']} nats")
+print(f"plain LDP level of one report, in nats: {audit(campaign.terms).as_json()['levels']['ldp']}")
 
 # Simulate the people: each has a device with its own key. Real devices run edge_sdk.
 people = Truth(answers=("on foot", "bicycle", "bus", "train", "car"), counts=(200, 350, 450, 100, 900))

@@ -1,8 +1,8 @@
-"""A unit that reads its sensor once an hour and writes a day's readings under one signature.
+"""Read a sensor once an hour and write a day's readings under one signature.
 
     python sensor_unit.py town/load.campaign town/author.pub unit 24
 
-The last word is how many hours it works; it does not wait between them, so that the program ends.
+The last argument is the number of hours. The program does not wait between two readings, so it ends at once.
 A unit that only reads a file needs no program: `python -m edge_sdk run unit.toml` (docs/UNIT.md).
 """
 
