@@ -259,7 +259,8 @@ export class Campaign {
       channel,
       charge,
       worstCharge: charge * this.drawsOf(view),
-      draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)), // a channel for a person's prior may take fewer
+      // A channel for a person's prior may take fewer bytes than the view's.
+      draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)),
     };
   }
 

@@ -38,7 +38,7 @@ const CHOICE_BYTES = 8;
  *   BudgetRefused, OutboxFull, OutsideSchedule
  */
 export function chooseClass(device, id, level, history) {
-  const rand = device.random(CHOICE_BYTES); // before the history is read
+  const rand = device.random(CHOICE_BYTES); // drawn before the history is read, so that the draw cannot depend on it
   return device.decide(id, async (decision) => {
     const { joined, kept, state, now } = decision;
     const { classes } = joined.campaign;
@@ -112,8 +112,8 @@ const asksTheSame = ({ campaign, view }, other) =>
 function requireIntroduction(decision) {
   const { campaign, key } = decision.joined;
   const size = campaign.ownPrior?.size ?? 0;
-  // A weight of 2^16 or more takes five bytes, and a sum of 2^20 has room for 16 of them; other weights take at most
-  // three. A declared level adds an array of one byte and a number of up to nine.
+  // A weight of 2^16 or more takes five bytes, and weights whose sum is 2^20 include at most 16 of these; others take
+  // at most three. A declared level adds an array of one byte and a number of up to nine.
   const prior = size && 10 + 3 + 3 * size + 2 * Math.min(size, 16);
   if (introduces(decision))
     requireSpace(decision.state, sealedLength(ENROLMENT, enrolmentPayload(campaign, key, null)) + prior);

@@ -7,8 +7,8 @@ import { CodecError } from "./errors.js";
 
 const MAX_DEPTH = 8;
 
-// Marker: [bytes of the big-endian number that follows, smallest number that needs this form]; for negative numbers the
-// smallest absolute value.
+// Each marker maps to the number of bytes that follow, and to the smallest number that needs this form; for negative
+// numbers, to the smallest absolute value.
 /** @typedef {Record<number, [number, number]>} Forms */
 /** @type {Forms} */
 const UNSIGNED = { 0xcc: [1, 2 ** 7], 0xcd: [2, 2 ** 8], 0xce: [4, 2 ** 16], 0xcf: [8, 2 ** 32] };
@@ -276,7 +276,7 @@ export const readable = (text) => !UNREADABLE.test(text);
  */
 export const trimmed = (text) => text.replace(BLANKS, "");
 
-// Checks of decoded fields: each throws the error class of the caller's stage, and `what` names the field.
+// The functions below check decoded fields. They throw the error class that they are given; `what` names the field.
 
 /**
  * Require an array, of exactly `count` elements if that is given.

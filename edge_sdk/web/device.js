@@ -262,7 +262,7 @@ export class Device {
       throw new RangeError(`the reading is not a whole number from 0 to ${most - 1}, the number of an answer in its period`);
     const now = this.now;
     const period = campaign.periodAt(now);
-    const rand = this.random(view.randomBytes); // before the value is read, and even if it is not needed
+    const rand = this.random(view.randomBytes); // drawn before the value is read, and even if it is not needed
     return this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       if (kept.closes !== null) requireOpen(campaign, kept.closes, now);
@@ -279,7 +279,8 @@ export class Device {
   async preview(id, value) {
     const [joined, kept] = await this.found(id);
     const { consent } = kept;
-    if (joined.view.questions.length) consentOf(joined, kept); // an accepted answer would reveal the questions that this device is asked
+    // Before consent, an accepted answer would reveal the questions that this device is asked.
+    if (joined.view.questions.length) consentOf(joined, kept);
     const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.memberOf);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
     const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
@@ -310,7 +311,7 @@ export class Device {
    */
   async answers(id) {
     const [joined, { memo }] = await this.found(id);
-    const size = joined.view.inputs; // of one class
+    const size = joined.view.inputs; // all classes have the same labels
     return Object.fromEntries([...memo].map(([x, { times }]) => [joined.view.label(x % size), times]));
   }
 
@@ -336,7 +337,7 @@ export class Device {
       do {
         attempt = await send(this.store, kept, addresses, this.now, this.random(8));
         if (attempt) attempts.push(attempt);
-      } while (attempt?.outcome === "sent"); // envelopes queued during the upload are the next one
+      } while (attempt?.outcome === "sent"); // the next attempt sends the envelopes that were queued meanwhile
     }
     return attempts;
   }

@@ -10,7 +10,7 @@ import { expAbove } from "./promise.js";
 
 /** @typedef {import("./exact.js").Fraction} Fraction */
 
-/** The largest channel of which every cell is read. */
+/** Maximum number of cells of a channel whose exact disclosure is computed. */
 const MOST_CELLS = 2 ** 16;
 
 /**
@@ -65,7 +65,7 @@ export function revealed(channel, level, counts, x) {
     }
     look(most);
   } else if (channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {
-    // The largest ratio of an input's probability after an output to the one before.
+    // The largest ratio of an input's probability after an output to its probability before.
     let lift = { n: 0n, d: 1n };
     for (const column of channel.outputsUnder(weights.map(Number))) {
       const n = column.reduce((one, [weight]) => (weight > one ? weight : one), 0n);
@@ -78,7 +78,7 @@ export function revealed(channel, level, counts, x) {
 }
 
 /**
- * The probabilities that a report fits input x, if x is true and if another input is.
+ * The probability that a report fits input x if x is true, and its minimum if another input is true.
  * @param {Channel} channel @param {number} x
  */
 function fits(channel, x) {

@@ -88,7 +88,7 @@ export async function requireSignature(publicKey, message, signature) {
     const key = await supported(subtle().importKey("raw", concat(publicKey), ED25519, false, ["verify"]));
     good = await subtle().verify(ED25519, key, concat(signature), concat(message));
   } catch (error) {
-    if (error instanceof Unsupported) throw error; // any other error: the bytes are not a point of the curve
+    if (error instanceof Unsupported) throw error; // any other error means that the bytes are not a point of the curve
   }
   if (!good) throw new SignatureRefused("the signature does not verify: altered bytes or another key");
 }

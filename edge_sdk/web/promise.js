@@ -66,7 +66,8 @@ export function promiseOf(notion, certificate, place) {
   if (classes && place === undefined) return { keys: ["classes"], sensitive: 0, numbers: {} };
   const own = classes ? notion.notions[place ?? 0] : notion;
   const { name, level } = own;
-  const built = name === "own-lip" || name === "transcript-lip"; // a lift bounds one answer against the prior: two of them compare two answers
+  // These bound the ratio of one answer to the prior, and two answers are compared by two such ratios.
+  const built = name === "own-lip" || name === "transcript-lip";
   const everybody = built ? 2n * level : certificate.ldp;
   const graded = name === "minid" || name === "avgid";
   const beside = graded ? "pairwise" : name;

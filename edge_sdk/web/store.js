@@ -37,9 +37,9 @@ import { importDeviceSecret } from "./keys.js";
  * @property {Uint8Array} dither
  * @property {number} [memberOf]
  * @property {import("./caps.js").Commitment} commitment the maximum cost
- * @property {bigint} choice nanonats charged for the random choice of their class or prior
+ * @property {bigint} choice nanonats charged for the random choice of the class or prior
  * @property {number} latest time of the latest answer; before the first answer, of the consent
- * @property {number} floor a time known to be past unless the clock ran ahead: of the consent, or the start of the
+ * @property {number} floor a time that is past unless the clock ran ahead: that of the consent, or the start of the
  *   period of the latest answer
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
  * @typedef {{output: number | bigint, period: number, slot: number, times: number}} Drawn

@@ -46,7 +46,7 @@ export function termsOf(joined, kept, now, language) {
     /** The labels in the campaign's original language, in the order of `texts.labels`. */
     labels: campaign.ownTexts.labels,
     domain: campaign.domain.describe(),
-    /** The same in the language of the texts; answers use the labels of `domain`. */
+    /** The domain in the language of the texts; answers use the labels of `domain`. */
     shown: (language ? campaign.domainIn(language) : campaign.domain).describe(),
     notion: campaign.notion.name,
     promise: promiseOf(campaign.notion, certificate, consent?.memberOf),
@@ -67,9 +67,9 @@ export function termsOf(joined, kept, now, language) {
     enrolled: campaign.enrolled,
     coded: kept.code !== "" || kept.admitted,
     classes: campaign.classes,
-    /** The worst case of each class; without classes, one for everybody. */
+    /** The worst case of each class; without classes, a single one. */
     worstCharges: campaign.costs.map(({ worstCharge }) => worstCharge),
-    /** True if the person must declare a prior; a prior declared before holds. */
+    /** True if the person must declare a prior and has not declared one before. */
     needsPrior: campaign.ownPrior !== null && !kept.declared,
     views: campaign.views.length,
     addresses: addressesOf(joined, kept),

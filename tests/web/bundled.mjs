@@ -1,4 +1,4 @@
-// What a test links into one script: the same checks of the same modules, for a script that is no module.
+// A test links this module into a single classic script, and runs the same checks in it.
 
 import { faults } from "./vectors.mjs";
 

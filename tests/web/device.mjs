@@ -1,4 +1,4 @@
-// What tests do with a device in a page; what they get is what JSON can carry.
+// Functions that tests call on a device in a page; their results are JSON values.
 
 import { hex } from "../../edge_sdk/web/codec.js";
 import { chooseClass, choosePrior } from "../../edge_sdk/web/choosing.js";
@@ -8,7 +8,7 @@ import { tighten } from "../../edge_sdk/web/tighten.js";
 
 export const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 
-/** Levels as text, bytes as hexadecimal digits. */
+/** The value as JSON: levels as text, bytes as hexadecimal digits. */
 const plain = (value) =>
   JSON.parse(
     JSON.stringify(value ?? null, (_, one) =>
@@ -17,19 +17,19 @@ const plain = (value) =>
   );
 
 const given = (one) => (one?.bytes === undefined ? (one ?? undefined) : bytes(one.bytes));
-/** Caps with levels as BigInt. */
+/** The caps of JSON, with levels as BigInt. */
 const levels = ({ lifetime, campaign, window }) => ({
   lifetime: BigInt(lifetime),
   campaign: campaign && BigInt(campaign),
   window: window && { seconds: window.seconds, nanonats: BigInt(window.nanonats) },
 });
 
-/** What a page may import beside the device. */
+/** The functions that a page imports in addition to the device. */
 const BESIDE = { chooseClass, choosePrior, setClock, tighten };
 
 /**
- * Do steps one after another, each at its time; a refusal is the name of its error. Where steps tell `rand`, each draw of
- * a step takes the first bytes of it, and those of the first step are the device's secret.
+ * Run steps one after another, each at its time; a refused step gives the name of its error. If steps have `rand`, each
+ * draw of a step takes its first bytes; those of the first step are the device's secret.
  */
 export async function run({ name, trust, ...rest }, [first, ...steps]) {
   let at = first;
@@ -50,7 +50,7 @@ export async function run({ name, trust, ...rest }, [first, ...steps]) {
   return [found, held];
 }
 
-/** All that is there: the ledger, and of each campaign what waits and what was answered. */
+/** The content of the store: the ledger and, for each campaign, the waiting envelopes and the answers. */
 async function holds(device) {
   const campaigns = {};
   for (const id of await device.campaigns()) campaigns[hex(id)] = plain([await device.waiting(id), await device.answers(id)]);
@@ -59,8 +59,8 @@ async function holds(device) {
 }
 
 /**
- * Answer one new value after another, each in the next slot, say at once what each became, and send now and then; until
- * the tab dies.
+ * Answer one new value after another, each in the next slot, until the tab dies. Each envelope is reported at once, and
+ * every eighth answer is followed by an upload.
  */
 export async function answersOn({ name, trust, now, id, values }) {
   const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now });
@@ -71,8 +71,9 @@ export async function answersOn({ name, trust, now, id, values }) {
 }
 
 /**
- * What can be seen of each device that gives its values, one a period: how many random bytes it drew at each call, the
- * lengths of what waits, what it refused; before the last value a cap is lowered below what is reserved.
+ * The observable behaviour of each device, which answers one value in each period: the number of random bytes of each
+ * draw, the refusals, and the lengths of the waiting envelopes. Before the last value, a cap is lowered below the
+ * reserved amount.
  */
 export const seen = async (...people) => {
   const found = [];
@@ -103,7 +104,7 @@ async function seenOf({ name, trust, data, role, times, values, secret }) {
   return [drawn, became, lengths];
 }
 
-/** The very records that the database has of a campaign. */
+/** The records of a campaign, as they are in the database. */
 export async function records(name, id) {
   const opened = await new Promise((resolve) => {
     const opening = indexedDB.open(name);
@@ -122,7 +123,7 @@ export async function records(name, id) {
   return plain([{ ...kept, memo: [...kept.memo], used: [...kept.used] }, signed]);
 }
 
-/** People who each answer once, from the bytes that each is told, all at once; what waits of each, joined. */
+/** Let people answer once each, in parallel, with the given random bytes; return the waiting envelopes of each. */
 export const crowd = ({ trust, now, data, people }) =>
   Promise.all(
     people.map(async ({ name, value, rands }) => {

@@ -1,4 +1,4 @@
-// Node is told the cases of `faults` on its standard input.
+// Runs `faults` in node; the cases come from the standard input.
 
 import { readFileSync } from "node:fs";
 import { faults } from "./vectors.mjs";

@@ -1,4 +1,4 @@
-// The promises and bounds that a page shows of campaigns, for a test to compare with the Python device.
+// The promises and bounds that a page shows for campaigns; a test compares them with those of the Python device.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { revealed } from "../../edge_sdk/web/disclosure.js";
@@ -6,7 +6,7 @@ import { promised, speak } from "../../edge_sdk/web/page/say.js";
 import { factorAbove, promiseOf } from "../../edge_sdk/web/promise.js";
 import { bytes } from "./device.mjs";
 
-/** The promise of each campaign to each of its classes, in each language. */
+/** The promise of each campaign to each of its classes, in every language. */
 export async function promises(campaigns, trust, texts) {
   const found = [];
   for (const data of campaigns) {
@@ -26,7 +26,7 @@ export async function promises(campaigns, trust, texts) {
 
 export const factors = (levels) => levels.map((level) => factorAbove(BigInt(level)));
 
-/** What one report of each campaign, in its first view and class, could reveal of answers: four numbers, as numerator and denominator. */
+/** For each campaign and each answer in its first view and class, the disclosure by one report: four fractions. */
 export async function revelations(campaigns, trust, counts) {
   const found = [];
   for (const data of campaigns) {

@@ -1,5 +1,5 @@
-// Does with every case of tests/vectors what its fields ask for, and says what was wrong with each:
-// {topic: [null | text, ...]}. A refusal must come at the stage that the case names. In node: node.mjs.
+// Checks every case of tests/vectors, as its fields require, and returns faults: {topic: [null | text, ...]}. A refusal
+// must come at the stage that the case names. node.mjs runs this module in node.
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { openClosing } from "../../edge_sdk/web/closing.js";
@@ -17,16 +17,16 @@ import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../
 
 const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 
-/** A value as text that tells types apart. */
+/** The value as text, in which different types differ. */
 const shown = (value) =>
   JSON.stringify(value, (_, one) =>
     typeof one === "bigint" ? `${one}n` : one instanceof Uint8Array ? `bytes ${codec.hex(one)}` : one,
   );
 
-/** What a case declares. */
+/** The prior and level that a case declares. */
 const declaredOf = ({ prior, level }) => prior && { prior, level: BigInt(level) };
 
-/** What node:assert calls deepStrictEqual and rejects. */
+/** These do the same as deepStrictEqual and rejects of node:assert. */
 function equal(found, expected, where = "") {
   if (shown(found) !== shown(expected)) throw new Error(`${where} ${shown(found)} is not ${shown(expected)}`);
 }
@@ -48,7 +48,7 @@ const valueOf = (written) =>
 
 const wire = (text) => codec.decode(bytes(text), 2 ** 22);
 
-/** The inputs of a form's questions as its one input, and back (SPEC 4). */
+/** Convert the inputs of a form's questions into the single input of the form, and back (SPEC 4). */
 const joined = (form, inputs) => inputs.reduce((x, one, place) => x * form.questions[place].size + one, 0);
 const split = (form, x) =>
   form.questions
@@ -64,7 +64,7 @@ const inputOf = async (domain, answer, dither) => {
   return domain.questions ? joined(domain, found) : found;
 };
 
-// The author of all campaigns but those of the campaign vectors.
+// The author of all campaigns except those of the campaign vectors.
 let author = "";
 const known = new Map();
 const opened = async (data) => {
@@ -95,7 +95,7 @@ const CHECKS = {
     equal(campaign.worstCharge, BigInt(it.worst_case));
   },
 
-  /** What Python makes of a campaign. */
+  /** Compare a campaign's levels, view and texts with those that Python computed. */
   async judged(it) {
     const campaign = await opened(it.campaign);
     const { audited, ldp, worstCharge, outputBits } = campaign;
@@ -228,7 +228,7 @@ const CHECKS = {
     }
   },
 
-  /** What Python draws from random bytes. */
+  /** Compare outputs with those that Python drew from the same random bytes. */
   draw(it) {
     const channel = channelFrom(wire(it.wire));
     const found = it.draws.map(({ input, rand }) => String(channel.draw(input, bytes(rand))));
@@ -238,7 +238,7 @@ const CHECKS = {
     );
   },
 
-  /** Every byte with one of its bits flipped. */
+  /** Require that the bytes are refused if any one bit is flipped. */
   async flipped(it) {
     const data = bytes(it.data);
     const opens = it.public
@@ -252,13 +252,13 @@ const CHECKS = {
     }
   },
 
-  /** Which class or prior Python chooses. */
+  /** Compare the chosen class or prior with the one that Python chose. */
   choice(it) {
     const priors = it.priors ?? candidates(it.counts.length);
     equal(choice(priors.length, BigInt(it.level)).sample(nearest(it.counts.map(BigInt), priors), bytes(it.rand)), it.place);
   },
 
-  /** What Python makes of answers; null where it refuses one. */
+  /** Compare the inputs of answers with those that Python computed; null if it refused the answer. */
   async input(it) {
     const domain = domainFrom(wire(it.wire));
     for (const { answer, dither, input } of it.answers)
@@ -297,7 +297,7 @@ const CHECKS = {
   },
 };
 
-/** What is wrong with a case, or null. */
+/** The fault of a case, as text; null if there is none. */
 async function fault(topic, it) {
   try {
     await CHECKS[topic](it);
@@ -308,7 +308,7 @@ async function fault(topic, it) {
   return it.stage ? `not refused at ${it.stage}` : null;
 }
 
-/** What was wrong with each case of each topic. */
+/** The fault of each case of each topic. */
 export async function faults({ author: whose, ...topics }) {
   author = whose;
   const found = {};

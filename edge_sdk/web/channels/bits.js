@@ -110,8 +110,9 @@ export class Bits extends Channel {
 
   /** @param {number[]} prior */
   priorLoss(prior) {
-    // Q(y|x) / P(y) is largest if only the bit of x is set, and least if only it is not set; within a class both are
-    // worst at the least prior. With r = a / b for a set bit and (S - a) / (S - b) for others, P(y) is a sum of P r.
+    // Q(y|x) / P(y) is largest if only the bit of x is set, and smallest if only that bit is not set. Within a class,
+    // both are worst for the smallest prior. With r = a / b for a set bit and (S - a) / (S - b) for others, P(y) is a
+    // sum of P r.
     const worst = new Worst();
     if (this.other.includes(0n) || this.own.includes(S)) return worst.look(1n, 0n);
     const total = BigInt(sum(prior));
@@ -142,7 +143,8 @@ export class Bits extends Channel {
 
   /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */
   *outputsUnder(prior) {
-    // As in priorLoss: only one bit set or only one not set, that of the rarest input of a class; scales differ.
+    // Only these outputs can be the worst, as in priorLoss: a single bit is set, or a single bit is not set, and it is
+    // the bit of the rarest input of a class. The columns have different scales.
     if (this.own.length > 64) throw new Uncertified(`a bits channel of ${this.own.length} classes is too large for a ball of priors: sums are computed for at most 64`);
     const masses = this.masses(prior);
     for (const [c, [all, least]] of masses.entries())

@@ -107,7 +107,7 @@ export class Blocks extends Channel {
     this.placeOf = Array(this.inputs);
     for (const block of members) block.forEach((x, place) => (this.placeOf[x] = place));
     let at = 0;
-    /** The first output of each block; at 0, that of the open inputs. */
+    /** The first output of each block, by its number; block 0 has the outputs of the open inputs. */
     this.offsets = [blocks, ...inner.map(({ outputs }) => (at += outputs) - outputs)];
     this.priorSteps = 64;
   }
@@ -179,7 +179,8 @@ export class Blocks extends Channel {
     for (const [block, inputs] of this.byBlock(first))
       for (const [otherBlock, otherInputs] of others) {
         const inner = this.inner[block - 1];
-        // Only an open input gives its own output. Only its inputs, and open inputs that hide, give a block's outputs.
+        // Only one input gives the output of an open input. Only a block's inputs, and open inputs that hide, give the
+        // outputs of a block.
         if (!block) worst.look(BigInt(differ(inputs, otherInputs)), 0n);
         else if (block === otherBlock) {
           const { n, d } = inner.loss(this.places(inputs), this.places(otherInputs));
@@ -190,7 +191,7 @@ export class Blocks extends Channel {
     return worst;
   }
 
-  /** Infinite: the output of an open input rules all others out; without open inputs, blocks do. */
+  /** Infinite, because the output of an open input, or of one of several blocks, rules out all other inputs. */
   priorLoss() {
     return new Worst().look(1n, 0n);
   }

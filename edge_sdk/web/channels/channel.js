@@ -8,7 +8,7 @@
 import { octets, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 
-/** The worst ratio so far; a denominator of 0 is infinite. */
+/** The worst ratio so far; with a denominator of 0 it is infinite. */
 export class Worst {
   n = 1n;
   d = 1n;
@@ -72,7 +72,7 @@ export class Channel {
     return this.sample(x, rand);
   }
 
-  /** The output of checked arguments. @param {number} _x @param {Uint8Array} _rand @returns {number | bigint} */
+  /** The output for checked arguments. @param {number} _x @param {Uint8Array} _rand @returns {number | bigint} */
   sample(_x, _rand) {
     throw new TypeError(this.family);
   }
@@ -83,7 +83,7 @@ export class Channel {
   }
 
   /**
-   * The worst Q(y|x) / Q(y|x') over all y, x in `_first` and x' in `_second`.
+   * The worst Q(y|x) / Q(y|x') over all outputs y, all x in `_first` and all x' in `_second`.
    * @param {number[]} _first @param {number[]} _second
    * @returns {Worst}
    */
@@ -135,8 +135,8 @@ export class Channel {
  */
 
 /**
- * The worst lift over all priors within a radius of one in total variation (SPEC 6.3). The worst of these priors for a
- * column moves mass from one end of its weights to the other.
+ * The worst lift over all priors within a total-variation distance of a given one (SPEC 6.3). The worst of these
+ * priors for a column moves mass from one end of its weights to the other.
  * @param {Iterable<Column>} columns @param {bigint} total of the prior @param {number} [radius] over 10^9
  * @returns {Worst}
  */
@@ -167,7 +167,7 @@ export function worstLift(columns, total, radius = 0) {
 }
 
 /**
- * The columns of these outputs, cell by cell.
+ * The columns of the given outputs, read cell by cell.
  * @param {Channel} channel @param {number[]} prior @param {Iterable<number | bigint>} outputs
  * @returns {Generator<Column>}
  */

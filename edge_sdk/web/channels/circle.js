@@ -154,7 +154,8 @@ export class Reach {
     for (let place = 0; place < ends.length; place++) if (holds(place)) chosen.push(place);
     this.size = chosen.length;
     this.widest = 0;
-    // The first border at or after the end of each arc of the set; after the last arc, that of the first one again.
+    // For each arc of the set, find the first border at or after its end; after the last arc, that of the first arc
+    // again.
     let border = 0;
     const reached = chosen.map((place) => {
       while (border < cells && borders[border] < ends[place]) border++;
@@ -181,7 +182,7 @@ export class Reach {
   }
 
   /**
-   * The same for a window that covers no whole arc: only the arcs at its two ends count.
+   * The largest part of an arc that a window covers, over 2^64, if it covers no whole arc: only arcs at its ends count.
    * @param {number} window @param {number} end
    */
   ofTheCut(window, end) {

@@ -6,13 +6,13 @@ import { MAX_VALUES } from "../runs.js";
 import { sum } from "./channel.js";
 
 /**
- * The field of q elements, a prime or 4, 8 or 9: the numbers 0 .. q - 1.
+ * The arithmetic of the field of q elements, the numbers 0 .. q - 1; q is a prime, 4, 8 or 9.
  * @param {number} q
  * @returns {{add: (a: number, b: number) => number, times: (a: number, b: number) => number, minusOne: number}}
  */
 function fieldOf(q) {
   const known = /** @type {Record<number, [number, number]>} */ ({ 4: [2, 3], 8: [2, 3], 9: [3, 2] });
-  const [p, reduced] = known[q] ?? [q, 0]; // q = p^e, and the element z^e
+  const [p, reduced] = known[q] ?? [q, 0]; // q = p^e, and `reduced` is the element z^e
   if (p === q) return { add: (a, b) => (a + b) % q, times: (a, b) => (a * b) % q, minusOne: q - 1 };
   const add = (/** @type {number} */ a, /** @type {number} */ b) => {
     let total = 0;
@@ -55,14 +55,14 @@ export class Geometry {
     this.q = q;
     this.t = t;
     this.powers = powers;
-    /** [f]: the number of the first point with f coordinates after its leading 1. */
+    /** For each f, the number of the first point with f coordinates after its leading 1. */
     this.firsts = firsts;
     this.field = fieldOf(q);
     this.points = points;
     this.support = support;
     let entries = 0;
     for (const [f, used] of this.used()) entries += used * firsts[f];
-    /** Steps of `masses`. */
+    /** Number of audit steps of `masses`. */
     this.massSteps = Math.floor((3 * entries) / 4) + 4 * points * this.used().length;
   }
 
@@ -144,7 +144,7 @@ export class Geometry {
   /**
    * For each output, the mass of the inputs orthogonal to it. For an input (1, rest) with f coordinates after its
    * leading 1, only the last f + 1 coordinates (d, low) of an output matter: they are orthogonal if d + <rest, low> is
-   * 0. So a table over (d, low) serves all outputs.
+   * 0. So one table over (d, low) is enough for all outputs.
    * @param {number[]} prior
    * @returns {Float64Array}
    */
@@ -154,7 +154,7 @@ export class Geometry {
       const table = this.massTable(free, prior.slice(this.firsts[free], this.firsts[free] + used));
       for (let length = 0; length < this.t; length++) {
         const [start, count] = [this.firsts[length], this.powers[length]];
-        // An output with at most f coordinates after its leading 1 has an entry; for longer ones the table repeats.
+        // An output with at most f coordinates after its leading 1 has an entry; for others the table repeats.
         const shift = length <= free ? count : 0;
         for (let i = 0; i < count; i++) found[start + i] += table[(i + shift) % table.length];
       }
@@ -163,17 +163,17 @@ export class Geometry {
   }
 
   /**
-   * [number of (d, low)]: the mass of the inputs (1, rest) with d + <rest, low> = 0.
+   * For each (d, low), by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0.
    * @param {number} free @param {number[]} law
    */
   massTable(free, law) {
     const { q } = this;
     const { add, times } = this.field;
     const size = this.powers[free];
-    // Where all coordinates of a point are used, the first one is 0 or 1: no other d is looked up.
+    // If all coordinates of a point are used, its first one is 0 or 1, so no other d is needed.
     const width = free < this.t - 1 ? q : 2;
     const table = new Float64Array(size * width);
-    table[0] = sum(law); // if low = 0, all inputs at d = 0 and none at any other d
+    table[0] = sum(law); // if low = 0, the condition holds for all inputs at d = 0, and for none at another d
     for (let place = 0; place < this.firsts[free]; place++) {
       const low = this.canonical(place, free);
       let products = [0];

@@ -14,7 +14,7 @@ function agree(row, y) {
   return (bits & 1) === 0;
 }
 
-/** Apply the Walsh-Hadamard transform, in place. @param {number[]} values 2^n of them @returns {number[]} */
+/** Apply the Walsh-Hadamard transform, in place. @param {number[]} values 2^n numbers @returns {number[]} */
 function walsh(values) {
   for (let step = 1; step < values.length; step *= 2)
     for (let start = 0; start < values.length; start += 2 * step)

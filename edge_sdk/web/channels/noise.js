@@ -4,7 +4,7 @@ import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
 
-/** 1 at the first point of an axis, 2 at its last, 0 inside; an axis of one point has kind 0. */
+/** The kind of a point on an axis: 1 for the first, 2 for the last, and 0 for any other, or for a single point. */
 const kindOf = (/** @type {number} */ point, /** @type {number} */ size) =>
   size === 1 ? 0 : Number(point === 0) + 2 * Number(point === size - 1);
 
@@ -32,7 +32,7 @@ export class Noise extends Channel {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
     };
-    /** The weight of step (r, c) at (r + rows - 1) * wide + c + columns - 1. */
+    /** The weights of the steps: that of (r, c) is at the index (r + rows - 1) * wide + c + columns - 1. */
     const steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
     this.steps = steps;
     this.ends = cumulative(steps);
@@ -42,7 +42,7 @@ export class Noise extends Channel {
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];
     };
     if (!this.mirrored && steps.every(alike)) throw new ChannelError("all weights are given for a distribution of steps that is symmetric in both axes: give only its distinct weights");
-    /** [kind of row][kind of column]: the sums of `steps` over the steps that end at the same point. */
+    /** The sums of `steps` over the steps that end at the same point, by the kinds of row and column. */
     this.tables = [0, 1, 2].map((row) => [0, 1, 2].map((column) => this.foldedAt(row, column)));
     /** @type {ReturnType<Noise["ranks"]> | undefined} */
     this.known = undefined;
@@ -86,7 +86,7 @@ export class Noise extends Channel {
     return table[at - this.back(x)];
   }
 
-  /** The distance of input x before that index. @param {number} x */
+  /** The number of entries between the weight of input x and that of input 0, which comes later. @param {number} x */
   back(x) {
     const [row, column] = this.point(x);
     return row * this.wide + column;
@@ -106,7 +106,7 @@ export class Noise extends Channel {
     return 64 + Math.floor((this.outputs * (64 + this.inputs + first.length + second.length)) / 8);
   }
 
-  /** The tables with ranks in place of weights: numbers are compared many times faster than bigints. */
+  /** The tables with ranks in place of weights, because numbers are compared many times faster than bigints. */
   ranks() {
     const weights = [...new Set(this.tables.flat(2))].sort((one, other) => (one < other ? -1 : Number(one > other)));
     const places = new Map(weights.map((weight, rank) => [weight, rank]));
@@ -150,7 +150,7 @@ export class Noise extends Channel {
     const worst = new Worst();
     let best = 0; // floats skip ratios that cannot be the worst; the bigints decide
     const back = down * this.wide + across;
-    // The first and the last step that end at a kind of point, from an x for which x + shift is also on the axis.
+    // The first and the last step to a point of the given kind, from an x for which x + shift is also on the axis.
     const range = (/** @type {number} */ kind, /** @type {number} */ size, /** @type {number} */ shift) => {
       const [first, last] =
         size === 1

@@ -44,7 +44,7 @@ export class Projective extends Support {
   }
 }
 
-/** The same with an inside and an outside weight for each class of inputs. */
+/** Projective response with an inside and an outside weight for each class of inputs. */
 export class Graded extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {

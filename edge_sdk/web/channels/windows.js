@@ -208,7 +208,7 @@ export class Windows extends Channel {
         const { span, inside, outside } = type;
         const [slope, beside] = [inside - outside, this.cells - span];
         const [tops, bottoms] = [some.flat(type), others.flat(type)];
-        const alike = covers.widest <= span && misses.widest <= beside; // then all windows have the same worst ratio
+        const alike = covers.widest <= span && misses.widest <= beside; // if so, all windows have the same worst ratio
         for (let j = 0; j < (alike ? 1 : this.cells); j++) {
           const top = covers.size ? [(outside << 64n) + slope * covers.most(j, span), ...tops] : tops;
           const bottom = misses.size
@@ -311,7 +311,7 @@ export class Windows extends Channel {
           const masses = [here, there].map((place) => prior[sequence[place]]);
           if (here === there) {
             const points = before[last] - before[j] + (round ? POINTS : 0n);
-            // A window with both ends in one arc covers all other arcs if it goes round the circle, else none of them.
+            // A window with both ends in one arc covers all other arcs if it goes round the circle, and none otherwise.
             const others = mass - masses[0];
             yield seen([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
             continue;

@@ -30,7 +30,7 @@ function axisFrom(value) {
   return found;
 }
 
-/** [s]: the least distance of two coordinates that are s places apart. @param {bigint[]} axis @returns {bigint[]} */
+/** For each s, the least distance of two coordinates s places apart. @param {bigint[]} axis @returns {bigint[]} */
 const nearestOf = (axis) =>
   axis.map((_, shift) => {
     let least = FARTHEST;
@@ -38,7 +38,7 @@ const nearestOf = (axis) =>
     return least;
   });
 
-/** The notion over the points of two axes. */
+/** Geo-indistinguishability over the points of two axes. */
 export class Geo extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -83,7 +83,7 @@ export class Geo extends Notion {
     for (const [{ n, d }, square] of this.losses(channel, worst)) {
       const bound = root((audited ** 2n * square) / this.unit ** 2n);
       if (keeps(n, d, bound < CERTAIN ? bound : CERTAIN)) continue;
-      // The smallest L with floor(root(L^2 square / unit^2)) >= level.
+      // This is the smallest L with floor(root(L^2 square / unit^2)) >= level.
       const level = levelOf(n, d) ?? CERTAIN;
       audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;
     }

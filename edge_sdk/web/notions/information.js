@@ -191,7 +191,7 @@ export class OwnPrior extends Notion {
   }
 
   /**
-   * The certificate of that channel under that prior.
+   * The certificate of the channel of a person who declares this prior.
    * @param {Declared} declared @param {Channel} campaigns
    * @returns {Certificate}
    */

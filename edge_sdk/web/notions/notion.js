@@ -33,7 +33,8 @@ export class Notion {
   coarseningSteps = 0;
 
   /**
-   * @param {any[]} wire @param {bigint} level @param {number | null} inputs their number; null if it fits any number
+   * @param {any[]} wire @param {bigint} level
+   * @param {number | null} inputs number of inputs; null if the notion fits any number
    */
   constructor(wire, level, inputs) {
     this.wire = wire;

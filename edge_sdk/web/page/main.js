@@ -48,7 +48,7 @@ export class Visit {
     /** True once the report of the current answer was made. */
     this.made = false;
     this.consented = false;
-    /** Shows the current screen, again after a change of the language. */
+    /** Shows the current screen; called again after a change of the language. */
     this.screen = () => this.start();
     this.leave = new AbortController();
   }
@@ -82,7 +82,7 @@ export class Visit {
     await this.next();
   }
 
-  /** Refuse another author than the link names: by 128 bits of the hash of the public key, in base64url. */
+  /** Refuse a campaign of another author than the link names; the link has 128 bits of the hash of the author's key. */
   async requireLink() {
     const named = new URLSearchParams(location.hash.slice(1)).get("k");
     if (named === null) return;
