@@ -68,13 +68,18 @@ def _failed(why: str, code: int) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m demo_app",
-        description="Answer signed questions with half-truths, and see what leaves: the app for people.",
+        description=(
+            "Answer signed questions with half-truths, and see every byte before it is sent: the app for people."
+        ),
     )
     parser.add_argument(
         "--store", metavar="DIR", type=Path, help="the device's folder; by default the system's folder for this app"
     )
     parser.add_argument(
-        "--link", metavar="LINK", default="", help="a link to a study; the app asks before it follows it"
+        "--link",
+        metavar="LINK",
+        default="",
+        help=("a link to a study; the app asks for confirmation before it follows the link"),
     )
     parser.add_argument("--page", metavar="URL", default="", help="the address of a study to add")
     parser.add_argument(

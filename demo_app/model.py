@@ -132,7 +132,7 @@ class Model:
     @property
     def _device(self) -> Device:
         if self._opened is None:
-            raise ValueError("open the model first, in the thread that uses it")
+            raise ValueError("the model is not open: open it first, in the thread that uses it")
         return self._opened
 
     def _now(self) -> int:

@@ -319,7 +319,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         upkeep.adopt,
         "continue with a store that was restored, copied or damaged; all joined campaigns are forgotten",
     )
-    clocked = command("clock", upkeep.clock, "show the latest time that each campaign has seen")
+    clocked = command("clock", upkeep.clock, "show the latest time recorded in each campaign")
     clocked.add_argument(
         "--set",
         action="store_true",

@@ -133,7 +133,7 @@ def weights_of(typed: Mapping[str, str]) -> dict[str, int]:
         ValueError: the shares are not valid, see ``shares_of``.
     """
     if shares_of(typed).wrong:
-        raise ValueError("the shares are above zero and add up to a hundred percent")
+        raise ValueError("the shares are not all above 0, or do not add up to 100 percent")
     named = {label: _hundredths(text) for label, text in typed.items() if text.strip()}
     free = len(typed) - len(named)
     left = WHOLE - sum(named.values())
@@ -149,7 +149,7 @@ def _hundredths(text: str) -> int:
     try:
         share = Decimal(text.strip().removesuffix("%").strip().replace(",", ".")) * (WHOLE // 100)
     except InvalidOperation:
-        raise ValueError("a share must be a number") from None
+        raise ValueError("the share is not a number") from None
     if not share.is_finite() or share != share.to_integral_value() or not 0 < share <= WHOLE:
-        raise ValueError(f"a share must be above 0 and at most 100 percent, with at most {PLACES} decimal places")
+        raise ValueError(f"the share is not above 0 and at most 100 percent with at most {PLACES} decimal places")
     return int(share)

@@ -150,7 +150,7 @@ def date_of(text: str) -> str:
 
     moment = time.strptime(text, "%Y-%m-%d")
     if time.strftime("%Y-%m-%d", moment) != text:
-        raise ValueError("a day is written YYYY-MM-DD")
+        raise ValueError("this is not a day: write it as YYYY-MM-DD")
     words = _words()["day"]
     return str(words["form"]).format(day=moment.tm_mday, month=words["months"][moment.tm_mon - 1], year=moment.tm_year)
 

@@ -241,7 +241,7 @@ class NumberSlider(BoxLayout):
         if self.counts is not None:
             return str(self.counts(text))
         if not self.low <= number <= self.high:
-            raise ValueError(f"the number must lie in {self.low} .. {self.high}")
+            raise ValueError(f"the number is not in {self.low} .. {self.high}")
         return ""
 
     def _take(self, text: str, error: str, note: str = "") -> None:

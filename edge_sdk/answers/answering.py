@@ -58,7 +58,7 @@ def give(
     _require_reading(reading, terms.answers_per_period)
     if collects and terms.transcript:
         raise CampaignError(
-            f"the reports in {terms.title!r} depend on each other, so they cannot be bundled: answer instead"
+            f"the reports in {terms.title!r} depend on each other, so they cannot be bundled: answer without collecting"
         )
     period = terms.period_at(now)
     longest = joined.longest_report
@@ -191,7 +191,7 @@ def _again(
 def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> QuotaReached:
     """Return the error for a reading beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
-        return QuotaReached(f"reading {number} of this period is given already or was skipped: the next one is {free}")
+        return QuotaReached(f"reading {number} of this period was already given or skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds
     again = f"the next begins at {moment(next_period)}" if next_period < terms.closes else "it was the last"
     most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"
@@ -202,5 +202,5 @@ def _require_reading(reading: int | None, most: int) -> None:
     whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
     if not whole or not 0 <= (reading or 0) < most:
         raise ValueError(
-            f"a reading must be the number of an answer in its period, a whole number from 0 to {most - 1}"
+            f"the reading is not a whole number from 0 to {most - 1}, the number of an answer in its period"
         )

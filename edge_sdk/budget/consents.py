@@ -126,7 +126,9 @@ class Consents:
         if known is None:
             return asked
         if (asked.prior or known.prior, asked.level or known.level) != (known.prior, known.level):
-            raise CampaignError("another prior was declared in this campaign before, and it holds: leave it out now")
+            raise CampaignError(
+                "another prior or level was declared in this campaign before and stays valid: leave out the new one"
+            )
         return replace(known, class_index=asked.class_index)
 
     def declare(self, campaign: int, asked: Role) -> Role:

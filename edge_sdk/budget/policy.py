@@ -56,7 +56,9 @@ class BudgetPolicy:
         if self.window is not None:
             seconds, nats = self.window
             if not isinstance(seconds, int) or not 1 <= seconds <= 2**40:
-                raise ValueError("a window must be a whole number of seconds, at least 1, and a level in nats")
+                raise ValueError(
+                    f"a cap on a window must have a whole number of seconds, from 1 to 2^40, not {seconds!r}"
+                )
             named.append(Cap(WINDOW, seconds, _nanonats(nats)))
         return tuple(named)
 
@@ -74,7 +76,7 @@ def factor(nanonats: int, point: str = ".", group: str = ",") -> str:
 def _nanonats(nats: float) -> int:
     level = exact.level_from(nats)
     if not 0 <= level <= MOST_NATS * exact.NANONATS:
-        raise ValueError(f"a cap must be between 0 and {MOST_NATS} nats")
+        raise ValueError(f"a cap must be from 0 to {MOST_NATS} nats, not {exact.in_nats(level)}")
     return level
 
 

@@ -128,11 +128,15 @@ def choose_prior(
 def present_code(records: Records, joined: Joined, code: str) -> None:
     """Implement ``Device.present_code``."""
     if joined.campaign.enrolment == "open":
-        raise CampaignError(f"{joined.campaign.title!r} takes reports from every device, without a code")
+        raise CampaignError(
+            f"{joined.campaign.title!r} takes reports from every device and needs no code: leave it out"
+        )
     from protocol import link  # not at the top: it loads hashlib, which a unit sets up first
 
     if not link.is_code(code):
-        raise CampaignError(f"a code has 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code")
+        raise CampaignError(
+            f"this is not a code, which has 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code"
+        )
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
         if records.outbox.code(campaign) == code:
@@ -153,8 +157,8 @@ def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: by
     transaction."""
     if joined.campaign.transcript and records.readings.used(campaign):
         raise CampaignError(
-            f"{joined.campaign.title!r} was forgotten after an answer, and its transcript with it; a later answer "
-            "would have to build on it, so the campaign cannot be answered again"
+            f"{joined.campaign.title!r} was forgotten after an answer, which deleted its transcript: every later "
+            "answer needs the transcript, so the campaign cannot be answered again"
         )
     commitment = joined.commitment
     records.caps.require_room(campaign, joined.commitments, now, choice)

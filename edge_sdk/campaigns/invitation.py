@@ -34,7 +34,8 @@ class Invitation:
         require_author(self.link, self.author)
         if campaign_id(self.data) != self.link.campaign_id:
             raise InvitationRefused(
-                f"{self.link.host} sent other bytes than the campaign that the link names: ask whoever sent the link"
+                f"{self.link.host} sent other bytes than the campaign that the link names: ask the person who gave you "
+                "the link"
             )
 
 
@@ -48,6 +49,6 @@ def require_author(link: Link, author: bytes) -> None:
     require_public(author)
     if fingerprint(author) != link.fingerprint:
         raise InvitationRefused(
-            f"{link.host} sent another author's key than the link names ({fingerprint_text(fingerprint(author))}): the "
-            "link or the study is not the organisation's"
+            f"{link.host} sent another author's key than the link names ({fingerprint_text(fingerprint(author))}): do "
+            "not join, because the link or the study is not the organisation's"
         )

@@ -187,7 +187,7 @@ class Joined:
         """
         notion = self.campaign.notion
         if not isinstance(notion, OwnPrior):
-            raise CampaignError(f"{self.campaign.title!r} asks for no prior")
+            raise CampaignError(f"{self.campaign.title!r} asks for no prior, so a prior cannot change its cost")
         return self._commitment(notion.most_cost(priors, self.campaign.channel), self.view)
 
     def _commitment(self, cost: int, view: int) -> Commitment:

@@ -142,7 +142,10 @@ class Membership(Trust, Agreements):
             campaign = campaigns.require_joined(campaign_id)
             if campaigns.signs_addresses(campaign):
                 signed = " or ".join(campaigns.addresses(campaign))
-                raise AddressRefused(f"the campaign's author signed the addresses for its reports: {signed}")
+                raise AddressRefused(
+                    "the address cannot be set, because the campaign's author signed the addresses for its reports: "
+                    f"{signed}"
+                )
             if campaigns.addresses(campaign) != (given,):
                 campaigns.set_address(campaign, given)
                 self.outbox.begin_anew(campaign)
@@ -172,7 +175,8 @@ class Membership(Trust, Agreements):
             known = campaigns.closed_early(campaign_id)
             if known is not None and known < closing.closes:
                 raise CampaignError(
-                    f"{joined.campaign.title!r} is closed from an earlier time on: a later notice cannot open it again"
+                    f"{joined.campaign.title!r} was already closed at an earlier time: a later notice cannot open it "
+                    "again"
                 )
             campaigns.close_early(campaigns.require_joined(campaign_id), closing.closes)
         return self.terms(campaign_id)
@@ -195,7 +199,7 @@ class Membership(Trust, Agreements):
         signed = joined.campaign.addresses
         if invited_by is not None and signed and given not in signed:
             raise InvitationRefused(
-                f"the link leads to {given}, and the campaign's author signed another address: {' or '.join(signed)}"
+                f"the link leads to {given}, but the campaign's author signed another address: {' or '.join(signed)}"
             )
         with self._store.transaction():
             campaigns.require_open(joined, now)
@@ -231,7 +235,9 @@ class Membership(Trust, Agreements):
         """
         known = self.records.campaigns.addresses(campaign)
         if known and known != (given,):
-            raise AddressRefused(f"its reports are already sent to {known[0]}: change the address with set_address")
+            raise AddressRefused(
+                f"reports in this campaign are already sent to {known[0]}: change the address with set_address"
+            )
         if not known:
             self.records.campaigns.set_address(campaign, given)
 

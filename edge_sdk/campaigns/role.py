@@ -52,7 +52,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
     by_input = [0] * domain.size
     for label, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ReportError("a count must be a whole number, not below zero")
+            raise ReportError("a count of earlier answers is not a whole number of at least 0")
         by_input[domain.index(domain.parse(label), bytes(DITHER_BYTES))] += count
     return by_input
 
@@ -85,7 +85,9 @@ def level_of(campaign: Campaign, level: float | None) -> int:
     own, asked = _own_of(campaign), exact.level_from(level)
     require_level(asked)
     if asked > own.level:
-        raise CampaignError(f"a personal level must be at most the campaign's, {exact.in_nats(own.level)}")
+        raise CampaignError(
+            f"the personal level is above the campaign's, {exact.in_nats(own.level)}: choose a lower one"
+        )
     return asked if asked < own.level else 0
 
 

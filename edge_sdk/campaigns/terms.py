@@ -341,7 +341,7 @@ def _answers(domain: Domain) -> str:
         )
     if isinstance(domain, Line):
         what = "day" if isinstance(domain, Dates) else "number"
-        outside = " What lies outside counts as the nearer end." if domain.clamps else ""
+        outside = f" A {what} outside this range counts as the nearer end." if domain.clamps else ""
         how = ", up or down at random so that the mean is kept" if domain.rounds_randomly else ""
         return f"A {what} from {domain.span}, rounded to one of {domain.size}{how}.{outside}"
     return f"One of {domain.size} values."

@@ -68,7 +68,9 @@ def answer(options: argparse.Namespace) -> Printed:
         value = _answer(device, campaign_id, options.value)
         most = device.campaign(campaign_id).answers_per_period
         if options.reading is not None and not 0 <= options.reading < most:
-            raise Usage(f"--reading must be a whole number from 0 to {most - 1} in this campaign")
+            raise Usage(
+                f"--reading must be a whole number from 0 to {most - 1} in this campaign, not {options.reading}"
+            )
         if options.collect:
             kept = device.collect(campaign_id, value, options.reading)
             return {
@@ -102,7 +104,7 @@ def outbox(options: argparse.Namespace) -> Printed:
                 "envelopes": _envelopes(device),
             }
         if options.campaign is not None and options.verb == "bundle":
-            raise Usage("name the campaign to bundle as outbox bundle ID")
+            raise Usage("--campaign is not for bundle: name the campaign as outbox bundle ID")
         chosen_id = None if options.campaign is None else find(device, options.campaign)
         if options.verb == "bundle":
             chosen = device.campaigns if options.to is None else [find(device, options.to)]
@@ -114,7 +116,7 @@ def outbox(options: argparse.Namespace) -> Printed:
             }
         if options.verb == "export":
             if options.to is None:
-                raise Usage("name the file to write: outbox export FILE")
+                raise Usage("the file to write is missing: name it as outbox export FILE")
             return {"exported": device.outbox.export(options.to, chosen_id), "file": options.to}
         sent = device.outbox.send(options.to, campaign_id=chosen_id)
         _learn(device, sent)
@@ -269,7 +271,7 @@ def preview(options: argparse.Namespace) -> Printed:
 def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
     """Return the promise and the costs of declaring a prior."""
     if options.value:
-        raise Usage("preview an answer or a prior, not both at once")
+        raise Usage("an answer and a prior are both given: preview one of them")
     try:
         declared = device.declaration(campaign_id, _counts(options.prior), options.level)
     except ValueError as error:
@@ -332,7 +334,7 @@ def audit(options: argparse.Namespace) -> Printed:
         found = own.audit(unverified_campaign(campaign_file(file)))
     else:
         if options.store is None:
-            raise Usage("there is no such file; for the id of a joined campaign, name the device's --store")
+            raise Usage("there is no such file; for the id of a joined campaign, name the device's --store too")
         with Device.open(options.store) as device:
             campaign_id = find(device, options.campaign)
             # The questions that a device is asked are not shown before consent.
@@ -386,7 +388,7 @@ def enrolment(options: argparse.Namespace) -> Printed:
             file.write(data)
     except FileExistsError as error:
         raise FileExistsError(
-            error.errno, "it exists and is not overwritten: name another file", error.filename
+            error.errno, "the file exists and is not overwritten: name another file", error.filename
         ) from None
     return {"file": str(options.file), "bytes": len(data)}
 
@@ -419,4 +421,4 @@ def _counts(path: Path) -> dict[str, int]:
         # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
         return {",".join(row[:-1]): int(row[-1]) for row in rows}
     except (ValueError, IndexError, csv.Error):
-        raise Usage(f"{path.name} is not a CSV file of value,count with whole numbers") from None
+        raise Usage(f"{path.name} is not a CSV file with the header value,count and whole numbers") from None

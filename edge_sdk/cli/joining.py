@@ -47,7 +47,10 @@ def _follow_link(options: argparse.Namespace) -> Printed:
 
     link = Link.parse(options.campaign)
     if options.trust or options.address is not None:
-        raise Usage("a link names its address and its author's key: leave out --address and --trust")
+        raise Usage(
+            "--address or --trust is given with a link, which already names the address and the author's key: leave "
+            "them out"
+        )
     with Device.open(options.store) as device:
         if not options.yes:
             _require_agreed(link, device.trusted)
@@ -70,15 +73,23 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
         raise Usage(
             "the link was not followed: standard input is not a terminal, so nobody can confirm; add --yes to confirm"
         )
-    print("It learns your network address. Ask it for the campaign? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(
+        ("The host will see your network address. Ask the host for the campaign? [y/N] "),
+        end="",
+        file=sys.stderr,
+        flush=True,
+    )
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Incomplete("the study was not contacted, and nothing is kept", {}, FAILED)
+        raise Incomplete("the study was not contacted, and nothing was stored", {}, FAILED)
 
 
 def trust(options: argparse.Namespace) -> Printed:
     """``trust [add|remove KEY]``: add or remove a trusted author; return all of them."""
     if (options.verb is None) != (options.key is None):
-        raise Usage("name the key: trust add FILE|ID, or trust remove FINGERPRINT")
+        raise Usage(
+            "trust has a verb without a key, or a key without a verb: write trust add FILE|ID, or trust remove "
+            "FINGERPRINT"
+        )
     with Device.open(options.store) as device:
         if options.verb == "add":
             file = Path(options.key)
@@ -170,7 +181,9 @@ def find(device: Device, beginning: str) -> bytes:
             a variable of a script is not set.
     """
     if not beginning:
-        raise UnknownCampaign("name the campaign by the beginning of its id: the ledger command lists them")
+        raise UnknownCampaign(
+            "the id is empty: name the campaign by the beginning of its id, as the ledger command lists it"
+        )
     found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
     if len(found) != 1:
         what = "more than one joined campaign begins" if found else "no joined campaign begins"

@@ -26,7 +26,7 @@ def budget(options: argparse.Namespace) -> Printed:
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:
-        raise Usage("--window takes whole seconds and nats, for example --window 86400 1.5") from None
+        raise Usage("--window is not given as whole seconds and nats: write, for example, --window 86400 1.5") from None
     try:
         policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
     except ValueError as error:
@@ -102,7 +102,7 @@ def store(options: argparse.Namespace) -> str:
         Usage
     """
     if options.store is None:
-        raise Usage("--key-store and --checkpoint need a store: name it with --store")
+        raise Usage("--key-store or --checkpoint is given without a store: name it with --store")
     return str(options.store)
 
 

@@ -73,12 +73,16 @@ class Checkpoint:
     def __post_init__(self) -> None:
         if len(self.caps) > MOST_CAPS:
             raise ValueError(
-                f"a device keeps at most {MOST_CAPS} caps: give a window of a length that already has a cap"
+                f"a device keeps at most {MOST_CAPS} caps, not {len(self.caps)}: give a window of a length that "
+                "already has a cap"
             )
         if len(self.store) != STORE_BYTES or len(self.head) != HEAD_BYTES:
-            raise ValueError("a store's fingerprint and the head of its ledger must be 32 bytes each")
+            raise ValueError(
+                f"a store's fingerprint and the head of its ledger must be 32 bytes each, not {len(self.store)} and "
+                f"{len(self.head)}"
+            )
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):
-            raise ValueError("the numbers of a checkpoint must lie in 0 .. 2^63 - 1")
+            raise ValueError("a number of the checkpoint is not in 0 .. 2^63 - 1")
 
     @classmethod
     def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
@@ -163,7 +167,7 @@ def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tu
             committed += reserved * row[3]
             spent += paid * row[3]
     except (struct.error, TypeError, KeyError) as error:
-        raise ValueError("a row of a ledger must be a time, a campaign's number, a kind and a level") from error
+        raise ValueError("a row of the ledger is not a time, a campaign's number, a kind and a level") from error
     return head, committed, spent
 
 

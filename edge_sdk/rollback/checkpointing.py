@@ -150,9 +150,9 @@ class CheckpointWriter:
             "copies of the files": "detected: a folder copied, or restored as new files, is refused"
             if instance.knows_copy
             else "not detected in this file system: a folder copied together with its checkpoint is accepted",
-            "rollback": "a database older than its checkpoint, or without it, is refused; "
+            "rollback": "a database older than its checkpoint, or without its checkpoint, is refused; "
             + (
-                f"a folder restored as a whole too, by {key_store.elsewhere}"
+                f"a folder restored as a whole is refused because of {key_store.elsewhere}"
                 if key_store.elsewhere
                 else "a folder restored byte by byte into the same files cannot be detected: keep a second checkpoint "
                 "elsewhere (--checkpoint), or leave the folder out of backups"

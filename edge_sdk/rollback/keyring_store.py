@@ -37,7 +37,7 @@ class KeyringKeyStore(KeyStore):
         """Use the entry ``entry``. The name must be unique among the login's stores, for example the path of the
         store's folder."""
         if not entry:
-            raise ValueError("a keyring entry needs a name, for example the path of the store's folder")
+            raise ValueError("the keyring entry has no name: give one, for example the path of the store's folder")
         self.entry = entry
         self.elsewhere = f"the checkpoint in the keyring's entry {self._checkpoint}"
 
@@ -114,8 +114,8 @@ def _backend() -> KeyringBackend:
     first = chained[0] if chained else found
     if first.priority < LEAST_PRIORITY:
         raise StoreError(
-            f"this machine has no keyring that keeps a secret (the keyring package offers {first.name}): log in to a "
-            "desktop that has one, or make the store with files (--key-store file)"
+            f"this machine has no keyring that protects a secret (the keyring package offers {first.name}): log in to "
+            "a desktop that has one, or make the store with files (--key-store file)"
         )
     return found
 

@@ -70,8 +70,8 @@ def _identify(
         _require_new(folder, checkpoints, found)
     elif found is None:
         raise StoreRestored(
-            f"the secret of the store in {folder} is missing: put it back; or adopt the store, to go on with new keys "
-            "and the spending that it records"
+            f"the secret of the store in {folder} is missing: put it back; or adopt the store, to continue with new "
+            "keys and the spending that it records"
         )
     elif (known := store.setting("secret")) is None:
         raise not_written(folder)
@@ -125,7 +125,8 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
     kind = address.partition(" ")[0]
     if given.name != kind or kind != FileKeyStore.name:
         raise StoreError(
-            f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: name no key store"
+            f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: open the store "
+            "without naming a key store"
         )
     return key_store_of(address, folder) if given.address == FileKeyStore.name else given
 
@@ -167,8 +168,8 @@ def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret
     if any(checkpoint and checkpoint.sequence for checkpoint in checkpoints.values()):
         where = next(where for where, checkpoint in checkpoints.items() if checkpoint)
         raise StoreRestored(
-            f"there is no database in {folder}, but {where} has its checkpoint: put it back; or adopt the folder, "
-            "to go on with the spending that the checkpoint records"
+            f"there is no database in {folder}, but {where} has its checkpoint: put the database back; or adopt the "
+            "folder, to continue with the spending that the checkpoint records"
         )
     if secret is not None and not any(checkpoints.values()):
         raise StoreDamaged(

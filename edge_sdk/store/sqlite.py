@@ -217,7 +217,7 @@ class Store:
             self._connection.execute("VACUUM")
             [[busy, *_]] = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
-            raise StoreError("another process is reading, and old bytes may still be in the store's log")
+            raise StoreError("another process is reading, so old bytes may still be in the store's log")
 
     def doctor(self) -> dict[str, str | int]:
         """Return facts about the database, and how old states and copies of it are detected.
@@ -273,10 +273,10 @@ class Store:
         [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
         [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
         if tables and application != APPLICATION:
-            raise StoreError(f"{self.folder} holds a database of another program: name another folder")
+            raise StoreError(f"{self.folder} contains a database of another program: name another folder")
         if tables and version != schema.VERSION:
             raise StoreError(
-                f"the store in {self.folder} is of format {version}, and this release takes format {schema.VERSION} "
+                f"the store in {self.folder} has format {version}, but this release reads format {schema.VERSION} "
                 "only: use the release that wrote it"
             )
         if not tables:

@@ -81,8 +81,8 @@ def not_written(folder: Path | None) -> StoreDamaged:
 def not_the_secret(folder: Path | None) -> StoreError:
     """Return the error for a store whose key store has another device's secret."""
     return StoreError(
-        f"the secret of the store in {folder} is not the one it was made with: put that one back, or delete the "
-        "folder to begin as a new device"
+        f"the secret of the store in {folder} is not the one with which it was made: put the original secret back, or "
+        "delete the folder to begin as a new device"
     )
 
 

@@ -43,7 +43,9 @@ def address(url: str) -> Address:
         AddressRefused: the text is not an address, or its connection would not be encrypted.
     """
     if not isinstance(url, str):
-        raise AddressRefused("an address must be text: https://HOST, with a port and a path if necessary")
+        raise AddressRefused(
+            f"an address must be text: https://HOST, with a port and a path if necessary; not {type(url).__name__}"
+        )
     text = url.rstrip("/")
     try:
         require_address(text)

@@ -108,7 +108,9 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
     to = _at(url, f"{LIST_PATH}/{wanted.hex()}")
     data = _exchange(to, None, MOST_CAMPAIGN_BYTES, opener)
     if campaign_id(data) != wanted:
-        raise CampaignError(f"{to.host} sent other bytes than campaign {wanted.hex()}: ask the organisation for it")
+        raise CampaignError(
+            f"{to.host} sent other bytes than campaign {wanted.hex()}: ask the organisation for the campaign"
+        )
     return data
 
 
@@ -130,7 +132,9 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
     try:
         author = _exchange(to, None, PUBLIC_BYTES, opener)
     except NoCampaign:
-        raise NoCampaign(f"{link.host} has no such campaign: ask whoever sent the link for a new one") from None
+        raise NoCampaign(
+            f"{link.host} has no such campaign: ask the person who gave you the link for a new one"
+        ) from None
     require_author(link, author)
     at = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}")
     return Invitation(link, _exchange(at, None, MOST_CAMPAIGN_BYTES, opener), author)
@@ -236,7 +240,7 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
         raise NoResponse(f"no answer from {to.host}: check the address and the network") from None
     if answer.status != http.client.OK:
         error = NoCampaign if answer.status == http.client.NOT_FOUND else NoResponse
-        raise error(f"{to.host} answered {answer.status} and not 200: check the address, or try later")
+        raise error(f"{to.host} answered with status {answer.status}, not 200: check the address, or try later")
     if len(said) > most:
         raise NoResponse(f"{to.host} answered with more than {most} bytes: this is not a study's answer")
     return said

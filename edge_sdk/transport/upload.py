@@ -199,7 +199,7 @@ def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
     if not addresses:
         return "the campaign has no address: set one, or export its envelopes to a file"
     where = " or ".join(one.text for one in addresses)
-    return f"its reports go to {where}" + (f", not to {only.text}" if only else "")
+    return f"reports in this campaign go to {where}" + (f", not to {only.text}" if only else "")
 
 
 def _due(upload: Upload, now: float) -> bool:
@@ -218,7 +218,11 @@ def _put_off(upload: Upload) -> Attempt:
         if upload.code:
             reason = f"the study {_CODE_REFUSED}: give another code, or forget the campaign"
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
-    why = "its study does not have this campaign" if upload.trouble is Trouble.FOREIGN else "it was not acknowledged"
+    why = (
+        "the study does not have this campaign"
+        if upload.trouble is Trouble.FOREIGN
+        else ("the upload was not acknowledged")
+    )
     reason = f"attempt {upload.failures} failed ({why}), and the next one is not due yet"
     return Attempt(upload.campaign_id, upload.envelopes, Outcome.WAITING, reason, upload.not_before)
 
@@ -259,7 +263,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
         )
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
         raise _Refused(f"{to.host} {_CODE_REFUSED}; everything is kept until another code is given")
-    raise _Failed(f"{to.host} answered {status}", retry_after(answer.getheader("Retry-After"), now))
+    raise _Failed(f"{to.host} answered with status {status}", retry_after(answer.getheader("Retry-After"), now))
 
 
 def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:

@@ -44,8 +44,8 @@ class Waiting:
         if self.refused:
             return "refused: the study can never accept these bytes"
         if self.foreign:
-            return "its study does not have this campaign (yet)"
-        return f"attempts that failed: {self.failures}" if self.failures else "ready to be sent"
+            return "the study does not have this campaign (yet)"
+        return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"
 
 
 def waiting(queue: UploadQueue) -> list[Waiting]:

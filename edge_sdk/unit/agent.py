@@ -146,7 +146,8 @@ class Unit:
         self._now = self._clock()
         self._finish_sending()
         if self._now < self._past:
-            self._warn("clock", "the clock shows a time before the configuration was written: waiting until it is set")
+            before = "the clock shows a time before the configuration was written"
+            self._warn("clock", f"{before}: waiting until the clock is set")
             return CLOCK_SECONDS
         terms = self._terms or self._agree()
         try:
@@ -155,7 +156,7 @@ class Unit:
                 # The caps of windows assume that the clock never goes back, so the unit waits. Used slots prevent
                 # double answers anyway.
                 before = "the clock shows a time before the latest reading"
-                self._warn("clock", f"{before}: waiting until {moment(until)}, or until it is set")
+                self._warn("clock", f"{before}: waiting until {moment(until)}, or until the clock is set")
                 return CLOCK_SECONDS
             self._solved("clock", "the clock is set")
             if self._now < terms.opens:

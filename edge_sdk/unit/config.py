@@ -144,8 +144,9 @@ class _Table:
         self.name = name
         self._keys = dict(keys)
 
-    def wrong(self, key: str, expected: str) -> ConfigurationRefused:
-        return ConfigurationRefused(f"{self._of(key)} {expected}")
+    def wrong(self, key: str, expected: str, value: object = None) -> ConfigurationRefused:
+        found = "" if value is None else f"; the value is {_described(value)}"
+        return ConfigurationRefused(f"{self._of(key)} {expected}{found}")
 
     def _of(self, key: str) -> str:
         return f"[{self.name}] {key}" if self.name else key
@@ -157,19 +158,19 @@ class _Table:
     def text(self, key: str, expected: str) -> str | None:
         value = self._keys.pop(key, None)
         if value is not None and (not isinstance(value, str) or not value or "\0" in value):
-            raise self.wrong(key, expected)
+            raise self.wrong(key, expected, value)
         return value
 
     def texts(self, key: str, expected: str) -> tuple[str, ...]:
         value = self._keys.pop(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) and one and "\0" not in one for one in value):
-            raise self.wrong(key, expected)
+            raise self.wrong(key, expected, value)
         return tuple(value)
 
     def truth(self, key: str, expected: str) -> bool:
         value = self._keys.pop(key, False)
         if not isinstance(value, bool):
-            raise self.wrong(key, expected)
+            raise self.wrong(key, expected, value)
         return value
 
     def whole(self, key: str, least: int, most: int, expected: str) -> int | None:
@@ -177,7 +178,7 @@ class _Table:
         if value is None:
             return None
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise self.wrong(key, expected)
+            raise self.wrong(key, expected, value)
         return value
 
     def number(self, key: str, expected: str) -> float | None:
@@ -185,7 +186,7 @@ class _Table:
         if value is None:
             return None
         if not isinstance(value, int | float) or isinstance(value, bool):
-            raise self.wrong(key, expected)
+            raise self.wrong(key, expected, value)
         return value
 
     def pick(self, key: str) -> object:
@@ -195,7 +196,7 @@ class _Table:
     def table(self, key: str) -> _Table:
         value = self._keys.pop(key, {})
         if not isinstance(value, dict):
-            raise self.wrong(key, f"must be a table: [{key}]")
+            raise self.wrong(key, f"must be a table, [{key}]", value)
         return _Table(key, value)
 
     def tables(self) -> list[tuple[str, _Table]]:
@@ -206,6 +207,16 @@ class _Table:
     def close(self, known: str) -> None:
         for key in self._keys:
             raise ConfigurationRefused(f"unknown key {self._of(key)}; the keys here are: {known}")
+
+
+def _described(value: object) -> str:
+    """Return a description of a wrong value without its text, which may contain a secret of a command."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    kinds: dict[type, str] = {str: "a text", list: "a list", dict: "a table"}
+    return kinds.get(type(value), "a time") if value else "empty"
 
 
 def _configuration(file: Path, top: _Table) -> Configuration:
@@ -229,7 +240,7 @@ def _configuration(file: Path, top: _Table) -> Configuration:
     if not consent:
         raise top.wrong(
             "consent",
-            "must be true: the owner reads the terms (--check) and agrees here, because a unit has nobody to ask",
+            "must be true: read the terms (--check) and agree here, because a unit cannot ask a person",
         )
     every = schedule.whole(
         "every", 1, MOST_SECONDS, "must be a whole number of seconds between two readings, at least 1"
@@ -269,7 +280,7 @@ def _budget(table: _Table) -> BudgetPolicy:
     if window is not None and (
         not isinstance(window, list) or len(window) != 2 or not all(isinstance(one, int | float) for one in window)
     ):
-        raise table.wrong("window", expected)
+        raise table.wrong("window", expected, window)
     stretch = None if window is None else (window[0], window[1])
     each: dict[str, tuple[float | None, float | None, tuple[int, float] | None]] = {
         "lifetime": (lifetime, None, None),
@@ -297,7 +308,8 @@ def _sources(table: _Table, folder: Path) -> dict[str, Source]:
     sources = {name: _source(part, folder) for name, part in parts}
     if len(lines := [name for name, source in sources.items() if source.stdin]) > 1:
         raise ConfigurationRefused(
-            f"[source.{lines[1]}] stdin is true in [source.{lines[0]}] already: only one reads it"
+            f"[source.{lines[1]}] stdin is true, but only one source can read standard input, and [source.{lines[0]}] "
+            "reads it"
         )
     return sources
 
@@ -314,25 +326,28 @@ def _source(table: _Table, folder: Path) -> Source:
     instead = table.text("instead", "must be the answer to give if the source gives none, a text")
     table.close("command, file, stdin, timeout, field, separator, scale, outside, instead")
     if (command != ()) + (file is not None) + stdin != 1:
-        raise ConfigurationRefused(f"[{table.name}] names exactly one of command, file and stdin")
+        raise ConfigurationRefused(
+            f"[{table.name}] must name exactly one of command, file and stdin, and it names "
+            f"{(command != ()) + (file is not None) + stdin}"
+        )
     if timeout is not None and file is not None:
         raise table.wrong("timeout", "is for a command or standard input, not for a file")
     if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:
-        raise table.wrong("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}")
+        raise table.wrong("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}", timeout)
     if field is not None and (isinstance(field, bool) or not isinstance(field, int | str) or field == ""):
         raise table.wrong(
-            "field", "must be a whole number (a word of the line, from 0) or a text (names in a JSON value)"
+            "field", "must be a whole number (a word of the line, from 0) or a text (names in a JSON value)", field
         )
     if separator is not None and not isinstance(field, int):
-        raise table.wrong("separator", "needs a field that is a number")
+        raise table.wrong("separator", "is only for a field that is a number, and this field is not")
     if outside not in (None, CLAMP, SKIP):
-        raise table.wrong("outside", f'must be "{CLAMP}" or "{SKIP}"')
+        raise table.wrong("outside", f'must be "{CLAMP}" or "{SKIP}", not {outside!r}')
     try:
         factor = None if scale is None else exact.rational(scale)
     except ValueError:
         factor = Fraction(0)
     if factor == 0:
-        raise table.wrong("scale", "must be the factor for a number: a finite number, not 0")
+        raise table.wrong("scale", "must be the factor for a number: a finite number, not 0", scale)
     if command and "/" in command[0]:
         command = (str(folder / command[0]), *command[1:])
     return Source(

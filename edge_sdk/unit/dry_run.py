@@ -37,13 +37,13 @@ MOST_SHOWN = 200
 
 
 _ASKED = (
-    "The unit reports one of {views} views of its reading. Its key selects the view; no reading influences the choice. "
-    "Once the unit runs, the command terms shows the view."
+    "The unit reports one of {views} views of its reading. The unit's key selects the view; no reading influences the "
+    "choice. Once the unit runs, the command terms shows the view."
 )
 
 _ASKED_OF_FORM = (
-    "The unit is asked one or two of these questions and reads only their sources. Its key selects the questions; no "
-    "reading influences the choice. Once the unit runs, the command terms shows them."
+    "The unit is asked one or two of these questions and reads only their sources. The unit's key selects the "
+    "questions; no reading influences the choice. Once the unit runs, the command terms shows them."
 )
 
 

@@ -100,7 +100,7 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
     if every > terms.period_seconds:
         raise ConfigurationRefused(
-            f"[schedule] every must be at most the campaign's period of {terms.period_seconds} seconds"
+            f"[schedule] every must be at most the campaign's period of {terms.period_seconds} seconds, not {every}"
         )
     together = [_names(view.map, terms.domain) for view in terms.views]
     share = min(DEFAULT_TIMEOUT, every / 2) / max(map(len, together))
@@ -167,8 +167,8 @@ def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
     names = [name for name, _, _ in _parts(domain)]
     if names == [""] and "" not in sources:
         raise ConfigurationRefused(
-            f"{_table(next(iter(sources)))} is for a question of a form, and this campaign is not a form: "
-            "name its source in [source]"
+            f"{_table(next(iter(sources)))} is for a question of a form, but this campaign is not a form: name its "
+            "source in [source]"
         )
     if names != [""] and "" in sources:
         raise ConfigurationRefused(
@@ -196,12 +196,12 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
 
     asker = "question" if name else "campaign"
     if source.scale is not None and not isinstance(domain, Line):
-        raise ConfigurationRefused(f"{_table(name)} scale is for numbers, and this {asker} does not ask for one")
+        raise ConfigurationRefused(f"{_table(name)} scale is for numbers, but this {asker} does not ask for a number")
     instead = None
     if source.instead is not None:
         instead = SourcedQuestion(name, domain, skippable, Source(outside="skip"), 0).answer(source.instead)
         if instead is None:
             owner = "the question" if name else "the campaign's question"
-            raise ConfigurationRefused(f"{_table(name)} instead must be an answer that {owner} allows")
+            raise ConfigurationRefused(f"{_table(name)} instead is not an answer that {owner} allows")
     timeout = share if source.timeout is None else source.timeout
     return SourcedQuestion(name, domain, skippable, source, 0 if source.file else timeout, instead)

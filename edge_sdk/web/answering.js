@@ -98,7 +98,7 @@ function repeatedSlot(transcript, kept, period, place, x, most) {
 function quotaReached({ campaign, title }, period, place, free) {
   const most = campaign.answersPerPeriod;
   if (free < most)
-    return new QuotaReached(`reading ${place} of this period is given already or was skipped: the next one is ${free}`);
+    return new QuotaReached(`reading ${place} of this period was already given or skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
   const when = next < campaign.closes ? `the next begins at ${moment}` : "it was the last";

@@ -176,7 +176,7 @@ export class Device {
     await this.store.change(id, async (kept) => {
       if (kept.closes !== null && kept.closes < closes)
         throw new CampaignError(
-          `"${campaign.ownTexts.title}" is closed from an earlier time on: a later notice cannot open it again`,
+          `"${campaign.ownTexts.title}" was already closed at an earlier time: a later notice cannot open it again`,
         );
       kept.closes = closes;
     });
@@ -228,7 +228,7 @@ export class Device {
    */
   async presentCode(id, code) {
     const joined = await this.member(id);
-    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports from every device, without a code`);
+    if (!joined.campaign.enrolled) throw new CampaignError(`"${joined.title}" takes reports from every device and needs no code: leave it out`);
     if (!/^[A-Za-z0-9_-]{1,64}$/.test(code)) throw new CampaignError("this is not a code, which has 1 to 64 letters, digits, - and _: copy the whole code");
     await this.store.change(id, async (kept, state) => {
       requireJoined(kept);

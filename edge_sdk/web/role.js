@@ -52,7 +52,7 @@ export function priorsOf(campaign) {
   const { notion } = campaign;
   return (notion instanceof Classes ? notion.notions : [null]).map((inner) => {
     if (inner instanceof Information) return inner.prior;
-    throw new CampaignError(`"${title(campaign)}" has no classes with priors to choose by: consent as a class`);
+    throw new CampaignError(`"${title(campaign)}" has no classes with priors, so the device cannot choose one: name the class`);
   });
 }
 
@@ -96,7 +96,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
   const own = level === undefined ? 0n : ownLevel(campaign, level);
   role.declared = known ?? (weights && { prior: weights, level: own });
   if (known && keyOf([weights ?? known.prior, own || known.level]) !== keyOf([known.prior, known.level]))
-    throw new CampaignError("another prior was declared in this campaign before, and it holds: leave it out now");
+    throw new CampaignError("another prior or level was declared in this campaign before and stays valid: leave out the new one");
   return role;
 }
 

@@ -101,10 +101,10 @@ async function exchange(address, sent, code, now) {
       return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt for this upload` };
     }
     if (response.status === 400 && HOPELESS.includes(body?.stage))
-      return { hopeless: true, wait: 0, reason: `${host} says that these are not reports and enrolments; they are kept, and not sent again` };
+      return { hopeless: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments; they are kept and not sent again` };
     if (response.status === 403 && code && body?.stage === "code")
       return { hopeless: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
-    return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered ${response.status}` };
+    return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered with status ${response.status}` };
   } catch (error) {
     return { wait: 0, reason: `no answer from ${host}: ${/** @type {Error} */ (error).name}` };
   }
@@ -122,7 +122,7 @@ export async function send(store, kept, addresses, now, rand) {
   const attempt = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ again = null) =>
     ({ campaignId: id, envelopes, outcome, reason, again });
   if (!kept.outbox.length) return null;
-  if (!addresses.length) return attempt("elsewhere", kept.outbox.length, "the campaign has no address, and none was given");
+  if (!addresses.length) return attempt("elsewhere", kept.outbox.length, "the campaign has no address: save the report as a file");
   /** @type {Kept} */
   let current = kept;
   const begun = await store.change(id, async (own) => {
@@ -132,8 +132,8 @@ export async function send(store, kept, addresses, now, rand) {
   const { failures, notBefore, trouble } = current.upload;
   if (!begun) {
     const left = inFlight(current).length;
-    if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes, and would again");
-    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "foreign" ? "its study does not have this campaign" : "it was not acknowledged"}), and it is not time for the next one`, notBefore) : null;
+    if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes and would refuse them again");
+    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "foreign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, notBefore) : null;
   }
   /** The envelopes that are not acknowledged yet. */
   let sent = begun;

@@ -555,7 +555,7 @@ def test_typed_shares_are_weights_or_refused(typed, wrong, each):
     found = shares_of(by_label)
     assert (found.wrong, found.each) == (wrong, each)
     if wrong:
-        with pytest.raises(ValueError, match="hundred percent"):
+        with pytest.raises(ValueError, match="100 percent"):
             weights_of(by_label)
         return
     weights = weights_of(by_label)

@@ -152,7 +152,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "place:history")
         tap(screen, "counted:Highest education")
         keep("counted")
-        assert any("The study has counted it." in text for text in screen.texts())
+        assert any("The study has counted the report." in text for text in screen.texts())
 
         tap(screen, "place:budget")
         keep("budget")

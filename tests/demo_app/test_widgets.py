@@ -127,7 +127,7 @@ def test_one_of_many_is_searched(gallery: Screen) -> None:
     assert events(gallery) == [[436]]
     gallery.fill("jobs:search", "no such thing")
     assert not gallery.seen("jobs:occupation number 437")
-    assert "No answer has these words." in gallery.texts()
+    assert "No answer contains these words." in gallery.texts()
     gallery.fill("jobs:search", "manager")
     assert gallery.cut() == []
     assert gallery.box(next(text for text in gallery.texts() if text.startswith("manager")))[3] > 40
@@ -184,7 +184,7 @@ def test_a_number_is_typed(gallery: Screen) -> None:
     assert events(gallery)[-1] == ["6.5"]
     gallery.fill("hours:typed", "25")
     assert events(gallery)[-1] == [""]
-    assert gallery.read("hours", "error") == "Name a number from 0 to 24."
+    assert gallery.read("hours", "error") == "Enter a number from 0 to 24."
     gallery.fill("hours:typed", "much")
     assert gallery.read("hours", "error") == "This is not a number."
     assert gallery.cut() == []
@@ -202,7 +202,7 @@ def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
     for typed, counts in (("12.5", "15"), ("12", "10"), ("41", "40"), ("20", "")):
         gallery.fill("way:typed", typed)
         assert gallery.read("way", "text") == typed
-        assert gallery.read("way:note", "text") == (f"It counts as {counts} km." if counts else "")
+        assert gallery.read("way:note", "text") == (f"Your number counts as {counts} km." if counts else "")
     gallery.fill("way:typed", "nan")
     assert (gallery.read("way", "text"), gallery.read("way", "error")) == ("", "This is not a number.")
 
@@ -216,11 +216,11 @@ def test_a_day_is_typed(gallery: Screen) -> None:
     assert gallery.read("day:caption", "text") == "5 March 2026"
     gallery.shot("gallery-phone-day-named")
     gallery.fill("day:typed", "2026-03-06")
-    assert gallery.read("day:note", "text") == "It counts as 5 March 2026."
+    assert gallery.read("day:note", "text") == "Your day counts as 5 March 2026."
     for typed, error in (
-        ("2026-02-30", "Write the day as 2026-01-01."),
-        ("5 March 2026", "Write the day as 2026-01-01."),
-        ("2025-12-31", "Name a day from 1 January 2026 to 31 December 2026."),
+        ("2026-02-30", "Write the day in this form: 2026-01-01."),
+        ("5 March 2026", "Write the day in this form: 2026-01-01."),
+        ("2025-12-31", "Enter a day from 1 January 2026 to 31 December 2026."),
     ):
         gallery.fill("day:typed", typed)
         assert events(gallery)[-1] == [""]
@@ -279,7 +279,7 @@ def test_the_chosen_cell_is_the_grids_own(gallery: Screen) -> None:
         gallery.fill("map:typed", typed)
         assert events(gallery)[-1] == cell, typed
     gallery.fill("map:typed", "40, 21")
-    assert gallery.read("map:typed", "error") == "This is outside of the study's map."
+    assert gallery.read("map:typed", "error") == "This place is outside the study's map."
     gallery.fill("map:typed", "here")
     assert gallery.read("map:typed", "error") == "Type two numbers, such as 52.23, 21.01."
 
@@ -301,12 +301,12 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     texts = gallery.texts()
     assert {
         "Units of your privacy budget used by reports: 1.5",
-        "Units reserved for studies you agreed to: 2.25",
+        "Units reserved for studies that you agreed to: 2.25",
         "Units left: 4.25 of 8",
     } <= set(texts)
     # The first number is rounded up from 62.1, and the second one down from 28.9.
-    assert "Of 100 people with this answer, 63 send a report that fits it." in texts
-    assert "Of 100 people with any other answer, at least 28 also send a report that fits it." in texts
+    assert "Of 100 people with this answer, 63 send a report that fits this answer." in texts
+    assert "Of 100 people with any other answer, at least 28 also send a report that fits this answer." in texts
     assert gallery.read("belief:before", "caption") == "25 %"
     assert gallery.read("belief:after", "caption") == "48 %"
 

@@ -157,7 +157,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (65, "public key file", ("join", "c.campaign", "--trust", "c.campaign")),
         (1, "No such file", ("join", "missing.campaign", *trust)),
         (1, "directory", ("join", ".", *trust)),
-        (2, "name the file", ("outbox", "export")),
+        (2, "file to write is missing", ("outbox", "export")),
         (1, "no address", ("outbox", "send")),
         (1, "use https", ("address", ident, "http://study.example")),
         (1, "use https", ("outbox", "send", "http://study.example")),

@@ -204,7 +204,7 @@ def world(tmp_path):
         ('file = "reading"', "stdin = true\ntimeout = 0", r"\[source\] timeout must be a number of seconds above 0"),
         ('file = "reading"', "stdin = true\ntimeout = nan", r"\[source\] timeout"),
         ('file = "reading"', 'file = "reading"\nfield = true', r"\[source\] field must be a whole number"),
-        ('file = "reading"', 'file = "reading"\nseparator = ","', r"\[source\] separator needs a field"),
+        ('file = "reading"', 'file = "reading"\nseparator = ","', r"\[source\] separator is only for a field"),
         ('file = "reading"', 'file = "reading"\nscale = 0', r"\[source\] scale must be the factor for a number"),
         ('file = "reading"', 'file = "reading"\nscale = inf', r"\[source\] scale"),
         ('file = "reading"', 'file = "reading"\noutside = "drop"', r'\[source\] outside must be "clamp" or "skip"'),
@@ -262,7 +262,7 @@ def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
         ("lifetime = 1000", "lifetime = 2", 1, "may cost 7 nats at worst"),
         ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "use https"),
         ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every must be at most"),
-        ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead must be an answer"),
+        ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is not an answer"),
         ('file = "reading"', f"stdin = true\ntimeout = {EVERY}", 2, f"timeout must be below the {EVERY} seconds"),
         ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, ""),
         ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
@@ -593,7 +593,7 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert one.device.campaigns == []
     one.until(OPENS + PERIOD + 10)
     assert one.log == [
-        "the clock shows a time before the configuration was written: waiting until it is set",
+        "the clock shows a time before the configuration was written: waiting until the clock is set",
         f"answering 'Load': a reading every {EVERY} seconds",
         "the clock is set",
     ]
@@ -604,8 +604,11 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     one.again()
     assert one.unit.step() == CLOCK_SECONDS
     assert len(one.asked) == asked
-    assert one.log.count("the clock shows a time before the configuration was written: waiting until it is set") == 2
-    silent = f"waiting until {moment(OPENS + PERIOD)}, or until it is set"
+    assert (
+        one.log.count("the clock shows a time before the configuration was written: waiting until the clock is set")
+        == 2
+    )
+    silent = f"waiting until {moment(OPENS + PERIOD)}, or until the clock is set"
     assert one.log.count(f"the clock shows a time before the latest reading: {silent}") == 1
     advice = one.device.doctor()["clock in 'Load'"]
     assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in advice

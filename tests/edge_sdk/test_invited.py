@@ -112,7 +112,7 @@ def failing(link, study):
         (other_key, InvitationRefused, "another author's key than the link names"),
         (short_key, KeyRefused, "32 bytes"),
         (unknown, NoCampaign, "no such campaign"),
-        (failing, NoResponse, "answered 500"),
+        (failing, NoResponse, "answered with status 500"),
     ],
 )
 def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):

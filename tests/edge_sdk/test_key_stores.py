@@ -348,7 +348,7 @@ def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
     before = keyring.get_keyring()
     try:
         keyring.set_keyring(__import__(name, fromlist=["Keyring"]).Keyring())
-        with pytest.raises(StoreError, match="no keyring that keeps a secret"):
+        with pytest.raises(StoreError, match="no keyring that protects a secret"):
             Device.open(place, key_store=KeyringKeyStore("unit"))
     finally:
         keyring.set_keyring(before)

@@ -101,7 +101,7 @@ def test_readings_go_forward(open_device, clock):
     with pytest.raises(QuotaReached) as caught:
         device.answer(campaign_id, "primary", 2)
     refusals.add(str(caught.value).replace("reading 2", "reading N"))
-    assert refusals == {"reading N of this period is given already or was skipped: the next one is 3"}
+    assert refusals == {"reading N of this period was already given or skipped: the next one is 3"}
     assert device.answer(campaign_id, "none").slot == 3
     assert device.answer(campaign_id, "none", 5).slot == 5
     with pytest.raises(QuotaReached, match=f"takes 6 answers a period; the next begins at {moment(clock.now + DAY)}"):
@@ -184,7 +184,7 @@ def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
     assert device.answer(campaign_id, "none").envelope == first.envelope
     clock.now += 2 * WEEK
     assert device.answer(campaign_id, "none", 0).slot == 1
-    with pytest.raises(CampaignError, match="answer instead"):
+    with pytest.raises(CampaignError, match="answer without collecting"):
         device.collect(campaign_id, "none")
     with pytest.raises(ValueError, match="from 0 to 0"):
         device.answer(campaign_id, "none", 1)
@@ -464,7 +464,7 @@ def test_readings_on_the_command_line(tmp_path, capsys):
     assert script("answer", ids[0], "none", "--reading", "2")["slot"] == 2
     assert script("answer", ids[1], "none", "--collect")["collected"] == 1
     assert "must be a whole number from 0 to 3" in script("answer", ids[0], "none", "--reading", "4", code=2)
-    assert "already or was skipped" in script("answer", ids[0], "none", "--reading", "1", code=1)
+    assert "already given or skipped" in script("answer", ids[0], "none", "--reading", "1", code=1)
     assert script("outbox", "bundle", ids[0]) == {"bundled": 1, "collected": 0, "queued": 2}
     assert script("outbox", "bundle") == {"bundled": 1, "collected": 0, "queued": 3}
     assert script("outbox", "bundle") == {"bundled": 0, "collected": 0, "queued": 3}

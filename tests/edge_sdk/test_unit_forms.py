@@ -92,12 +92,12 @@ def world(tmp_path):
             r"\[source\] has both keys and the table \[source.age",
         ),
         (tables(vote='file = "a"\nfeild = 0'), r"unknown key \[source.vote\] feild; the keys here are: command"),
-        (tables(vote="timeout = 1"), r"\[source.vote\] names exactly one of command, file and stdin"),
+        (tables(vote="timeout = 1"), r"\[source.vote\] must name exactly one of command, file and stdin"),
         (
             tables(vote='file = "a"', age='file = "b"\noutside = "drop"'),
             r'\[source.age\] outside must be "clamp" or "skip"',
         ),
-        (tables(vote="stdin = true", age="stdin = true"), r"\[source.age\] stdin is true in \[source.vote\] already"),
+        (tables(vote="stdin = true", age="stdin = true"), r"\[source.age\] stdin is true, but only one source"),
     ],
 )
 def test_a_table_that_is_not_understood_is_refused_by_its_name(tmp_path, text, says):
@@ -123,18 +123,18 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
         (
             tables(vote='file = "a"'),
             load_average(),
-            "[source.vote] is for a question of a form, and this campaign is not a form",
+            "[source.vote] is for a question of a form, but this campaign is not a form",
         ),
         (tables(**FILES | {"vote": 'file = "a"\nscale = 2'}), form(), "[source.vote] scale is for numbers"),
         (
             tables(**FILES | {"age": 'file = "a"\ninstead = "x"'}),
             form(),
-            "[source.age] instead must be an answer that the",
+            "[source.age] instead is not an answer that the",
         ),
         (
             tables(**FILES | {"vote": 'file = "a"\ninstead = "skipped"'}),
             form(),
-            "[source.vote] instead must be an answer",
+            "[source.vote] instead is not an answer",
         ),
         (
             tables(**FILES | dict.fromkeys(("vote", "age"), f'command = ["a"]\ntimeout = {EVERY // 2}')),

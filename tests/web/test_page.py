@@ -48,8 +48,8 @@ def answering(visitor: Visitor, data: bytes, answer: str) -> None:
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
     visitor.touch(answer)
-    visitor.touch("See what would be sent")
-    visitor.heading("What is sent")
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
 
 
 def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
@@ -57,7 +57,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     organisation, purpose, promise, cost and its limits; after the last the amounts spent and left."""
     visitor.open(document(studies.WEEKLY), f"#k={PRINT}")
     for words in (
-        "Town library asks", "What for: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
+        "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
         "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes it",
         "100 people with this answer, 36 send", "at least 12 also send", "36 %",
     ):  # fmt: skip
@@ -65,8 +65,8 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     visitor.touch("I agree")
     visitor.heading("What is the highest level")
     visitor.touch("bachelor")
-    visitor.touch("See what would be sent")
-    visitor.heading("What is sent")
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
     assert visitor.browser.study.came == []
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
@@ -98,7 +98,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
     """The page names this device's questions after the consent is stored. Each has one page, and two questions take
     two touches more than one. A class takes one. In short, the form with classes, which includes the other."""
     visitor.open(document(form))
-    assert "Which one or two of its questions this device is asked, you see next." in visitor.text
+    assert "Then you see the one or two of its questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
     if form == studies.FORM_CLASSES:
         visitor.touch("open (at most 2)")
@@ -114,7 +114,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
             visitor.touch("yes")
         onwards(visitor.page)
         visitor.touches += 1
-    visitor.heading("What is sent")
+    visitor.heading("Review before sending")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     assert visitor.touches == touches
@@ -181,8 +181,8 @@ def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
     answer(visitor)
-    visitor.touch("See what would be sent")
-    visitor.heading("What is sent")
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     visitor.touch("History and budget")
@@ -207,7 +207,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the study that your link names."),
     "over": (studies.OVER, {}, "This study is closed."),
     "early": (studies.EDUCATION, {"closing": studies.EARLY}, "Highest education"),
-    "too dear": (studies.DEAR, {}, "Your budget has no room for it."),
+    "too dear": (studies.DEAR, {}, "Your budget is too small for this study."),
     "no signatures": (studies.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
     "no locks": (studies.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
     "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The store cannot be"),
@@ -291,7 +291,7 @@ def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visito
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
-    assert "answered 500" in visitor.text
+    assert "answered with status 500" in visitor.text
     assert "Units of your privacy budget used by reports: 1" in visitor.text
     with visitor.page.expect_download() as saved:
         visitor.touch("Save the report as a file")
@@ -310,7 +310,7 @@ def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
     visitor.heading("Your report has arrived.")
     visitor.touch("History and budget")
     visitor.heading("Weekly")
-    assert "Units reserved for studies you agreed to: 4" in visitor.text
+    assert "Units reserved for studies that you agreed to: 4" in visitor.text
     visitor.touch("Forget “Weekly”?")
     visitor.touch("Forget")
     visitor.heading("The study is forgotten here")
@@ -352,7 +352,7 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
                 said.append("ja")
                 visitor.touch("ja")
             onwards(visitor.page)
-        visitor.heading("Was gesendet wird")
+        visitor.heading("Vor dem Senden prüfen")
         assert visitor.page.locator("p.asked").all_inner_texts() == said
         visitor.touch("Jetzt senden")
         visitor.heading("Ihr Bericht ist angekommen.")
@@ -394,8 +394,8 @@ def test_the_keyboard_is_enough(visitor: Visitor) -> None:
     assert visitor.page.evaluate("document.activeElement.tagName") == "H1"
     keys.press("Tab")
     keys.press("Space")
-    press("See what would be sent")
-    visitor.heading("What is sent")
+    press("Review before sending")
+    visitor.heading("Review before sending")
     press("Send it now")
     visitor.heading("Your report has arrived.")
 

@@ -130,7 +130,7 @@ def complaints(page: Page) -> list[str]:
 
 def answer(page: Page, value: str) -> None:
     """Agree, choose a value, and send it."""
-    for words in ("I agree", value, "See what would be sent", "Send it now"):
+    for words in ("I agree", value, "Review before sending", "Send it now"):
         found = page.get_by_role("button", name=words, exact=True)
         (found if found.count() else page.get_by_text(words, exact=True)).first.click()
         page.wait_for_timeout(50)
@@ -217,7 +217,7 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
     page.get_by_text("There is no network.").wait_for(timeout=5000)
     service.broken = True
     page.context.set_offline(False)
-    page.get_by_text("answered 500").wait_for(timeout=5000)
+    page.get_by_text("answered with status 500").wait_for(timeout=5000)
     assert inbox.waiting(service.study.path) == []
     service.broken = False
     page.clock.fast_forward(120_000)  # after a failure, the next attempt follows within a minute

@@ -22,7 +22,7 @@ export class Noise extends Channel {
     this.columns = columns;
     this.high = 2 * rows - 1;
     this.wide = 2 * columns - 1;
-    const law = array(parts[3], "a law of steps", ChannelError).map((weight) =>
+    const law = array(parts[3], "a distribution of steps", ChannelError).map((weight) =>
       big(weight, "the weight of a step", ChannelError, 0, 2n ** 62n),
     );
     this.mirrored = law.length === points;
