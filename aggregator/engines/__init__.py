@@ -1,10 +1,10 @@
-"""Engines: run an ingest or a tally in this process, or on a Dask cluster.
+"""Engines, which run an ingest or a tally in this process or on a Dask cluster.
 
-Both engines call the same functions of bytes and of table versions. So the same input gives the same counts with either
-engine, and every write goes through the same compare-and-swap on the study's tables.
+Both engines call the same functions, whose inputs are bytes and table versions. So the same input gives the same counts
+with either engine, and every write uses the same compare-and-swap on the study's tables.
 
-``local`` runs in this process and on its threads. ``cluster`` runs on the workers of a Dask scheduler and is loaded
-only on request.
+``local`` runs on the threads of this process. ``cluster`` runs on the workers of a Dask scheduler, and is imported only
+if it is used.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ def is_engine(name: str) -> bool:
 
 @contextmanager
 def engine_of(name: str, threads: int | None = None) -> Iterator[Engine]:
-    """Context manager: an engine.
+    """Context manager that yields the engine called ``name``.
 
     Args:
         name: "local"; "dask", which starts worker processes on this machine; "dask://HOST:PORT", a running scheduler;
-            or "dask+tls://HOST:PORT", with the certificates that Dask's configuration names.
-        threads: number of verifying threads ("local") or worker processes ("dask"); one for each processor if None.
-            Ignored with a running scheduler, which has its own workers.
+            or "dask+tls://HOST:PORT", a running scheduler with TLS and the certificates in Dask's configuration.
+        threads: the number of verifying threads ("local") or worker processes ("dask"); one for each processor if None.
+            Ignored with a running scheduler, which already has workers.
     Raises:
-        EngineError: Dask is not installed, or no scheduler with a worker answers.
+        EngineError: Dask is not installed, or no scheduler that has a worker answers.
         ValueError: an unknown name.
     """
     if not is_engine(name):

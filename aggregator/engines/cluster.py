@@ -1,8 +1,8 @@
-"""The Dask engine: workers compute, and this process alone writes.
+"""The Dask engine, in which workers compute and only this process writes.
 
 Workers compute from byte ranges and from fixed versions of the study's tables, so a step may run on any worker and any
 number of times. This process, the driver, commits the results by the same compare-and-swap as the local engine. So a
-crash, a lost worker or another writer can do no more than with a single process.
+crash, a lost worker or another writer has no effects that they do not also have with a single process.
 
     survey      find where envelopes begin and end                                  workers
     introduce   verify enrolments; register their keys                              workers; driver
@@ -11,11 +11,11 @@ crash, a lost worker or another writer can do no more than with a single process
     append      one commit a round if the table still has that version, or settle   driver
                 again
 
-Pieces are settled in the order in which they were read, so of two copies of a report the first one counts, as with the
-local engine. The files and the study are on storage that all machines see under the same paths.
+Pieces are settled in the order in which they were read, so the first of two copies of a report counts, as with the
+local engine. The files and the study must be on storage that all machines can read under the same paths.
 
-Where to read on: pieces (cutting the files), workers (running steps on workers), steps and tallies (the steps),
-connection (starting and finding a scheduler).
+``pieces`` cuts the files, ``workers`` runs steps on workers, ``steps`` and ``tallies`` contain the steps, and
+``connection`` starts or finds a scheduler.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Cluster:
 
     Attributes:
         piece_bytes, round_outputs: see ``PIECE_BYTES`` and ``ROUND_OUTPUTS``.
-        travelled: bytes of verified outputs that the last ingest sorted into shards.
+        travelled: the number of bytes of verified outputs that the last ingest sorted into shards.
     """
 
     workers: Workers
@@ -76,10 +76,10 @@ class Cluster:
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
-        """Verify, deduplicate and count reports as ``aggregator.intake.ingest.ingest`` does.
+        """Verify, deduplicate and count reports like ``aggregator.intake.ingest.ingest``.
 
         Raises:
-            EngineError: a worker has another version of halftruth, or does not see the study or a file.
+            EngineError: a worker has a different version of halftruth, or cannot read the study or a file.
             IntakeError, StudyError
         """
         files = batch_files(paths)
@@ -147,7 +147,7 @@ class Cluster:
         warnings: dict[Place, str],
         progress: Callable[[int], None] | None,
     ) -> None:
-        """Commit the valid reports one round at a time, while workers examine the next pieces."""
+        """Commit the valid reports in rounds, while workers examine the next pieces."""
         self.travelled = 0
         threads = self.workers.threads()
         shards = 1 << min(MOST_SHARDS, max(threads, 2)).bit_length() - 1
@@ -179,7 +179,7 @@ class Cluster:
         study_version: StudyVersion,
         preferred: Sequence[str | None],
     ) -> None:
-        """Settle each shard of a round, and commit the rows of all of them at once."""
+        """Settle each shard of a round, and commit the rows of all shards at once."""
         shards = len(preferred)
         submit = self.workers.client.submit
         parts = [
@@ -203,7 +203,8 @@ class Cluster:
     # Tallies.
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """Return the same integers as ``aggregator.estimates.Estimates.tally``.
+        """Return the tally of a period, or of all periods; the counts are equal to those of
+        ``aggregator.estimates.Estimates.tally``.
 
         Raises:
             EngineError, StudyError
@@ -211,7 +212,8 @@ class Cluster:
         return next(self._tallies(study, campaign, [period]))
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """Yield the same integers as ``aggregator.estimates.Estimates.spans``.
+        """Yield the tally of each span of periods; the counts are equal to those of
+        ``aggregator.estimates.Estimates.spans``.
 
         Raises:
             EngineError, StudyError

@@ -1,4 +1,4 @@
-"""Connects to a Dask scheduler, or starts one with worker processes on this machine."""
+"""Connect to a Dask scheduler, or start a scheduler with worker processes on this machine."""
 
 # mypy: untyped-calls-exclude=distributed
 
@@ -30,13 +30,14 @@ CONNECT_SECONDS = 15.0
 
 @contextmanager
 def connected(name: str, processes: int | None) -> Iterator[Cluster]:
-    """Context manager: a Dask engine.
+    """Context manager that yields a Dask engine.
 
     Args:
-        name: "dask" to start worker processes; else the address of a scheduler, as ``engine_of`` takes it.
-        processes: number of worker processes to start; one for each processor if None.
+        name: "dask" to start worker processes; otherwise the address of a scheduler, in the form that ``engine_of``
+            accepts.
+        processes: the number of worker processes to start; one for each processor if None.
     Raises:
-        EngineError: no scheduler with a worker answers, or the connection is lost.
+        EngineError: no scheduler that has a worker answers, or the connection is lost.
     """
     with ExitStack() as stack:
         # Dask's log messages about a lost worker would repeat the error that is raised.
@@ -60,12 +61,13 @@ def connected(name: str, processes: int | None) -> Iterator[Cluster]:
 
 @contextmanager
 def local_cluster(processes: int, *, heartbeat: int = NO_HEARTBEAT, **options: Any) -> Iterator[LocalCluster]:
-    """Context manager: a scheduler with worker processes on this machine that its other users cannot connect to.
+    """Context manager that yields a scheduler with worker processes on this machine. Other users of the machine cannot
+    connect to the scheduler.
 
     Args:
-        processes: number of worker processes.
+        processes: the number of worker processes.
         heartbeat: see ``NO_HEARTBEAT``.
-        options: passed to ``LocalCluster``.
+        options: keyword arguments for ``LocalCluster``.
     """
     settings = {
         "distributed.scheduler.worker-ttl": f"{heartbeat}s",
@@ -94,7 +96,8 @@ def local_cluster(processes: int, *, heartbeat: int = NO_HEARTBEAT, **options: A
 
 @contextmanager
 def _not_interrupted() -> Iterator[None]:
-    """Context manager: ignore Ctrl-C here and in processes started here; only this process can clean up."""
+    """Context manager in which this process, and processes started in it, ignore Ctrl-C, so that this process can clean
+    up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -107,7 +110,7 @@ def _not_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _dask_errors() -> Iterator[None]:
-    """Context manager: raise the errors of Dask as ``EngineError``.
+    """Context manager that raises the errors of Dask as ``EngineError``.
 
     Raises:
         EngineError

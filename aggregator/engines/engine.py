@@ -1,4 +1,4 @@
-"""The interface of all engines, and their error."""
+"""The interface of all engines, and the error that they raise."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Engine(Protocol):
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
     ) -> IngestResult:
-        """Verify, deduplicate and count reports: see ``aggregator.intake.ingest.ingest``."""
+        """Verify, deduplicate and count reports; see ``aggregator.intake.ingest.ingest``."""
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """Return the tally of a period, or of all: see ``aggregator.estimates.Estimates.tally``."""
+        """Return the tally of a period, or of all periods; see ``aggregator.estimates.Estimates.tally``."""
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
-        """Yield the tally of each span of periods: see ``aggregator.estimates.Estimates.spans``."""
+        """Yield the tally of each span of periods; see ``aggregator.estimates.Estimates.spans``."""

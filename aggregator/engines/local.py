@@ -1,6 +1,6 @@
-"""The local engine: this process and its threads.
+"""The local engine, which runs on the threads of this process.
 
-It calls the library's functions directly. The results of the Dask engine must equal those of this one.
+It calls the library's functions directly. The results of the Dask engine must be equal to its results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Local:
     """The engine that verifies on threads and counts with the tables' query engine.
 
     Attributes:
-        threads: number of verifying threads; one for each processor if None.
+        threads: the number of verifying threads; one for each processor if None.
     """
 
     threads: int | None = None
@@ -33,7 +33,7 @@ class Local:
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """Return the tally of a period, or of all."""
+        """Return the tally of a period, or of all periods."""
         return study.tally(campaign, period)
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:

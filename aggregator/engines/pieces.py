@@ -1,7 +1,7 @@
-"""Cuts the files of an ingest into pieces for the workers, between two envelopes each.
+"""Cut the files of an ingest into pieces for the workers. Each cut is between two envelopes.
 
-A range of a file is first cut anywhere, surveyed by a worker, and then moved to where envelopes begin and end:
-see aggregator.intake.ranges.
+Files are first cut into ranges at any position. A worker surveys each range, and the cuts are then moved to the
+beginnings and ends of envelopes; see ``aggregator.intake.ranges``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Piece:
 
     Attributes:
         ranges: ranges of one large file, or of several small files.
-        enrolments: whether it contains enrolments.
+        enrolments: whether the piece contains enrolments.
     """
 
     ranges: tuple[Range, ...]
@@ -55,13 +55,13 @@ class Piece:
 def cut(
     workers: Workers, study: Study, files: Sequence[Place], piece_bytes: int, warnings: dict[Place, str]
 ) -> list[Piece]:
-    """Return the pieces of some files, in the order of the files.
+    """Return the pieces of ``files``, in the order of the files.
 
     Args:
         piece_bytes: see ``PIECE_BYTES``.
-        warnings: problems with files are added here, by absolute path.
+        warnings: a mapping from absolute paths to problems with files, to which problems are added.
     Raises:
-        EngineError: a worker does not see a file that is here.
+        EngineError: a worker cannot read a file that this process can read.
     """
     share = max(size_of(files) // (PIECES_PER_THREAD * workers.threads()), BLOCK_BYTES)
     # The size is a power of two, so that every cut of one size is also a cut of the smaller sizes.
@@ -92,7 +92,7 @@ def cut(
 
 
 def _bytes_of(study: Study, outputs: int) -> int:
-    """Return the bytes of envelopes that carry at most about this many outputs, in any campaign."""
+    """Return a number of bytes of envelopes that contains at most about ``outputs`` outputs, in any campaign."""
     least = []
     for known in study.campaigns():
         answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.output_bits
@@ -101,7 +101,7 @@ def _bytes_of(study: Study, outputs: int) -> int:
 
 
 def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> Iterator[Range]:
-    """Yield the ranges of files of ``most`` bytes each, cut anywhere."""
+    """Yield the files in ranges of at most ``most`` bytes, cut at any position."""
     for path in files:
         absolute = _absolute(path)
         try:
@@ -115,7 +115,7 @@ def _guesses(files: Iterable[Place], most: int, warnings: dict[Place, str]) -> I
 
 
 def _absolute(path: Place) -> Place:
-    """Return the absolute path, which is the same on every machine; links are not resolved."""
+    """Return the absolute path, without resolving links, so that it is the same on every machine."""
     return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
 
 

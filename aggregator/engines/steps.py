@@ -1,9 +1,9 @@
-"""The steps of an ingest that workers run.
+"""Steps of an ingest that run on workers.
 
-A step is a function of byte ranges and of table versions, and writes nothing. So it may run on any worker, twice, or
-again after its worker died, and returns the same result.
+A step is a function of byte ranges and table versions, and writes nothing. So a step returns the same result on any
+worker, if it runs twice, and if it runs again after its worker died.
 
-The order of the steps, and their commit: cluster.
+``cluster`` runs the steps in order and commits their results.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ SHARD_ROWS = 2**26
 
 @dataclass(frozen=True)
 class StudyVersion:
-    """A study at one moment: all reports of an ingest are validated against the same campaigns and keys.
+    """A study at one moment, so that all reports of an ingest are validated against the same campaigns and keys.
 
     Attributes:
         path: the folder of the study; the same path on every machine.
-        campaigns, keys: versions of these tables.
-        verified: bytes of the file of verified digests; only the running time depends on them.
+        campaigns, keys: the versions of the tables of campaigns and keys.
+        verified: the size in bytes of the file of verified digests; only the running time depends on it.
     """
 
     path: Place
@@ -84,14 +84,14 @@ class Pinned(Study):
         return super().listed()
 
     def listed(self) -> list[Listed]:
-        """Return all campaigns in order of their names, not opened."""
+        """Return all campaigns in the order of their names, without opening them."""
         return self._as_listed
 
     def _campaigns(self) -> DeltaTable:
         return tables.snapshot(self.path / CAMPAIGNS, self.study_version.campaigns)
 
     def registry(self, campaign: str) -> Registry:
-        """Return the keys registered in a campaign; a process reads them once for all its threads."""
+        """Return the keys registered in a campaign; a process reads the keys once for all its threads."""
         with self._lock:
             if campaign not in self._pinned:
                 self._pinned[campaign] = load(tables.snapshot(self.path / KEYS, self.study_version.keys), campaign)
@@ -100,21 +100,21 @@ class Pinned(Study):
 
 @lru_cache(maxsize=2)
 def pinned(study_version: StudyVersion) -> Pinned:
-    """Return the study at a version; a process keeps two, because there may be two drivers."""
+    """Return the study at a version. A process caches two versions, because there may be two drivers."""
     return Pinned(study_version)
 
 
 @lru_cache(maxsize=2)
 def verified(path: Place, size: int) -> Verified:
-    """Return the digests verified before, from the first ``size`` bytes of their file."""
+    """Return the digests that were verified before, from the first ``size`` bytes of their file."""
     return Verified.of(path, size)
 
 
 class SlotCache:
-    """The filled slots of a shard, kept by a process between rounds, also between rounds of different drivers."""
+    """Cache of the filled slots of a shard, which a process uses in later rounds, also of other drivers."""
 
     def __init__(self, path: Place, shard: int, number: int) -> None:
-        """Begin empty, for one of ``number`` shards of the study at ``path``."""
+        """Make an empty cache for one of ``number`` shards of the study at ``path``."""
         low, high = shards.bounds(shard, number)
         self.slots = Slots(path / REPORTS, SHARD_ROWS, low, high)
         self.lock = threading.Lock()
@@ -127,7 +127,8 @@ def slot_cache(path: Place, shard: int, number: int) -> SlotCache:
 
 
 def probe(path: Place, identity: str) -> tuple[str, str]:
-    """Return the version of halftruth on this worker, and why it cannot read the study, or "" if it can.
+    """Return the version of halftruth on this worker, and the reason why the worker cannot read the study, or "" if it
+    can.
 
     Args:
         identity: the id of the study's table of campaigns.
@@ -142,19 +143,19 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
 
 
 def survey(piece: Sequence[Range]) -> list[Surveyed]:
-    """Survey ranges, each as if an envelope began at its beginning."""
+    """Return the surveys of ranges, each under the assumption that an envelope begins at the beginning of the range."""
     return list(ranges.each(ranges.survey, piece))
 
 
 @dataclass(frozen=True)
 class Introduced:
-    """The verified enrolments of a piece, before any key is registered.
+    """The verified enrolments of a piece, before their keys are registered.
 
     Attributes:
-        enrolled: counts of the refused and ignored enrolments.
-        envelopes: number of enrolments that introduce no key.
-        keys: the keys to admit.
-        verified: digests to store.
+        enrolled: the counts of refused and ignored enrolments.
+        envelopes: the number of enrolments that introduce no key.
+        keys: the keys to register.
+        verified: the digests of verified enrolments, to be stored.
     """
 
     enrolled: Enrolled
@@ -175,14 +176,14 @@ def introduce(piece: Sequence[Range], study_version: StudyVersion) -> Introduced
 
 @dataclass(frozen=True)
 class Examined:
-    """The validated reports of a piece, before any slot is filled.
+    """The validated reports of a piece, before their slots are filled.
 
     Attributes:
-        outcome: counts of the refused reports.
-        outputs: number of outputs of the valid reports.
-        travel: bytes of the valid reports, packed for sending.
-        troubles: why reading a file stopped, by file.
-        verified: digests to store.
+        outcome: the counts of refused reports.
+        outputs: the number of outputs of the valid reports.
+        travel: the number of bytes of the valid reports, packed for sending.
+        troubles: for each file that could not be read to its end, the reason.
+        verified: the digests of verified reports, to be stored.
     """
 
     outcome: ValidationOutcome
@@ -195,7 +196,7 @@ class Examined:
 def examine(
     piece: Sequence[Range], study_version: StudyVersion, now: int, number: int
 ) -> tuple[Examined, list[ShardPart]]:
-    """Validate the reports of a piece, and sort the valid ones into ``number`` shards."""
+    """Validate the reports of a piece, and return the valid reports sorted into ``number`` shards."""
     chunk, troubles = ranges.gather(piece)
     collector = verified(study_version.path, study_version.verified).collector()
     with verifier(1, collector) as verifying:
@@ -208,22 +209,23 @@ def examine(
 
 
 def summary(examined: tuple[Examined, list[ShardPart]]) -> Examined:
-    """Return the part of an examination that the driver needs."""
+    """Return the part of a piece's examination that the driver needs."""
     return examined[0]
 
 
 def shard_part(examined: tuple[Examined, list[ShardPart]], shard: int) -> ShardPart:
-    """Return the part of an examination that belongs to a shard."""
+    """Return the part of a piece's examination that belongs to a shard."""
     return examined[1][shard]
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The accepted and refused reports of a shard in a round; valid only for the table version it was computed from.
+    """The accepted and refused reports of a shard in a round, valid only for the table version from which they were
+    computed.
 
     Attributes:
-        rows: to append to the table of reports; campaign ids are dictionary-encoded.
-        outcome: counts of the accepted and of the replayed reports.
+        rows: the rows to append to the table of reports, with dictionary-encoded campaign ids.
+        outcome: the counts of accepted and replayed reports.
     """
 
     rows: pa.Table
@@ -233,7 +235,7 @@ class Settled:
 def settle(
     study_version: StudyVersion, table_version: int, shard: int, number: int, parts: Sequence[ShardPart]
 ) -> Settled:
-    """Find the reports of a shard whose slots are all free.
+    """Return the reports of a shard whose slots are all free as accepted, and the others as replayed.
 
     Args:
         table_version: the version of the table of reports.
@@ -260,13 +262,14 @@ def settle(
 
 
 def _narrow(rows: pa.Table) -> pa.Table:
-    """Dictionary-encode the campaign ids for sending; sort by key, so that a shard reads few row groups of a file."""
+    """Return the rows with dictionary-encoded campaign ids, which are smaller to send, and sorted by key, so that a
+    shard reads few row groups of a file."""
     rows = rows.set_column(0, "campaign", rows["campaign"].dictionary_encode())
     return rows.sort_by([("key", "ascending"), ("slot", "ascending")])
 
 
 def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
-    """Return the sum of outcomes."""
+    """Return the sum of the counts of all outcomes."""
     whole = ValidationOutcome(sum(part.read for part in parts), Counter(), Counter(), Counter())
     for part in parts:
         whole.accepted.update(part.accepted)

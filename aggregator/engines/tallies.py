@@ -1,9 +1,9 @@
-"""Distributed tallies: each worker counts the rows of some keys, and the parts are added.
+"""Distributed tallies, in which each worker counts the rows of a part of the keys and the parts are added.
 
-All rows of a device are in one part, and tallies are integers that add. So each part is computed by the study's own
-queries on the rows of its keys, and the sum equals the tally of all rows exactly.
+All rows of a device are in one part, and tallies are integers, which can be added. So each part is computed with the
+study's queries on the rows of its keys, and the sum is exactly the tally of all rows.
 
-From a tally to an estimate: aggregator.estimate.
+``aggregator.estimate`` computes an estimate from a tally.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocol.campaign import SignedCampaign
 
 
 class _Part(Study):
-    """A study limited to the reports of some keys."""
+    """A study that is limited to the reports of one shard of the keys."""
 
     def __init__(self, whole: Pinned, reports: Slice) -> None:
         super().__init__(whole.path)
@@ -50,7 +50,7 @@ class _Part(Study):
         return self._whole.registry(campaign)
 
     def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
-        """Return no refusals: they have no key, so they belong to no part."""
+        """Return an empty mapping, because refused envelopes have no key and belong to no part."""
         return {}
 
     def _reports(self) -> DeltaTable:
@@ -68,7 +68,7 @@ def part(
 
     Args:
         table_version: the version of the table of reports.
-        campaign: id in hex.
+        campaign: the id of the campaign in hexadecimal digits.
     Raises:
         StudyError
     """
@@ -82,7 +82,7 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
     """Return the sum of at least one part.
 
     Args:
-        rejected: envelopes refused, by reject class.
+        rejected: the number of refused envelopes by reject class.
     """
     first, reports = parts[0], sum(one.reports for one in parts)
     if isinstance(first, TranscriptTally):
@@ -113,14 +113,16 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
 
 
 def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:
-    """Add each count of the parts, in their order, at its place in ``places``; return ``size`` counts."""
+    """Return an array of ``size`` counts to which each count of the parts, in their order, is added at its index in
+    ``places``."""
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, places, np.concatenate([one.counts for one in parts]))
     return counts
 
 
 def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
-    """Return the distinct declarations in order of their encodings, and the index there of each part's declarations."""
+    """Return the distinct declarations in the order of their encodings, and for each declaration of the parts its index
+    in this order."""
     every = [tuple(row) for one in parts for row in one.declared.tolist()]
     distinct = sorted(set(every), key=lambda row: codec.encode(list(row)))
     place = {row: number for number, row in enumerate(distinct)}
@@ -129,10 +131,10 @@ def _declarations(parts: Sequence[PersonalTally]) -> tuple[Integers, Integers]:
 
 
 def _groups(parts: Sequence[Tally], places: Integers | None) -> Groups | None:
-    """Return the sum of the parts' groups; None if one part has no groups.
+    """Return the sum of the groups of all parts; None if a part has no groups.
 
     Args:
-        places: new place of each feature of the parts, in their order; None if features keep their places.
+        places: the new index of each feature of the parts, in their order; None if the indices do not change.
     """
     found: list[Groups] = []
     before = 0

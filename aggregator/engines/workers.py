@@ -1,4 +1,4 @@
-"""Runs steps on the workers of a Dask scheduler, and returns their results in order."""
+"""Run steps on the workers of a Dask scheduler, and return their results in order."""
 
 # mypy: untyped-calls-exclude=distributed
 
@@ -28,12 +28,13 @@ _RETRY_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class WorkItem:
-    """A step on a worker.
+    """A step that runs on a worker.
 
     Attributes:
         arguments: the arguments of the step.
-        future: its result, which stays on the worker until it is asked for.
-        summary: the small part of the result that this process needs; the same as ``future`` if none was asked for.
+        future: the result, which stays on the worker until it is fetched.
+        summary: the small part of the result that this process needs; the same as ``future`` if no summary was
+            requested.
     """
 
     arguments: tuple[Any, ...]
@@ -48,12 +49,13 @@ class Workers:
     client: Client
 
     def threads(self) -> int:
-        """Number of threads of all workers, at least 1."""
+        """The number of threads of all workers, at least 1."""
         threads: Mapping[str, int] = self.client.nthreads()
         return max(1, sum(threads.values()))
 
     def ask_each(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Return each worker's answer, or the exception that it raised; there is at least one answer.
+        """Return the result of ``question`` on each worker, or the exception that it raised, by worker; at least one
+        result.
 
         Raises:
             EngineError: no worker answers in time.
@@ -70,10 +72,10 @@ class Workers:
             time.sleep(_RETRY_SECONDS)  # all workers may have been lost while new ones are starting
 
     def preferred(self, before: Sequence[str | None]) -> list[str | None]:
-        """Return the preferred worker of each shard: the same as before if it is still connected.
+        """Return the preferred worker of each shard, which is the same as before if this worker is still connected.
 
-        That worker has the shard's filled slots in memory; another one would have to read them again. It is only a
-        preference.
+        The preferred worker has the shard's filled slots in memory; another worker would have to read them again. The
+        scheduler may still choose another worker.
         """
         threads: Mapping[str, int] = self.client.nthreads()
         places = [worker for worker, number in sorted(threads.items()) for _ in range(number)]
@@ -96,12 +98,12 @@ class Workers:
         most: int | None = None,
         at: Iterable[str | None] = (),
     ) -> Iterator[WorkItem]:
-        """Run a step for each tuple of arguments; yield the finished work items in the order of ``jobs``.
+        """Run a step for each tuple of arguments, and yield the finished work items in the order of ``jobs``.
 
         Args:
-            summarize: returns the small part of a result; runs on the worker that has the result.
-            most: number of steps under way; ``AHEAD`` for each thread if None.
-            at: the preferred worker of each step; any worker for the steps after the last of these.
+            summarize: a function that returns the small part of a result; it runs on the worker that has the result.
+            most: the largest number of unfinished steps; ``AHEAD`` for each thread if None.
+            at: the preferred worker of each step; later steps run on any worker.
         Raises:
             EngineError: all workers are lost.
         """
@@ -124,7 +126,7 @@ class Workers:
             yield first
 
     def _finish(self, future: Future[Any]) -> None:
-        """Wait until a step is done; the scheduler gives the steps of a lost worker to others.
+        """Wait until a step is done. The scheduler assigns the steps of a lost worker to other workers.
 
         Raises:
             EngineError: all workers are lost.

@@ -1,7 +1,7 @@
-"""The catalogue of all mechanisms, the more widely useful first.
+"""Catalogue of all mechanisms, beginning with the most widely useful.
 
 Each family lists its mechanisms beside its recipe; ``aggregator.families.registry`` names them in the order in which
-authors see them. The best one for a question: choice.
+authors see them. ``choice`` finds the best mechanism for a question.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ def _catalogue() -> tuple[Mechanism, ...]:
     """Return the mechanisms of all recipes, in the order of the registry.
 
     Raises:
-        ValueError: a recipe lists a mechanism that the registry does not, or the other way round.
+        ValueError: a recipe lists a mechanism that the registry does not name, or the registry names a mechanism that
+            no recipe lists.
     """
     found = {
         (mechanism.name, module): mechanism

@@ -1,8 +1,9 @@
-"""Chooses the mechanism with the least expected error for a question.
+"""Choose the mechanism with the least expected error for a question.
 
-Each channel is designed, certified at the requested level, and compared by the error of its integers.
+The channel of each mechanism is designed and certified at the requested level. Channels are compared by the expected
+error that their integers give.
 
-The comparison of all mechanisms: plan.
+``plan`` shows the comparison of all mechanisms.
 """
 
 from __future__ import annotations
@@ -57,21 +58,22 @@ ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_rang
 
 
 class Unsuited(HalftruthError):
-    """No mechanism serves the question, or the named one does not. The text names an alternative."""
+    """No mechanism applies to the question, or the named mechanism does not. The text names an alternative."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mechanism's channel for one question, certified, with its expected errors.
+    """The certified channel of a mechanism for one question, with its expected errors.
 
     Attributes:
-        raw_mse: expected squared error of the unbiased histogram of one report, summed over the values; of item sets,
-            of the shares of people who hold each item. NaN where the channel has no unbiased estimate.
-        weight: the most people one report can count for; NaN likewise.
-        mean_variance: numbers only: variance of one report's contribution to the mean; NaN without an unbiased
-            estimate, None for other values.
-        person_mse: LIP only: expected squared error of one person's histogram if the prior is right; else None.
-        report_mae: LIP of two values only: mean absolute error of a report taken as the answer; else None.
+        raw_mse: the expected squared error of the unbiased histogram of one report, summed over the values; for item
+            sets, that of the shares of people who have each item. NaN if the channel has no unbiased estimate.
+        weight: the largest number of people that one report can count for; NaN if the channel has no unbiased estimate.
+        mean_variance: for numbers, the variance of one report's contribution to the mean, NaN without an unbiased
+            estimate; None for other values.
+        person_mse: for LIP, the expected squared error of one person's histogram if the prior is right; None for other
+            notions.
+        report_mae: for LIP of two values, the mean absolute error of a report taken as the answer; otherwise None.
     """
 
     mechanism: Mechanism
@@ -119,8 +121,8 @@ def candidates(
     """Yield each mechanism with its candidate for ``question``, or with the reason why it has none.
 
     Args:
-        p: (k,) the expected shares; default: the question's, else the prior of a LIP notion, else even.
-        mechanisms: the mechanisms to try; default: all.
+        p: (k,) the expected shares; by default those of the question, or the prior of a LIP notion, or equal shares.
+        mechanisms: the mechanisms to try; by default all.
     """
     p = question.shares if p is None else p
     for mechanism in CATALOGUE if mechanisms is None else mechanisms:
@@ -141,7 +143,7 @@ def _listed(families: Iterable[str]) -> str:
 
 
 def _of_others(missing: Sequence[str]) -> str:
-    """Return the reason for refusing a channel of families that the devices do not support."""
+    """Return the reason for refusing a channel with families that the devices do not support."""
     return f"its channel is of {' and '.join(missing)}, which the draft's families do not list"
 
 
@@ -151,9 +153,9 @@ def weigh(
     """Certify a channel and compute its expected errors.
 
     Args:
-        p: (k,) the expected shares; default: the prior of a LIP notion, else even.
+        p: (k,) the expected shares; by default the prior of a LIP notion, or equal shares.
     Raises:
-        BadData: the channel does not keep the notion.
+        BadData: the channel does not satisfy the notion.
     """
     notion, reported = question.notion, question.reported
     certificate = notions.certify(channel, notion)
@@ -177,11 +179,11 @@ def weigh(
 
 
 def most_bits_of(question: Question, asked: int | None) -> int:
-    """Return the bit limit of an output: the requested one; else log2 k + ``SPARE_BITS``, at least ``SINGLE_BITS`` for
-    single outputs.
+    """Return the largest number of bits of an output: the requested limit, or log2 k + ``SPARE_BITS``, and at least
+    ``SINGLE_BITS`` for single outputs.
 
     Raises:
-        Unsuited: fewer than log2 k bits cannot tell k values apart.
+        Unsuited: fewer than log2 k bits were requested, which cannot distinguish k values.
     """
     least = (question.size - 1).bit_length()
     if asked is not None and asked < least:
@@ -192,17 +194,18 @@ def most_bits_of(question: Question, asked: int | None) -> int:
 
 
 def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tuple[Candidate, str]:
-    """Return the candidate of least error within the bit limit, and the reason.
+    """Return the candidate with the least error within the bit limit, and the reason for the choice.
 
-    Under a prior the error is that of one person's posterior; among nearly equal ones the smallest error of the
-    unbiased estimate decides. A candidate that can estimate all values without a prior is preferred to others of nearly
-    the same error.
+    Under a prior the error is that of one person's posterior; among candidates with nearly equal errors, the smallest
+    error of the unbiased estimate decides. A candidate that can estimate all values without a prior is preferred to
+    others with nearly the same error.
 
-    If no prior is declared, the goal decides. For a mean, the error of the mean is compared. For a distribution or
-    ranges, the wave is chosen if its simulated error is less than that of the best candidate for single values.
+    If no prior is declared, the goal determines the error. For a mean, the error of the mean is compared. For a
+    distribution or ranges, the wave is chosen if its simulated error is less than that of the best candidate for single
+    values.
 
     Raises:
-        Unsuited: no candidate is left; the text names the nearest limit that would do.
+        Unsuited: no candidate is within the limit; the text names the nearest sufficient limit.
     """
     short = [one for one in found if one.within(most_bits)]
     if not short:
@@ -239,10 +242,10 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
 
 
 def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question) -> tuple[Candidate, str]:
-    """Return the wave or ``choice``, by the smaller simulated error for the question's goal, and the reason.
+    """Return the wave or ``choice``, whichever has the smaller simulated error for the question's goal, and the reason.
 
     Args:
-        choice: the candidate of least error in single values.
+        choice: the candidate with the least error for single values.
     """
     reason = _reason(choice, short, question)
     wave = next((one for one in short if one.mechanism.name == WAVE), None)
@@ -281,22 +284,22 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
 
 
 def chosen(name: str, question: Question) -> tuple[str, Channel]:
-    """Return the name and the channel of the mechanism called ``name``, for ``auto`` of the best one.
+    """Return the name and the channel of the mechanism called ``name``, or of the best mechanism for ``auto``.
 
     Raises:
-        Unsuited: no mechanism has that name, or it does not serve the question.
+        Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
     """
     choice = chosen_candidate(name, question)
     return choice.mechanism.name, choice.channel
 
 
 def chosen_candidate(name: str, question: Question, families: tuple[type[Channel], ...] = (Channel,)) -> Candidate:
-    """Return the candidate of the mechanism called ``name``, for ``auto`` and ``lip`` the best one.
+    """Return the candidate of the mechanism called ``name``, or the best candidate for ``auto`` and ``lip``.
 
     Args:
-        families: the channels among which ``auto`` and ``lip`` choose.
+        families: the classes of channels among which ``auto`` and ``lip`` choose.
     Raises:
-        Unsuited: no mechanism has that name, or it does not serve the question.
+        Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
     """
     if name == LIP and not isinstance(question.notion, Information):
         raise Unsuited('"lip" cannot be used for this question: it needs a prior and notion lip')
@@ -325,13 +328,15 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
 
 
 def own_prior_channel(question: Question) -> tuple[str, Channel]:
-    """Return the channel that a campaign for declared priors offers beside the response to each prior, and its name.
+    """Return the name and the channel that a campaign for declared priors offers in addition to the response to each
+    prior.
 
-    It is the LDP channel of whole outputs with the least error, or the response to the even prior if no such channel
-    serves. A device that declares a prior uses the more accurate of the two.
+    The channel is the LDP channel of whole outputs with the least error, or the response to the uniform prior if no
+    such channel applies. A device that declares a prior uses the offered channel or the response to its prior,
+    whichever has the smaller error.
 
     Raises:
-        ValueError: the notion is not that of declared priors.
+        ValueError: the notion is not the notion of declared priors.
     """
     notion = question.notion
     if not isinstance(notion, OwnPrior):

@@ -1,10 +1,10 @@
-"""Plans a question to classes of people: the expected errors of each class and of everybody, and the people needed.
+"""Plan a question for classes of people: the expected errors of each class and of everybody, and the people needed.
 
-Each class has its own channel at its own level. The estimate of everybody is the mean of the classes' estimates,
-weighted by their parts of the people, so a noisy class counts as much as an accurate one. The errors assume classes of
-equal size.
+Each class has a separate channel and level. The estimate for everybody is the mean of the classes' estimates, weighted
+by the sizes of the classes, so a noisy class counts as much as an accurate class of the same size. The errors assume
+classes of equal size.
 
-The error of a share or a mean is exact. Errors of deciles and ranges are simulated, as in goals.
+The error of a share or a mean is exact. Errors of deciles and ranges are simulated, as in ``goals``.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from protocol.domain import Line
 
 @dataclass(frozen=True)
 class ClassPlan:
-    """The expected errors of one class, or of everybody.
+    """The expected errors of one class or of everybody, and the people needed.
 
     Attributes:
-        name: the class; None for everybody.
-        level: nanonats; for everybody the largest of all classes.
-        mechanism: the names of the mechanisms in use.
-        output_bits: bits of an output.
-        reports: n.
-        se: standard error of a share with n reports, root mean square over the values; None where single values have
+        name: the name of the class; None for everybody.
+        level: the level in nanonats; for everybody the largest level of any class.
+        mechanism: the names of the mechanisms that are used.
+        output_bits: the number of bits of an output.
+        reports: n, the number of reports.
+        se: the standard error of a share with n reports, root mean square over the values; None if single values have
             no unbiased estimate.
         se_precision: for everybody, the standard error if the classes have the same shares and are pooled by precision;
-            else None.
-        errors: for ordered values, with n reports; else None.
-        unit: unit of the errors of deciles and means.
-        people_for: the people needed for each target error, of the class or of all; None above ``MOST_PEOPLE``. The
-            target is the error of a decile for the goal distribution, of the mean for mean, and of a share else.
+            otherwise None.
+        errors: for ordered values, the other errors with n reports; otherwise None.
+        unit: the unit of the errors of deciles and means.
+        people_for: the number of people needed for each target error, of this class or of all classes; None above
+            ``MOST_PEOPLE``. The target is the error of a decile for the goal distribution, of the mean for the goal
+            mean, and otherwise of a share.
     """
 
     name: str | None
@@ -59,7 +60,7 @@ class ClassPlan:
     people_for: dict[float, int | None]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "class": self.name,
             "epsilon": exact.nats(self.level),
@@ -81,14 +82,14 @@ def plan_classes(
     reports: int,
     wanted: Sequence[float],
 ) -> list[ClassPlan]:
-    """Plan each class alone, and all classes together.
+    """Return a plan for each class alone, and a plan for all classes together.
 
     Args:
-        questions, choices: one of each class.
-        reports: n, of all classes together.
-        wanted: target errors, of the quantity that the goal names (see ``ClassPlan.people_for``).
+        questions, choices: the question and the candidate of each class.
+        reports: n, the number of reports of all classes together.
+        wanted: the target errors of the quantity that the goal names (see ``ClassPlan.people_for``).
     Returns:
-        A plan for each class, and then one for everybody.
+        A plan for each class, and then a plan for everybody.
     """
     each = math.ceil(reports / len(names))
     found = [
@@ -99,7 +100,7 @@ def plan_classes(
 
 
 class _ClassPlanner:
-    """The errors of one class, or of several of equal size together, with any number of people."""
+    """Computes the errors of one class, or of several classes of equal size together, with any number of people."""
 
     def __init__(self, questions: Sequence[Question], choices: Sequence[Candidate]) -> None:
         self._question, self._choices = questions[0], choices

@@ -1,18 +1,19 @@
-"""Plans a form: expected standard errors of each question, and the weakest association that can be detected.
+"""Plan a form: the expected standard errors of each question, and the weakest association that can be detected.
 
-A table of a and b values has noise with standard deviation sigma (n reports of its view) in each of the
-(a - 1)(b - 1) free numbers of its interaction. The largest singular value of noise alone exceeds t sigma in one of
-twenty tables (simulated); the test of association uses this threshold. Noise raises a pattern of strength s to about
+The table of two questions with a and b values, from the n reports of its view, has noise with the standard deviation
+sigma in each of the (a - 1)(b - 1) free numbers of its interaction. The largest singular value of noise alone exceeds t
+sigma in 1 of 20 tables (simulated); the test of association uses this threshold. Noise raises the singular value of a
+pattern of strength s to about
 
     sqrt((s^2 + (a - 1) sigma^2) (s^2 + (b - 1) sigma^2)) / s,        with a standard deviation of about sigma
 
-(Benaych-Georges, Nadakuditi 2012), so it is found with probability .8 if that is .84 sigma above t sigma. For even
-margins and Cramer's V, s = V sqrt(min(a, b) - 1) / sqrt(a b). V is 0 without association, and 1 if one answer
-determines the other; .1 is called weak, .3 medium, .5 strong (Cohen 1988, with V for w). On the 36 tables of nine
-questions of UCI Adult this predicted 3, 6, 15, 10 and 30 associations, and in one simulation the test found 7, 10, 18,
-17 and 30 (48,842 people at 1, 2 and 4 nats; 10^6 at 1 and 4).
+(Benaych-Georges, Nadakuditi 2012). So the pattern is found with probability .8 if this value is .84 sigma above t
+sigma. For even margins and Cramer's V, s = V sqrt(min(a, b) - 1) / sqrt(a b). V is 0 without association, and 1 if one
+answer determines the other; .1 is called weak, .3 medium, .5 strong (Cohen 1988, with V for w). For the 36 tables of
+nine questions of UCI Adult, this formula predicted 3, 6, 15, 10 and 30 associations, and in one simulation the test
+found 7, 10, 18, 17 and 30 (with 48,842 people at 1, 2 and 4 nats, and 10^6 people at 1 and 4 nats).
 
-All errors are for evenly distributed answers, which are about the worst case.
+All errors are for evenly distributed answers, which are nearly the worst case.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ class QuestionPlan:
     """The plan of one question.
 
     Attributes:
-        name: the question.
-        values: the number of its values, "skipped" included.
-        reports: the expected number of reports that its shares are estimated from.
-        se: standard error of one share, root mean square over the values; None if they cannot be distinguished.
-        people_for: the people that the form needs for each target standard error.
+        name: the name of the question.
+        values: the number of values of the question, "skipped" included.
+        reports: the expected number of reports from which its shares are estimated.
+        se: the standard error of one share, root mean square over the values; None if the values cannot be
+            distinguished.
+        people_for: the number of people that the form needs for each target standard error.
     """
 
     name: str
@@ -68,7 +70,7 @@ class QuestionPlan:
     people_for: dict[float, int]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         people = {f"{wanted:g}": number for wanted, number in self.people_for.items()}
         return {"question": self.name, "values": self.values, "reports": self.reports, "se": self.se,
                 "people_for": people}  # fmt: skip
@@ -79,12 +81,12 @@ class TablePlan:
     """The plan of the association of two questions.
 
     Attributes:
-        names: the questions.
+        names: the names of the two questions.
         cells: the number of cells of the table.
-        reports: the expected number of reports of its view.
-        se: standard error of one cell, root mean square.
-        detectable: the least Cramer's V that is found in four of five surveys; above 1 no association is found.
-        people: the people that the form needs to find a medium association.
+        reports: the expected number of reports of the view that asks both questions.
+        se: the standard error of one cell, root mean square over the cells.
+        detectable: the least Cramer's V that is found in four of five surveys; above 1 if no association can be found.
+        people: the number of people that the form needs to find a medium association.
     """
 
     names: tuple[str, str]
@@ -95,7 +97,7 @@ class TablePlan:
     people: int
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {"questions": list(self.names), "cells": self.cells, "reports": self.reports, "se": self.se,
                 "detectable_v": self.detectable, "people_for_medium": self.people}  # fmt: skip
 
@@ -109,8 +111,8 @@ class FormPlan:
         level: the level of the form in nanonats.
         questions: one plan for each question.
         tables: one plan for each pair that is asked together, the smallest detectable association first.
-        enough: the least of ``LEVELS`` at which this number of people shows a medium association in half of the
-            tables; None if no level does, or if the form's own level already does.
+        enough: the least of ``LEVELS`` at which this number of people shows a medium association in half of the tables;
+            None if no level is sufficient, or if the form's level is.
     """
 
     reports: int
@@ -121,7 +123,7 @@ class FormPlan:
 
     @property
     def sentences(self) -> list[str]:
-        """The associations that can be found, in sentences for the author."""
+        """Return sentences for the author about the associations that can be found."""
         if not self.tables:
             return ["No device is asked two questions, so no association can be found."]
         whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
@@ -140,7 +142,7 @@ class FormPlan:
         return sentences
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; its keys are a contract."""
         return {
             "reports": self.reports,
             "epsilon": exact.nats(self.level),
@@ -156,7 +158,7 @@ def plan_form(asked: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01
 
     Args:
         reports: the number of people.
-        wanted: target standard errors of one share.
+        wanted: the target standard errors of one share.
     """
     form, level = asked.form, asked.question.notion.level
     total = sum(view.weight for view in asked.views)
@@ -176,7 +178,7 @@ def plan_form(asked: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01
 
 @dataclass(frozen=True)
 class _Expected:
-    """A view with its expected counts, and its part of the devices."""
+    """A view with its expected counts, and the part of the devices that have it."""
 
     view: View
     found: FormView
@@ -184,7 +186,7 @@ class _Expected:
 
 
 def _enough(asked: DraftForm, one: _Expected, reports: int, level: int) -> int | None:
-    """Return the least level above the form's own at which the table of a view shows a medium association."""
+    """Return the least level above the form's level at which the table of a view shows a medium association."""
     for other in LEVELS:
         if other > level:
             channel = asked.channel(one.view, other)
@@ -195,7 +197,8 @@ def _enough(asked: DraftForm, one: _Expected, reports: int, level: int) -> int |
 
 
 def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
-    """Return a view with its expected counts for even answers; None if the channel cannot distinguish the values."""
+    """Return a view with its expected counts for evenly distributed answers; None if the channel cannot distinguish the
+    values."""
     decoder = decoder_of(channel)
     if not isinstance(map_, Questions) or not decoder.by_value:
         return None

@@ -1,11 +1,11 @@
-"""Plans ordered values for each goal: the choice of ``auto``, its expected errors, and the people needed.
+"""Plan ordered values for each goal: the choice of ``auto``, its expected errors, and the people needed.
 
-A campaign about a number serves one goal best: the distribution, the mean, or the shares of ranges. For each, the
-errors of the channel that ``auto`` would take are computed for all three, so that an author sees how a goal affects the
-other errors before signing.
+A campaign about a number has one goal: the distribution, the mean, or the shares of ranges. For each goal, the errors
+of the channel that ``auto`` would choose are computed for all three goals, so that an author sees before signing how a
+goal affects the other errors.
 
-The error of a mean is exact. The other errors and the people they need are simulated (ordered_error): the number of
-people is interpolated between simulations with powers of ten, and rounded up to two digits.
+The error of a mean is exact. The other errors and the numbers of people needed are simulated (``ordered_error``). A
+number of people is interpolated between simulations with powers of ten, and rounded up to two digits.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ MOST_PEOPLE = 10**_MOST_POWER
 
 @dataclass(frozen=True)
 class GoalErrors:
-    """The expected errors; None for a quantity that the channel cannot estimate.
+    """The expected errors of one choice; None for a quantity that the channel cannot estimate.
 
     Attributes:
-        decile: mean absolute error of the nine deciles, in the unit of the values.
-        distance: Wasserstein distance of the distribution, in the same unit.
-        mean: standard error of the mean, in the same unit.
-        in_range: mean absolute error of the share of people in a range of two fifths of the values.
+        decile: the mean absolute error of the nine deciles, in the unit of the values.
+        distance: the expected Wasserstein distance between the estimated and the true distribution, in the unit of the
+            values.
+        mean: the standard error of the mean, in the unit of the values.
+        in_range: the mean absolute error of the share of people in a range of two fifths of the values, as a fraction.
     """
 
     decile: float | None
@@ -49,7 +50,7 @@ class GoalErrors:
     in_range: float | None
 
     def as_json(self) -> dict[str, float | None]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {"decile": self.decile, "distance": self.distance, "mean": self.mean, "range": self.in_range}
 
 
@@ -60,12 +61,12 @@ class GoalPlan:
     Attributes:
         goal: ``distribution``, ``mean`` or ``ranges``.
         question: the question with this goal, over the inputs of the channel.
-        choice: the mechanism that ``auto`` takes.
-        reports: n.
-        errors: with n reports.
-        unit: unit of the errors of deciles and means; "" if the domain has none.
-        people_for: the people needed for each target error; None above ``MOST_PEOPLE``. The target is the error of a
-            decile for distribution, of the mean for mean, and of a share for ranges.
+        choice: the candidate that ``auto`` chooses.
+        reports: n, the number of reports.
+        errors: the expected errors with n reports.
+        unit: the unit of the errors of deciles and means; "" if the domain has none.
+        people_for: the number of people needed for each target error; None above ``MOST_PEOPLE``. The target is the
+            error of a decile for ``distribution``, of the mean for ``mean``, and of a share for ``ranges``.
     """
 
     goal: str
@@ -77,7 +78,7 @@ class GoalPlan:
     people_for: dict[float, int | None]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "goal": self.goal,
             "mechanism": self.choice.mechanism.name,
@@ -91,7 +92,7 @@ class GoalPlan:
 
 
 def goals_of(question: Question) -> tuple[str, ...]:
-    """Return the goals for which the planner's choice can differ; empty if the notion alone decides."""
+    """Return the goals that can affect the planner's choice; empty if the notion alone decides."""
     domain = question.domain
     if not domain.ordered or isinstance(question.notion, Information | MutualInformation | OwnPrior | TranscriptPrior):
         return ()
@@ -126,17 +127,18 @@ def goal_plans(
     shares: Sequence[float] = (0.01,),
     known: Sequence[Candidate] = (),
 ) -> Iterator[GoalPlan]:
-    """Yield the choice of ``auto`` for a question about ordered values, for each goal that it may have.
+    """Yield the choice of ``auto`` for a question about ordered values, for each possible goal.
 
     Args:
-        question: over all values; its goal is ignored.
-        reports: n.
-        most_bits: maximum bits of an output; None for the limit of ``auto``.
-        distances: target errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if empty.
-        shares: target errors of a share.
-        known: the candidates for the question over all values, if they have been computed.
+        question: the question over all values; its goal is ignored.
+        reports: n, the number of reports.
+        most_bits: the largest number of bits of an output; None for the limit of ``auto``.
+        distances: the target errors of a decile and of the mean, in the unit of the values; ``usual_distance`` if
+            empty.
+        shares: the target errors of a share.
+        known: the candidates for the question over all values, if they are already computed.
     Raises:
-        Unsuited: no mechanism serves within the limits.
+        Unsuited: no mechanism within the limits applies to the question.
     """
     whole = replace(question, goal="", reports=reports)
     distances = distances or (usual_distance(question),)
@@ -152,7 +154,7 @@ def goal_plans(
 
 
 class _GoalPlanner:
-    """The errors of one choice with any number of people."""
+    """Computes the errors of one choice with any number of people."""
 
     def __init__(self, whole: Question, asked: Question, choice: Candidate) -> None:
         self._asked, self._choice = asked, choice
@@ -195,16 +197,16 @@ class _GoalPlanner:
 
 
 def people_for(error: Callable[[int], float], wanted: float, start: int) -> int | None:
-    """Return the number of people needed for a target error, rounded up to two digits.
+    """Return the number of people needed for a target error, rounded up to two significant digits.
 
     The error is computed at powers of ten, and interpolated by a power law between two of them.
 
     Args:
-        error: the error with a number of people; it falls with their number.
+        error: a function from the number of people to the error, which falls with this number.
         wanted: the target error, above 0.
         start: the number of people near which the search begins.
     Returns:
-        The number; None if it is more than ``MOST_PEOPLE``.
+        The number of people; None if it is above ``MOST_PEOPLE``.
     """
 
     def gap(power: int) -> float:

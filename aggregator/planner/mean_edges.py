@@ -1,8 +1,8 @@
-"""Chooses the few numbers to which devices round at random if the goal is the mean of a number.
+"""Choose the few numbers to which devices round at random if the goal is the mean of a number.
 
-Random rounding keeps the mean. With fewer numbers the channel adds less noise, but the rounding adds more. Two numbers
-are best at small levels (Duchi, Jordan, Wainwright 2018), more at larger ones. The choice minimises the exact error of
-the mean, the rounding included, for people spread evenly over the range.
+Random rounding does not bias the mean. With fewer numbers the channel adds less noise, but the rounding adds more. Two
+numbers are best at small levels (Duchi, Jordan, Wainwright 2018), and more numbers at larger levels. The choice
+minimises the exact error of the mean, including that of the rounding, for people spread evenly over the range.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ less accuracy for people near the ends of the range."""
 
 
 def rounded_for_mean(question: Question) -> Question:
-    """Return a question about the mean of a number over few numbers, with random rounding.
+    """Return a question about the mean of a number with the domain restricted to few numbers, to which devices round at
+    random.
 
     A question with another goal or domain, or with another notion than LDP, is returned unchanged.
     """
@@ -34,12 +35,13 @@ def rounded_for_mean(question: Question) -> Question:
 
 
 def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
-    """Return the questions to several classes of people as ``rounded_for_mean``, over the same few numbers for all.
+    """Return ``rounded_for_mean`` of the questions for several classes of people, with the same few numbers for all
+    classes.
 
     The numbers minimise the error of the mean of all people, for classes of equal size.
 
     Args:
-        questions: at least one, all over one domain and for one goal.
+        questions: the question of each class, at least one; all have the same domain and goal.
     """
     domain, goal = questions[0].domain, questions[0].goal
     plain = all(isinstance(question.notion, Ldp) for question in questions)
@@ -59,14 +61,14 @@ def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
 
 
 def _mean_variance(question: Question) -> float | None:
-    """Return the variance of one report's contribution to the mean, with the mechanism of least error."""
+    """Return the variance of one report's contribution to the mean, with the mechanism that has the least error."""
     found = [one for _, one in candidates(question) if isinstance(one, Candidate)]
     choice, _ = best(question, found, most_bits_of(question, None))
     return choice.mean_variance
 
 
 def _edged(domain: NumberRange) -> Iterator[NumberRange]:
-    """Yield the range with each count of ``EDGES``, except steps with too many decimal places."""
+    """Yield the range with each number of values in ``EDGES``, except ranges whose step has too many decimal places."""
     low, high = (Fraction(end, 10**domain.places) for end in (domain.low, domain.high))
     for count in EDGES:
         if count > max(2, domain.size):

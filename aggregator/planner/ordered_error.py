@@ -1,9 +1,9 @@
-"""Simulates the expected error of ordered values: of their distribution, its deciles, and the share of a range.
+"""Simulate the expected errors of ordered values: of their distribution, of its deciles, and of the share of a range.
 
 The maximum-likelihood distribution of a wave and the projection are not linear in the counts, so these errors have no
-formula. They are simulated: a few surveys of three reference shapes, whose reports are drawn from the exact
-distribution of the outputs and estimated as ``estimate`` does. The random numbers are fixed, so that the same question
-always has the same plan.
+formula. The simulation has a few surveys of three reference shapes. Their reports are drawn from the exact distribution
+of the outputs, and estimated with the methods of ``estimate``. The seed is fixed, so that the same question always has
+the same plan.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ RANGE = 0.4
 
 @dataclass(frozen=True)
 class OrderedError:
-    """The mean error over the reference shapes.
+    """Mean errors over the reference shapes.
 
     Attributes:
-        distance: Wasserstein distance of the estimated distribution from the true one, as a part of the distance from
-            the first to the last value, values evenly spaced.
-        decile: mean absolute error of the nine deciles, as a part of the same distance.
-        in_range: mean absolute error of the share of a range with ``RANGE`` of the values, over all such ranges.
+        distance: the Wasserstein distance between the estimated and the true distribution, as a part of the distance
+            from the first to the last value, if the values are evenly spaced.
+        decile: the mean absolute error of the nine deciles, as a part of the distance from the first to the last value.
+        in_range: the mean absolute error of the share of a range with the part ``RANGE`` of the values, over all such
+            ranges.
     """
 
     distance: float
@@ -57,7 +58,8 @@ _DECILES = np.arange(1, 10) / 10 - 1e-12
 
 
 def reference_shapes(size: int) -> tuple[Floats, ...]:
-    """Return three distributions (k,): a hill, Beta(2, 5); two peaks; the hill, half of all at one value."""
+    """Return three distributions, (k,): a hill, Beta(2, 5); two peaks; and the hill with half of the people at one
+    value."""
     x = (np.arange(size) + 0.5) / size
     hill = x * (1 - x) ** 4
     peaks = 0.6 * np.exp(-0.5 * ((x - 0.3) / 0.08) ** 2) + 0.4 * np.exp(-0.5 * ((x - 0.7) / 0.1) ** 2)
@@ -72,9 +74,9 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowd
     """Return the expected errors of a channel with ordered inputs, or of several classes of people together.
 
     Args:
-        channels: a channel, or one for each class; classes have equal size and equal shares.
-        reports: n, of all classes.
-        crowds: number of simulated surveys for each shape.
+        channels: a channel, or a channel for each class; classes have equal size and equal shares.
+        reports: n, the number of reports of all classes.
+        crowds: the number of simulated surveys for each shape.
     Returns:
         The errors; infinite if a channel has no estimate of ordered values or of single values.
     """
@@ -100,7 +102,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowd
 
 
 class _Estimator:
-    """The default estimate of ordered values, from simulated reports.
+    """Computes the default estimate of ordered values from simulated reports.
 
     Raises:
         NotInvertible
@@ -115,7 +117,7 @@ class _Estimator:
             self._line = MergedChannel.of(self._decoder, BLOCKS)
 
     def estimated(self, shapes: Sequence[Floats], reports: int, generator: np.random.Generator) -> list[Floats]:
-        """Return an estimate (k,) from one simulated survey of each shape."""
+        """Return the estimate, (k,), from one simulated survey of each shape."""
         if self._decoder.by_value:
             return [self._by_value(shape, reports, generator) for shape in shapes]
         counts = np.stack([self._drawn(shape, reports, generator) for shape in shapes])
@@ -123,7 +125,7 @@ class _Estimator:
         return [self._line.spread(one.share) for one in smoothed_sets(self._line.channel, merged)]
 
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
-        """Return simulated counts of the outputs, shape (m,)."""
+        """Return simulated counts of the outputs for people of one shape, (m,)."""
         law = self._decoder.forward(shape)
         counts: Integers = generator.multinomial(reports, law / law.sum())
         return counts

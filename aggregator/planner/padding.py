@@ -1,16 +1,17 @@
-"""Chooses the padding length of item sets: the one with the least expected error of the default estimate.
+"""Choose the padding length of item sets that gives the least expected error of the default estimate.
 
-Padding to l multiplies every estimate by l, so the noise grows with l. An item of a set larger than l counts only l
-over the set's size, which is a bias that falls with l. A sample of sets gives both before anybody has answered. The
-best l depends on the level, the number of people and the estimator as much as on the sets, so no fixed percentile of
-the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
+Padding to l multiplies every estimate by l, so the noise grows with l. An item of a set with more than l items counts
+as l / (size of the set) only, which is a bias that falls with l. Noise and bias can be computed from a sample of sets
+before anybody has answered. The best l depends on the level, the number of people and the estimator as much as on the
+sets, so no fixed percentile of the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
 
-The error is that of the default estimate: the projection, or empirical Bayes for many values with much noise. It
-removes most of the noise of rare items, so its best l is larger than that of the unbiased estimate. Its error has no
-closed form; it is simulated from the exact distribution of the raw estimates, with the same random numbers for every l.
-The error of the unbiased estimate is exact.
+The error is that of the default estimate: the projection, or empirical Bayes for many values with much noise. The
+default estimate removes most of the noise of rare items, so its best l is larger than that of the unbiased estimate.
+Its error has no closed form, and is simulated from the distribution of the raw estimates, with the same random numbers
+for every l. The error of the unbiased estimate is exact.
 
-The author provides the sample: public sets, or those of an earlier campaign. Padding itself: protocol.items.
+The author provides the sample, which are public sets or the sets of an earlier campaign. ``protocol.domain.items`` does
+the padding.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ LEAST_SURVEYS, MOST_SURVEYS, DRAWS = 2, 8, 2**15
 
 @dataclass(frozen=True)
 class Padding:
-    """The expected error with a padding length.
+    """A padding length and its expected error.
 
     Attributes:
-        length: l.
-        method: the estimator that has this error, a name of ``aggregator.estimate.method.METHODS``.
-        error: the expected squared error of the shares of people who hold each item, summed over the items.
+        length: the padding length l.
+        method: the estimator that has this error, one of ``aggregator.estimate.names.METHODS``.
+        error: the expected squared error of the shares of people who have each item, summed over the items.
     """
 
     length: int
@@ -50,7 +51,8 @@ class Padding:
 
 
 def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
-    """Return the sets of a text file, one per line, items separated by ";"; an empty line is an empty set.
+    """Return the sets in a text file, which has one set per line with items separated by ";"; an empty line is an empty
+    set.
 
     Raises:
         SheetError: the file cannot be read, has no sets, or a line has an unknown item.
@@ -81,17 +83,17 @@ def choose_padding(
     *,
     unbiased: bool = False,
 ) -> Padding:
-    """Return the padding with the least expected error.
+    """Return the padding length with the least expected error.
 
     Args:
-        baskets: a sample of sets of items, numbered below ``items``.
-        items: m.
-        decoder: returns the decoder of the channel on m + l inputs, for each l.
+        baskets: a sample of sets of items, as item numbers below ``items``.
+        items: m, the number of items.
+        decoder: a function from l to the decoder of the channel on m + l inputs.
         reports: n, the number of people.
-        lengths: the lengths to try; default: all up to 16, then steps of a fifth up to the largest set.
-        unbiased: use the error of the unbiased estimate, method "linear", instead of the default estimate.
+        lengths: the lengths to try; by default all up to 16, then steps of a fifth up to the largest set.
+        unbiased: whether to use the error of the unbiased estimate, method "linear", instead of the default estimate's.
     Raises:
-        ValueError: no sets, or no lengths.
+        ValueError: ``baskets`` or ``lengths`` is empty.
     """
     if not baskets:
         raise ValueError("a padding is chosen from a sample of sets, but the sample is empty")
@@ -118,7 +120,7 @@ def choose_padding(
 
 
 def _simulated(reported: Reported, shares: Floats, law: Floats, se: Floats, method: str) -> float:
-    """Return the mean squared error of the method's estimate from raw estimates, which are nearly normal."""
+    """Return the mean squared error of the method's estimate, simulated from normal raw estimates."""
     generator, items, length = np.random.default_rng(0), reported.count, reported.factor
     surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
     # Items are drawn before dummies, so they are the same for every length.

@@ -1,7 +1,7 @@
-"""The plan: compares all mechanisms for a question, with errors, bits and the reason for the choice.
+"""Plan of a question: a comparison of all mechanisms, with errors, bits and the reason for the choice.
 
-Each mechanism's channel is designed and certified, and its expected error is computed exactly from its integers, so the
-plan holds for the campaign. Only the errors of distributions of ordered values are simulated (ordered_error).
+Each mechanism's channel is designed and certified, and its expected error is computed exactly from the integers that
+the campaign would use. Only the errors of distributions of ordered values are simulated (``ordered_error``).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class PlanRow:
     """One mechanism of a plan.
 
     Attributes:
-        candidate: its channel and errors; None if it does not serve the question.
-        mse: expected squared error of the unbiased histogram of all reports, summed over the values; of item sets, of
-            the shares of people who hold each item. NaN without one.
-        se: standard error of one value's share, root mean square over the values.
-        mean_se: numbers only: standard error of the mean; NaN without an unbiased estimate, None for other values.
-        people_for: the people needed for each target standard error.
-        reason: why it is chosen, or why not.
+        candidate: the mechanism's channel and errors; None if the mechanism does not apply to the question.
+        mse: the expected squared error of the unbiased histogram of all reports, summed over the values; for item sets,
+            that of the shares of people who have each item. NaN without an unbiased estimate.
+        se: the standard error of one value's share, root mean square over the values.
+        mean_se: for numbers, the standard error of the mean, NaN without an unbiased estimate; None for other values.
+        people_for: the number of people needed for each target standard error.
+        reason: the reason why the mechanism is chosen or not.
     """
 
     mechanism: str
@@ -47,7 +47,7 @@ class PlanRow:
     mean_se: float | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         row: dict[str, Any] = {
             "mechanism": self.mechanism, "chosen": self.chosen, "serves": self.candidate is not None,
             "reason": self.reason, "output_bits": None, "mse": json_number(self.mse), "se": json_number(self.se),
@@ -74,17 +74,18 @@ class PlanRow:
 
 
 class Plan(tuple[PlanRow, ...]):
-    """The mechanisms for a question: the chosen one first, then by error, those that do not serve last."""
+    """The mechanisms for a question: the chosen mechanism first, then others in the order of their errors, and at last
+    mechanisms that do not apply."""
 
     __slots__ = ()
 
     @property
     def chosen(self) -> PlanRow:
-        """The mechanism that ``name = "auto"`` takes."""
+        """The mechanism that ``name = "auto"`` chooses."""
         return self[0]
 
     def as_json(self) -> list[dict[str, Any]]:
-        """The machine-readable form.
+        """Return the machine-readable form.
 
         Returns:
             A list for ``json.dumps`` with a row for each mechanism; errors as fractions, levels in nats.
@@ -101,19 +102,19 @@ def plan(
     p: Sequence[float] | Floats | None = None,
     tried: Callable[[int], None] = lambda _: None,
 ) -> Plan:
-    """Compare every mechanism of the catalogue for a question.
+    """Return a comparison of all mechanisms of the catalogue for a question.
 
     Args:
         question: the question, as ``read_question`` returns it.
-        reports: n.
-        most_bits: maximum bits of an output; None for the limit of ``auto``.
-        wanted: target standard errors of one share.
-        p: (k,) the expected shares; default: the question's, else the prior of a LIP notion, else even.
-        tried: called with 1 after each mechanism, for a progress bar.
+        reports: n, the number of reports.
+        most_bits: the largest number of bits of an output; None for the limit of ``auto``.
+        wanted: the target standard errors of one share.
+        p: (k,) the expected shares; by default those of the question, or the prior of a LIP notion, or equal shares.
+        tried: a function that is called with 1 after each mechanism, for a progress bar.
     Returns:
-        A row for each mechanism; ``chosen`` is the first.
+        A row for each mechanism; the first row is ``chosen``.
     Raises:
-        Unsuited: no mechanism serves within the limits; the text names a limit that would do.
+        Unsuited: no mechanism within the limits applies; the text names a sufficient limit.
     """
     question = dataclasses.replace(question, reports=reports)
     found = []
@@ -146,10 +147,10 @@ def plan(
 def curve(
     question: Question, most_bits: int | None = None, levels: Sequence[float] = CURVE
 ) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield each level in nats with the error of one report, for every mechanism that serves at this level.
+    """Yield each level in nats with the error of one report for every mechanism that applies at this level.
 
-    The error is that of the unbiased histogram, summed over the values; for LIP, of one person's histogram under the
-    prior.
+    The error is the squared error of the unbiased histogram, summed over the values; for LIP, that of one person's
+    histogram under the prior.
     """
     for level in levels:
         errors = {}
@@ -161,7 +162,7 @@ def curve(
 
 
 def at_level(notion: Notion, level: int) -> Notion:
-    """Return the notion with another level; the levels of a matrix are scaled and rounded down."""
+    """Return the notion at the level ``level``; the levels of a matrix are scaled and rounded down."""
     if isinstance(notion, Matrix):
         rows = tuple(
             tuple(entry if entry == UNBOUNDED else entry * level // notion.level for entry in row)

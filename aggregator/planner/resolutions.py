@@ -1,11 +1,11 @@
-"""Chooses the parts of the devices that are asked at each resolution of a map, by the least expected error.
+"""Choose the parts of the devices that are asked at each resolution of a map, by the least expected error.
 
-The unbiased error is not a useful criterion: it would ask every device for the finest cell. Real maps are sparse: few
-cells hold most people. The estimate first finds the districts with many people, and then the cells inside them. The
-expected error is therefore computed for a reference map that is as uneven as real ones: the people of each district are
-distributed over its inner districts by Zipf's law. Nothing is simulated.
+The error of the unbiased estimate is not a useful criterion, because it is least if every device is asked for the
+finest cell. Real maps are sparse: few cells contain most people. The estimate first finds the districts with many
+people, and then the cells inside them. So the expected error is computed for a reference map that is as uneven as real
+maps: the people of each district are distributed over its inner districts by Zipf's law. Nothing is simulated.
 
-The estimate: aggregator.estimate.tree.
+``aggregator.estimate.tree`` computes the estimate.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ LARGEST = 1 << 17
 
 
 class ReferenceMap:
-    """An uneven map with several resolutions, and the expected errors at each.
+    """An uneven map with several resolutions, and the expected errors at each resolution.
 
     Attributes:
-        fans: for each resolution, the number of districts in a district of the next coarser one.
+        fans: for each resolution, the number of districts inside a district of the next coarser resolution.
         shares: for each resolution, the shares of its districts.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
-        """Make the map.
+        """Make the reference map with these numbers of districts.
 
         Args:
             sizes: the number of districts of each resolution, the coarsest first.
@@ -92,11 +92,12 @@ class ReferenceMap:
 
             sum of share (1 - found) + NOISE se sum of found,    found = (found of the parent) Phi(share / se - t)
 
-        A district whose parent is not found is not found either. t is ``THRESHOLD`` sqrt(2 ln m); m is the number of
-        districts inside the next coarser one that has reports.
+        Here found is the probability that a district is found; it is not found if its parent is not. t is ``THRESHOLD``
+        sqrt(2 ln m), where m is the number of districts inside a district of the next coarser resolution that has
+        reports.
 
         Args:
-            variances: as for ``standard_errors``.
+            variances: see ``standard_errors``.
         """
         found, variation, m = np.ones(1), [], 1
         errors = self.standard_errors(variances)
@@ -116,21 +117,22 @@ class ReferenceMap:
 def best_weights(
     sizes: Sequence[int], variances: Sequence[float], reports: int, wanted: int | None = None
 ) -> tuple[int, ...]:
-    """Return the weights of the resolutions for which the map is expected to be best.
+    """Return the weights of the resolutions that minimise the expected error of the map.
 
-    The objective is the sum of the expected total variations of the wanted resolution and all coarser ones, because
-    readers look at the whole map first. The search moves a twentieth of the devices from one resolution to another
-    while the objective falls.
+    The objective is the sum of the expected total variations of the wanted resolution and all coarser resolutions,
+    because readers look at the whole map first. The search moves a twentieth of the devices from one resolution to
+    another as long as the objective falls.
 
     Args:
         sizes: the number of districts of each resolution, the coarsest first.
-        variances: for each, the variance of one report's contribution to a district's share (``expected_mse`` / size).
-        reports: n, of all resolutions together.
-        wanted: the number of the finest resolution that will be read; default: the finest.
+        variances: for each resolution, the variance of one report's contribution to a district's share
+            (``expected_mse`` / size).
+        reports: n, the number of reports of all resolutions together.
+        wanted: the index of the finest resolution that will be read; by default the finest of all.
     Returns:
-        Integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer ones.
+        Integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer resolutions.
     Raises:
-        ValueError: ``wanted`` is not the number of a resolution below ``PARTS``.
+        ValueError: ``wanted`` is not the index of a resolution, or is not below ``PARTS``.
     """
     count = len(sizes) if wanted is None else wanted + 1
     if not 0 < count <= min(len(sizes), PARTS):

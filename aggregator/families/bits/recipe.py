@@ -32,8 +32,7 @@ MOST_BITS = 2**16
 
 
 def rappor(size: int, level: int) -> Bits:
-    """Return basic RAPPOR, which flips ones and zeros with equal probability: a = e^(eps/2) / (e^(eps/2) + 1), b = 1 -
-    a.
+    """Return basic RAPPOR, in which ones and zeros flip equally often: a = e^(eps/2) / (e^(eps/2) + 1), b = 1 - a.
 
     Source: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017.
     """
@@ -65,8 +64,8 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
 
 
 def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
-    """Return utility-optimised RAPPOR with theta = 1/2, which is OUE among sensitive values and has a = (1 - e^-eps) /
-    2 for other values.
+    """Return utility-optimised RAPPOR with theta = 1/2: OUE among sensitive values, and a = (1 - e^-eps) / 2 for other
+    values.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
     """
