@@ -16,7 +16,7 @@ from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.span import Span
+from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
 from protocol.campaign import SignedCampaign
 
@@ -31,7 +31,7 @@ class FormSides(Generic[Name]):
         sides: the names and estimates of the sides with enough devices; at least one.
         few: the names of the sides with too few devices.
         differences: the differences between sides; for classes, between each class and the first. Simultaneous
-            intervals hold for all differences together.
+            intervals hold for all differences together, those of the sides in ``few`` included.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]
@@ -90,7 +90,9 @@ def form_course(
         steps: whether to return the change from each span to the next, too.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
+        ValueError: ``ends`` are not two of the spans.
     """
+    require_ends(ends, spans)
     sides, few = _enough(spans, tallies, ask)
     known = dict(sides)
     if missing := [end for end in ends or () if end not in known]:
@@ -98,7 +100,7 @@ def form_course(
     first, last = ends or (sides[0][0], sides[-1][0])
     change = None if first == last else _difference((first.words, known[first]), (last.words, known[last]), True)
     named = [(span.words, found) for span, found in sides]
-    taken = [_difference(one, other, True, len(named) - 1) for one, other in pairwise(named)]
+    taken = [_difference(one, other, True, len(spans) - 1) for one, other in pairwise(named)]
     return FormCourse(sides, few, tuple(taken) if steps else (), change)
 
 
@@ -116,7 +118,7 @@ def form_classes(
     """
     names = campaign.terms.classes
     sides, few = _enough(names, names, lambda name: ask(*signed_within(campaign, tally, name), name))
-    taken = [_difference(sides[0], side, False, len(sides) - 1) for side in sides[1:]]
+    taken = [_difference(sides[0], side, False, len(names) - 1) for side in sides[1:]]
     return FormClasses(sides, few, tuple(taken))
 
 

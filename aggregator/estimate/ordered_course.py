@@ -23,7 +23,7 @@ from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import NotEnough, is_enough
 from aggregator.estimate.ordered import NotOrdered, Ordered, Statistic, Value
 from aggregator.estimate.query import unit_of
-from aggregator.estimate.span import Span
+from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
 from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Domain, Line
@@ -177,8 +177,7 @@ def by_period(
         NoSuchClass, NotOrdered, NotInDomain, MethodRefused
         ValueError: ``ends`` are not two of the spans.
     """
-    if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("the ends of the difference are the same span, or not among the estimated spans")
+    require_ends(ends, spans)
     sides = tuple(
         _side(span.name, span.words, *signed_within(campaign, tally, where), ask, where)
         for span, tally in zip(spans, tallies, strict=True)

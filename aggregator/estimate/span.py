@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -23,3 +24,13 @@ class Span(NamedTuple):
     def words(self) -> str:
         """The name in sentences: ``period 3``, or ``periods 0-3``."""
         return f"period{'' if self.first == self.last else 's'} {self.name}"
+
+
+def require_ends(ends: tuple[Span, Span] | None, spans: Sequence[Span]) -> None:
+    """Refuse two ends of a change that are the same span, or not among the estimated spans; None is accepted.
+
+    Raises:
+        ValueError
+    """
+    if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
+        raise ValueError("the ends of the change are the same span, or not among the estimated spans")

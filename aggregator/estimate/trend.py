@@ -19,7 +19,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
 from aggregator.estimate.resolutions import FINEST, Place
 from aggregator.estimate.result import Estimate
-from aggregator.estimate.span import Span
+from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import SignedCampaign
@@ -50,7 +50,7 @@ class Trend:
         change: the change between the two requested spans, by default the first and the last with an estimate; None if
             only one span has an estimate.
         steps: the changes from each span with an estimate to the next, if requested; their simultaneous intervals hold
-            for all values and all steps together.
+            for all values and all steps together, those of spans without an estimate included.
         only: the requested value or district; None for all.
     """
 
@@ -166,8 +166,7 @@ def trend(
         NoSuchClass, MethodRefused, NotInvertible
         ValueError: ``ends`` are not two of the spans, or the number of truths is wrong.
     """
-    if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("the ends of the change are the same span, or not among the estimated spans")
+    require_ends(ends, spans)
     if len(truths) not in (0, 1, len(spans)):
         raise ValueError(f"there are {len(truths)} truths: give one for all {len(spans)} spans, or one for each")
     points: list[TrendPoint] = []

@@ -18,7 +18,8 @@ from aggregator.author.value_table import SheetError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.form_course import form_classes, form_course
+from aggregator.estimate.form_change import form_difference
+from aggregator.estimate.form_course import FormSides, form_classes, form_course
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.span import Span
@@ -357,6 +358,25 @@ def test_classes_that_are_alike_seldom_differ_and_have_no_association(surveys: i
     assert max(found) <= most, found
 
 
+def assert_one_of_two(found: FormSides[Any]) -> None:
+    """The only difference has the simultaneous intervals of two differences."""
+    (one,), (before, after) = found.differences, [side.answered for _, side in found.sides]
+    level = 1 - 0.05 / (2 * len(one.labels))
+    alone = form_difference(one.names, one.labels, before, after, paired=one.paired, level=level)
+    np.testing.assert_allclose((one.simultaneous_low, one.simultaneous_high), (alone.low, alone.high))
+
+
+def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() -> None:
+    """Of three classes the second has too few devices: the simultaneous intervals of the difference that is left hold
+    for two differences."""
+    made = read(FORM + CLASSES + "[classes.others]\nepsilon = 1.5\n")
+    tally = drawn(made, UNRELATED, (6_000, 15, 3_000), np.random.default_rng(15))
+    signed = SignedCampaign(made, bytes(16), bytes(32), b"")
+    found = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, ["vote"], where=name))
+    assert found.few == ("guests",)
+    assert_one_of_two(found)
+
+
 # Change between periods
 
 
@@ -440,6 +460,24 @@ def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
     assert np.allclose(course.change.raw, second.shares.raw - first.shares.raw)
     assert (course.change.se < 0.65 * np.hypot(first.shares.se, second.shares.se)).all()
     assert (course.change.se > 0.3 * np.hypot(first.shares.se, second.shares.se)).all()
+
+
+def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None:
+    """Of three periods the second has too few devices: the simultaneous intervals of the step that is left hold for two
+    steps, as in ``trend``. Ends that are not two of the spans are refused before anything is estimated."""
+    terms, rng, spans = read(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
+    first, third = twice(terms, UNRELATED, 6_000, 0.2, rng)
+    second, _ = twice(terms, UNRELATED, 15, 0.2, rng)
+    course = form_course(spans, [first, second, third], lambda tally: estimate_form(terms, tally, ["vote"]), steps=True)
+    assert course.few == (spans[1],)
+    assert_one_of_two(course)
+
+    def ask(_: Tally) -> FormEstimate:
+        raise AssertionError("no period may be estimated")
+
+    for ends in ((spans[0], Span(7, 7)), (spans[0], spans[0])):
+        with pytest.raises(ValueError, match="the same span, or not among the estimated spans"):
+            form_course(spans, [first, second, third], ask, ends=ends)
 
 
 # On the command line
