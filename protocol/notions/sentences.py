@@ -24,15 +24,15 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
             "as likely with it as with any other.",
         ),
         "high-low.less": "Answers that are not sensitive are not protected in this way: what leaves may be up to "
-        "{overall} times as likely with such an answer as with another. So it may show that your answer is not "
-        "sensitive, and which one it is.",
+        "{overall} times as likely with such an answer as with another. So what leaves may show that your answer is "
+        "not sensitive, and which answer it is.",
         "high-low.none": "Answers that are not sensitive are not protected: what leaves may show for certain that "
-        "yours is not sensitive, and which one it is.",
-        "block": "Within a group of answers, whatever leaves the device is at most {factor} times as likely with yours "
-        "as with another of the group. What leaves may reveal the group that your answer is in.",
+        "your answer is not sensitive, and which answer it is.",
+        "block": "Within a group of answers, whatever leaves the device is at most {factor} times as likely with "
+        "your answer as with another answer of the group. What leaves may reveal the group that your answer is in.",
         "block.less": "Between two groups, what leaves may be up to {overall} times as likely with one answer as with "
         "the other.",
-        "block.none": "It may reveal the group for certain.",
+        "block.none": "What leaves may reveal the group for certain.",
         "pairwise": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
         "least protected pair, at most {factor} times.",
@@ -40,9 +40,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "{overall} times as likely with one of them as with the other.",
         "pairwise.none": "Some pairs of answers are not protected, or only in one direction: what leaves may show "
         "for certain which of the two is yours.",
-        "geo": "The nearer another answer is to yours, the better it hides yours: whatever leaves the device is at "
-        "most {factor} times as likely with your answer as with one a unit of distance away, and less for nearer ones. "
-        "What leaves may reveal that you are far from a place.",
+        "geo": "Answers near yours hide your answer best: whatever leaves the device is at most {factor} times as "
+        "likely with your answer as with an answer one unit of distance away, and the factor is smaller for nearer "
+        "answers. What leaves may reveal that you are far from a place.",
         "geo.less": "Between the answers that differ most, what leaves may be up to {overall} times as likely with one "
         "as with the other.",
         "minid": "How well two answers are protected from each other depends on the pair: for the best protected "
@@ -53,15 +53,15 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "least protected pair, at most {factor} times. The level of a pair is the mean of the levels of both answers.",
         "lip": "To an observer who expects you to answer like the people asked, whatever leaves the device makes any "
         "answer at most {factor} times as likely as before, and at least 1/{factor} times.",
-        "ball": "To an observer whose expectation differs from that for up to {people} of 100 people: at most {ball} "
-        "times as likely, and at least 1/{ball} times.",
-        "own-lip": "You declare openly how likely each answer is for you. To an observer who believes this, "
-        "whatever leaves the device makes any answer at most {factor} times as likely as before, and at least "
-        "1/{factor} times.",
+        "ball": "To an observer whose expectation differs from this for up to {people} of 100 people, any answer "
+        "becomes at most {ball} times as likely as before, and at least 1/{ball} times.",
+        "own-lip": "You declare openly how likely each answer is for you. To an observer who believes your "
+        "declaration, whatever leaves the device makes any answer at most {factor} times as likely as before, and at "
+        "least 1/{factor} times.",
         "transcript-lip": "Each report takes your earlier reports in this study into account. To an observer who "
-        "expected you to answer like the people asked, each makes any answer at most {factor} times as likely as just "
-        "before, and at least 1/{factor} times. An observer of another such study with the same question may learn "
-        "more.",
+        "expected you to answer like the people asked, each report makes any answer at most {factor} times as likely "
+        "as just before, and at least 1/{factor} times. An observer of another such study with the same question may "
+        "learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
         "mutual-information": "On average over all people and reports (the geometric mean), a report makes the true "
@@ -71,8 +71,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     },
     "de": {
         "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören.",
-        "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören. Was versprochen wird, hängt "
-        "von der Gruppe ab; Sie sehen es, sobald Sie Ihre gewählt haben.",
+        "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören. Das Versprechen hängt von der "
+        "Gruppe ab; Sie sehen es, sobald Sie Ihre gewählt haben.",
         "ldp": "Was auch immer das Gerät verlässt, ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie "
         "mit jeder anderen.",
         "high-low": (
@@ -82,16 +82,16 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
             "{factor}-mal so wahrscheinlich wie mit jeder anderen.",
         ),
         "high-low.less": "Antworten, die nicht heikel sind, sind so nicht geschützt: Was das Gerät verlässt, kann "
-        "mit einer solchen bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Es kann also zeigen, "
-        "dass Ihre Antwort nicht heikel ist, und welche es ist.",
+        "mit einer solchen Antwort bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Es kann also "
+        "zeigen, dass Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
         "high-low.none": "Antworten, die nicht heikel sind, sind nicht geschützt: Was das Gerät verlässt, kann mit "
-        "Sicherheit zeigen, dass Ihre nicht heikel ist, und welche es ist.",
-        "block": "Innerhalb einer Gruppe von Antworten ist alles, was das Gerät verlässt, mit Ihrer höchstens "
-        "{factor}-mal so wahrscheinlich wie mit einer anderen der Gruppe. Was das Gerät verlässt, kann die Gruppe "
-        "Ihrer Antwort verraten.",
+        "Sicherheit zeigen, dass Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
+        "block": "Innerhalb einer Gruppe von Antworten ist alles, was das Gerät verlässt, mit Ihrer Antwort "
+        "höchstens {factor}-mal so wahrscheinlich wie mit einer anderen Antwort der Gruppe. Was das Gerät verlässt, "
+        "kann die Gruppe Ihrer Antwort verraten.",
         "block.less": "Zwischen zwei Gruppen kann das, was das Gerät verlässt, mit einer Antwort bis zu {overall}-mal "
         "so wahrscheinlich sein wie mit der anderen.",
-        "block.none": "Es kann die Gruppe mit Sicherheit verraten.",
+        "block.none": "Was das Gerät verlässt, kann die Gruppe mit Sicherheit verraten.",
         "pairwise": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten "
         "geschützten Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie "
         "mit der anderen; beim am schwächsten geschützten höchstens {factor}-mal.",
@@ -99,10 +99,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "verlässt, kann mit einer davon bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
         "pairwise.none": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
         "verlässt, kann sie mit Sicherheit unterscheiden.",
-        "geo": "Je näher eine andere Antwort Ihrer ist, desto besser verbirgt sie Ihre: Was auch immer das Gerät "
-        "verlässt, ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit einer, die eine Einheit "
-        "entfernt ist, und weniger bei näheren. Was das Gerät verlässt, kann verraten, dass Sie von einem Ort weit "
-        "entfernt sind.",
+        "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Was auch immer das Gerät verlässt, ist "
+        "mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit einer Antwort, die eine Einheit entfernt "
+        "ist; bei näheren Antworten ist der Faktor kleiner. Was das Gerät verlässt, kann verraten, dass Sie von "
+        "einem Ort weit entfernt sind.",
         "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann das, was das Gerät verlässt, mit "
         "einer bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
         "minid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
@@ -115,15 +115,15 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Schutz beider Antworten.",
         "lip": "Wer erwartet, dass Sie antworten wie die Befragten, für den macht alles, was das Gerät verlässt, jede "
         "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
-        "ball": "Weicht die Erwartung davon um bis zu {people} von 100 Leuten ab: höchstens {ball}-mal so "
-        "wahrscheinlich, und mindestens 1/{ball}-mal.",
-        "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Wer genau das glaubt, für den "
+        "ball": "Weicht die Erwartung davon um bis zu {people} von 100 Leuten ab, so wird jede Antwort höchstens "
+        "{ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
+        "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Wer Ihre Angabe glaubt, für den "
         "macht alles, was das Gerät verlässt, jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und "
         "mindestens 1/{factor}-mal.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Studie. Wer anfangs "
-        "erwartete, dass Sie antworten wie die Befragten, für den macht jeder eine Antwort höchstens {factor}-mal so "
-        "wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Studie dieser Art mit "
-        "derselben Frage beobachtet, kann mehr erfahren.",
+        "erwartete, dass Sie antworten wie die Befragten, für den macht jeder Bericht eine Antwort höchstens "
+        "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Studie "
+        "dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet, ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
         "mutual-information": "Im Mittel über alle Leute und Berichte (dem geometrischen) macht ein Bericht die wahre "

@@ -18,28 +18,29 @@ SENTENCES: dict[str, dict[str, str]] = {
         "cell": "This device is asked for the cell that you are in.",
         "answer": "This device is asked for your answer itself.",
         "square": "This device is asked for the {factor} x {factor} district that you are in, not for the cell.",
-        "stretch": "This device is asked which group of {factor} neighbouring answers yours is in, not for the answer "
-        "itself.",
+        "stretch": "This device is asked for the group of {factor} neighbouring answers that contains your answer, "
+        "not for the answer itself.",
         "district": "This device is asked for the district that you are in, one of {count}, not for the cell.",
-        "group": "This device is asked which of {count} groups of answers yours is in, not for the answer itself.",
+        "group": "This device is asked for the group of answers that contains your answer, one of {count}, not for "
+        "the answer itself.",
         "question": "This device is asked one question of {count}: {names}.",
         "questions": "This device is asked two questions of {count}: {names}.",
-        "others": "Other devices are asked other questions. The device's key for this study decides that, never an "
-        "answer.",
-        "chosen": "Other devices may be asked for more or less detail. The device's key for this study decides that, "
+        "others": "Other devices are asked other questions. The device's key for this study decides the question, "
         "never an answer.",
+        "chosen": "Other devices may be asked for more or less detail. The device's key for this study decides the "
+        "detail, never an answer.",
     },
     "de": {
         "cell": "Dieses Gerät wird nach der Zelle gefragt, in der Sie sind.",
         "answer": "Dieses Gerät wird nach Ihrer Antwort selbst gefragt.",
         "square": "Dieses Gerät wird nach dem Gebiet von {factor} x {factor} Zellen gefragt, in dem Sie sind, nicht "
         "nach der Zelle.",
-        "stretch": "Dieses Gerät wird gefragt, in welcher Gruppe von {factor} benachbarten Antworten Ihre liegt, nicht "
-        "nach der Antwort selbst.",
+        "stretch": "Dieses Gerät wird nach der Gruppe von {factor} benachbarten Antworten gefragt, in der Ihre "
+        "Antwort liegt, nicht nach der Antwort selbst.",
         "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Sie sind, einem von {count}, nicht nach der "
         "Zelle.",
-        "group": "Dieses Gerät wird gefragt, in welcher von {count} Gruppen von Antworten Ihre liegt, nicht nach der "
-        "Antwort selbst.",
+        "group": "Dieses Gerät wird nach der Gruppe von Antworten gefragt, in der Ihre Antwort liegt, einer von "
+        "{count}, nicht nach der Antwort selbst.",
         "question": "Dieses Gerät wird eine Frage von {count} gefragt: {names}.",
         "questions": "Dieses Gerät wird zwei Fragen von {count} gefragt: {names}.",
         "others": "Andere Geräte werden andere Fragen gefragt. Das entscheidet der Schlüssel des Geräts für diese "

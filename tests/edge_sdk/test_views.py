@@ -219,8 +219,9 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
     labels."""
     expected = (
         "This device is asked for your answer itself.",
-        "This device is asked which group of 2 neighbouring answers yours is in, not for the answer itself.",
-        "This device is asked which of 2 groups of answers yours is in, not for the answer itself.",
+        "This device is asked for the group of 2 neighbouring answers that contains your answer, not for the answer "
+        "itself.",
+        "This device is asked for the group of answers that contains your answer, one of 2, not for the answer itself.",
     )
     data = asking()
     for view, sentence in enumerate(expected):
@@ -338,7 +339,8 @@ def test_one_coarse_view_is_everybodys(open_device):
     device = open_device()
     terms = device.join(campaign(maps=(Coarse(2),)))
     assert terms.asked == (
-        "This device is asked which group of 2 neighbouring answers yours is in, not for the answer itself."
+        "This device is asked for the group of 2 neighbouring answers that contains your answer, not for the answer "
+        "itself."
     )
     assert terms.worst_case == 3.0
 
