@@ -107,7 +107,7 @@ class Study(Estimates):
             tables.create(path / name)
         return cls.open(path)
 
-    # Campaigns.
+    # Campaigns
 
     def import_campaign(self, data: bytes, trusted: Sequence[bytes], name: str) -> SignedCampaign:
         """Import a signed campaign under a name. Importing the same campaign again changes nothing.
@@ -168,7 +168,7 @@ class Study(Estimates):
         tables.append(self.path / CAMPAIGNS, rows)
         return self._open(next(one for one in self.listed() if one.id == asked), asked)
 
-    # Keys.
+    # Keys
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
         """Register the keys of a batch of enrolments; needed for campaigns that accept only enrolled devices.

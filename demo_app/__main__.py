@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("KIVY_LOG_MODE", "PYTHON")
     # Kivy warns if programs for X11's second clipboard are missing; the app does not use it.
     logging.getLogger("kivy").addFilter(lambda record: not record.getMessage().startswith(NOISE))
-    # Import the device's modules while the window opens: one after the other, they are most of a cold start.
+    # The device's modules are imported while the window opens, because imports take most of the time of a cold start.
     threading.Thread(target=importlib.import_module, args=("edge_sdk.presentation",), daemon=True).start()
     from kivy.config import Config
 

@@ -159,7 +159,7 @@ class HalftruthApp(App):
         self._later = [f"screens.{name}" for name in LATER]
         self._collector = IdleCollector(lambda: self.idle and not self._later)
 
-    # Beginning and end
+    # Start and stop
 
     def build(self) -> Shell:
         """Return the root widget; the store is opened in the background."""

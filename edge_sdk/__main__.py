@@ -88,7 +88,7 @@ def _print(text: str) -> int:
     except OSError as error:
         # Python flushes stdout again at exit, and this flush must not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader closed the pipe
+        if isinstance(error, BrokenPipeError):  # the program that reads the output has ended
             return DONE
         return _fail(f"the command is done, but its result cannot be printed: {error.strerror}", FAILED)
     return DONE

@@ -227,7 +227,7 @@ class Device(Membership, Disclosures):
         """
         return bundle(self.records, campaign_id)
 
-    # Withdrawing, and upkeep
+    # Forgetting and upkeep
 
     def forget(self, campaign_id: bytes | None = None) -> None:
         """Delete one or all campaigns: answers, prior, memo, queue and consent, and their bytes in the store's files.

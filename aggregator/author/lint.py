@@ -108,7 +108,7 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
     for name, of in asked:
         if not any(isinstance(one, Wave) for one in of):
             continue
-        # The mean of positions from 0 to 1 stands for any number; classes are assumed to have equal sizes.
+        # The mean of positions from 0 to 1 takes the place of any other number, and classes of equal sizes are assumed.
         line = np.linspace(0, 1, terms.domain.size)
         variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
         if (off := math.sqrt(variance / n)) > APART:

@@ -71,7 +71,7 @@ class Cluster:
     round_outputs: int = ROUND_OUTPUTS
     travelled: int = 0
 
-    # Ingest.
+    # Ingest
 
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
@@ -200,7 +200,7 @@ class Cluster:
         totals.take_reports(steps.merged([found.outcome for _, found in round_] + [one.outcome for one in settled]))
         pa.default_memory_pool().release_unused()
 
-    # Tallies.
+    # Tallies
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
         """Return the tally of a period, or of all periods; the counts are equal to those of

@@ -105,7 +105,7 @@ def clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) ->
 
 
 def _clopper_pearson(count: NDArray[Any], reports: int | Floats, alpha: float) -> Interval:
-    # Counts of 0 and n would give NaN; the last line has their ends.
+    # Counts of 0 and n would give NaN here; the last line sets their ends to 0 and 1.
     some, gap = (np.where(part > 0, part, 1) for part in (count, reports - count))
     low = special.betaincinv(some, reports - some + 1, alpha / 2)
     high = special.betainccinv(reports - gap + 1, gap, alpha / 2)

@@ -55,8 +55,9 @@ class SupportDecoder(Decoder):
         self.inputs, self.features = channel.inputs, channel.outputs
         one, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
         self._likely, self._unlikely = channel.inside / one, channel.outside / one
-        self._outside = (shared * channel.inside + far * channel.outside) / one  # q*
-        self._gap = far * (channel.inside - channel.outside) / one  # p* - q*
+        # These are q* and p* - q*.
+        self._outside = (shared * channel.inside + far * channel.outside) / one
+        self._gap = far * (channel.inside - channel.outside) / one
 
     @abstractmethod
     def _over_outputs(self, w: Floats) -> Floats:

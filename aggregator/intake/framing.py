@@ -31,7 +31,8 @@ _KINDS = {head: kind for kind, head in HEADS.items()}
 _PAYLOAD_AT = KEY_AT + KEY_ID_BYTES
 _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 _LONGEST_HEAD = _PAYLOAD_AT + 5
-_LENGTHS = {0xC4: (1, 0), 0xC5: (2, 2**8), 0xC6: (4, 2**16)}  # marker: (bytes of the length, smallest length)
+# Each marker maps to the number of bytes of the length, and to the smallest length that needs this form.
+_LENGTHS = {0xC4: (1, 0), 0xC5: (2, 2**8), 0xC6: (4, 2**16)}
 _LIMITS = np.array([MAX_PAYLOAD.get(kind, -1) for kind in range(256)], dtype=np.int64)  # type: ignore[call-overload]
 
 
@@ -141,7 +142,7 @@ def _likely(data: bytes) -> NDArray[np.int64]:
     for place, value in ((1, VERSION), (3, 0xC4), (4, KEY_ID_BYTES)):
         at = at[octets[at + place] == value]
     kind, marker = octets[at + 2], octets[at + _PAYLOAD_AT]
-    long = marker == 0xC5  # msgpack: a byte string with two bytes of length
+    long = marker == 0xC5  # the marker of byte strings with two bytes of length
     first, second = (octets[at + _PAYLOAD_AT + place].astype(np.int64) for place in (1, 2))
     length = np.where(long, first << 8 | second, first)
     payload = at + _PAYLOAD_AT + np.where(long, 3, 2)

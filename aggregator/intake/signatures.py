@@ -176,7 +176,7 @@ def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask
     keys = publics[start:stop].tobytes()
     verdicts = sound(octets(np.frombuffer(data, dtype=np.uint8), end - SIGNATURE_BYTES, SIGNATURE_BYTES))
     rows = np.flatnonzero(verdicts)
-    # A signed message is: context, key id, length of the payload, payload; see protocol.envelope.signed_message.
+    # A signed message has the context, the key id, the payload's length, and the payload (protocol.envelope).
     context = signed_message(sealed.kind, bytes(KEY_ID_BYTES), b"")[: -KEY_ID_BYTES - 4]
     for row, at, body, after in zip(
         rows.tolist(), begin[rows].tolist(), payload[rows].tolist(), end[rows].tolist(), strict=True

@@ -25,7 +25,7 @@ def png(figure: Figure) -> bytes:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box is drawn instead of a missing letter
         canvas = FigureCanvasAgg(figure)
-        # Drawn once: savefig would draw everything twice, the first time only for the layout.
+        # The canvas draws everything once; savefig would draw it twice, the first time only for the layout.
         canvas.draw()  # type: ignore[no-untyped-call]
         imsave(drawn, canvas.buffer_rgba(), format="png", dpi=figure.dpi)  # type: ignore[no-untyped-call]
     return drawn.getvalue()

@@ -183,7 +183,7 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
         texture.blit_buffer(bytes(pixels), colorfmt="rgba", bufferfmt="ubyte")
 
     fill(made)
-    # A phone may discard the graphics of an app in the background.
+    # A phone may discard the graphics of an app in the background, so the texture is filled again.
     made.add_reload_observer(fill)
     return made
 

@@ -281,7 +281,7 @@ class Surface(FocusBehavior, StencilView):
             # The cell is too small to find, so a ring marks it.
             self._over.add(Line(circle=((x + right) / 2, (y + top) / 2, dp(16)), width=dp(1.4)))
 
-    # Fingers and keys
+    # Touch and keyboard
 
     def on_touch_down(self, touch: Any) -> bool:
         if not self.collide_point(*touch.pos):

@@ -29,7 +29,7 @@ def day_of(text: str) -> int:
     century, of_century = divmod(since, 400)
     of_year = (153 * ((month - 3) % 12) + 2) // 5 + date - 1
     day = _FOUR_CENTURIES * century + 365 * of_century + of_century // 4 - of_century // 100 + of_year - _FROM_MARCH
-    if not FIRST <= day <= LAST or text_of(day) != text:  # the 30th of February is another day
+    if not FIRST <= day <= LAST or text_of(day) != text:  # 30 February, for example, becomes another day
         raise ValueError("no day of the calendar")
     return day
 

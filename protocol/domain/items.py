@@ -200,7 +200,7 @@ def set_level(
     """
     total = Fraction()
     for i, count in first.items():
-        # A certified ratio is at most the lower bound of e^level, so that bound serves as the ratio.
+        # A certified ratio is at most the lower bound of e^level, so the code takes that bound as the ratio.
         least = Fraction(
             sum(
                 Fraction(weight << exact.EXP_BITS, exact.exp_lower(level))

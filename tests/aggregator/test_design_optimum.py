@@ -45,7 +45,7 @@ def pair(e12, e21):
     return Matrix(max(e12, e21), ((0, e12), (e21, 0)))
 
 
-# Two values.
+# Two values
 
 
 @pytest.mark.parametrize(("e12", "e21"), [(NAT, 2 * NAT), (3 * NAT, NAT // 10), (10**6, 20 * NAT), (1, 1), (NAT, NAT)])
@@ -127,7 +127,7 @@ def test_random_sampling_for_lip_is_the_published_channel_where_that_is_legal():
     assert ours == published
 
 
-# A few values.
+# A few values
 
 
 def subset_selection_mse(size, level):
@@ -236,7 +236,7 @@ def test_a_matrix_that_allows_nothing_is_refused():
         best_table(matrix_of(3, lambda x, y: 0 if x + y == 1 else NAT))
 
 
-# Mutual information.
+# Mutual information
 
 
 def blahut_arimoto(law, d, price, rounds=3000):
@@ -309,7 +309,7 @@ def test_a_cap_that_forbids_nothing_is_refused():
         mutual_information_table((1, 1), NAT // 10, [[0, 1]])
 
 
-# Pufferfish.
+# Pufferfish
 
 
 def test_the_distance_of_two_laws_is_that_of_their_quantiles():

@@ -747,7 +747,7 @@ def test_too_few_reports_are_not_exported(tmp_path):
     assert not (tmp_path / "t.csv").exists()
 
 
-# Enough devices
+# The minimum number of devices
 
 
 @pytest.fixture(scope="module")

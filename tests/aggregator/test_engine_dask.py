@@ -116,7 +116,7 @@ def inbox(folder, datas):
     return folder
 
 
-# The same counts.
+# Counts equal to those of one process
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
@@ -197,7 +197,7 @@ def viewed(study):
     return sorted(read.to_pylist(), key=repr)
 
 
-# The memory of workers.
+# The memory of workers
 
 
 def watch(least, block):
@@ -310,7 +310,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
     assert all(one._partitions for one in kept)  # no shard had to read the whole table
 
 
-# Cutting files.
+# The division of files
 
 
 def cut(path, size):
@@ -374,7 +374,7 @@ def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
         agree(path, size)
 
 
-# Shards.
+# Shards
 
 
 @settings(max_examples=25)
@@ -419,7 +419,7 @@ def test_shards_hold_what_was_offered(seed, number, words):
         assert [eval(condition, {"key": key}) for key in keys.tolist()] == inside.tolist()  # noqa: S307  # this program wrote the condition
 
 
-# Tallies.
+# Tallies
 
 SIZE = 6
 
@@ -526,7 +526,7 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
     assert contents(dask.tally(empty, PLAIN)) == contents(empty.tally(PLAIN))
 
 
-# Faults.
+# Faults
 
 
 def many(study, tmp_path, number=200):
@@ -670,7 +670,7 @@ def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch)
     assert len(rows(study)) == 100
 
 
-# Error messages.
+# Error messages
 
 
 def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):

@@ -127,7 +127,7 @@ def test_bits_have_no_likelihood_here():
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
 
 
-# ---- identified values
+# Identified values
 
 
 def test_an_invertible_channel_identifies_all_values(channel):

@@ -59,7 +59,7 @@ def test_a_share_that_nothing_is_known_of_is_warned_of():
     )
 
 
-# ---- the distribution
+# The distribution
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 1000])
@@ -108,7 +108,7 @@ def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
         assert found.sum() == pytest.approx(1)
 
 
-# ---- the estimate
+# The estimate
 
 
 def test_the_json_form_keeps_its_contract():
@@ -336,7 +336,7 @@ def test_a_tally_of_43750_values_is_estimated():
     assert (found.simultaneous_high >= found.high).all()
 
 
-# ---- queries
+# Queries
 
 
 def simulated(asked, p, n, batches, ask):

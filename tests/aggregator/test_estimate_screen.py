@@ -94,7 +94,7 @@ def test_forgeries_that_look_like_people_are_not_seen():
     assert not screen(decoder_of(channel), counts, 100_000)
 
 
-# ---- channels of bits
+# Channels of bits
 
 BITS = {"oue": unary.oue(30, NANONATS), "rappor": unary.rappor(30, NANONATS), "eps = 4": unary.oue(30, 4 * NANONATS)}
 
@@ -165,7 +165,7 @@ def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
     assert "output 1 occurs 900 times, but honest devices send it at most 750 times" in finding
 
 
-# ---- detection rates
+# Detection rates
 
 CASES = {
     "`randomized-response`, 16 values": (randomized_response(16, NANONATS), None),

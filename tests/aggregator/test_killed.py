@@ -63,7 +63,7 @@ def held(furnished):
     return holds(furnished)
 
 
-# ---- the disturbed work, each in a separate process
+# The disturbed work, each in a separate process
 
 
 def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
@@ -267,7 +267,7 @@ def test_an_estimate_killed_anywhere_changes_nothing(furnished, tmp_path):
     estimate_killed(furnished, tmp_path, 60)
 
 
-# ---- full and read-only disks
+# Full and read-only disks
 
 WRITING: dict[str, Callable[[Path], object]] = {
     "import": lambda path: Study.open(path).import_campaign(OTHER.data, [AUTHOR.public], "other"),
@@ -327,7 +327,7 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
     assert (holds(study) == here) is (name == "compact")
 
 
-# ---- clocks that jump
+# Clocks that jump
 
 
 def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):

@@ -53,7 +53,7 @@ def contents(study):
     return rows(study), study.status(NOW), tallies, study.rejected(None)
 
 
-# The same counts.
+# Counts equal to those of a local study
 
 
 def test_the_result_is_that_of_folders(bucket, study, tmp_path):
@@ -129,7 +129,7 @@ def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
     assert again.rejected == {"replayed": 18}
 
 
-# Several at once, faults and crashes.
+# Concurrent ingests, faults and crashes
 
 
 def test_writers_at_once_count_each_report_once(bucket, study):
@@ -228,7 +228,7 @@ def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, 
         assert rows(made) == expected
 
 
-# Keeping it in order.
+# Compaction, damage and access
 
 
 def test_compaction_keeps_the_rows_and_what_others_may_still_read(bucket, study):

@@ -28,7 +28,7 @@ from tests.aggregator.test_intake_ingest import PLAIN
 ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 
 
-# Places.
+# Places
 
 
 def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
@@ -104,7 +104,7 @@ def test_what_was_asked_ahead_is_in_order():
     assert list(places.ahead(ask, [])) == []
 
 
-# Error messages.
+# Error messages
 
 
 def run(*arguments):

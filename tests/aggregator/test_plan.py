@@ -120,7 +120,7 @@ def test_the_error_falls_with_the_level():
     assert errors == sorted(errors, reverse=True)
 
 
-# The order of projective geometry among sensitive values.
+# The order of projective geometry among sensitive values
 
 
 def high_low(size, sensitive, eps):

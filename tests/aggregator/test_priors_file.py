@@ -90,7 +90,7 @@ def test_people_hold_what_they_declare() -> None:
     drawn = np.array(truth.counts).reshape(2, 3)
     assert drawn.sum(axis=1).tolist() == [20_000, 10_000]
     expected = np.array([[16_000, 2000, 2000], [2500, 2500, 5000]])
-    # chi-square of 4 degrees of freedom; above 23.5 with probability 1e-4. The seed is fixed.
+    # A chi-square statistic with 4 degrees of freedom is above 23.5 with probability 1e-4. The seed is fixed.
     assert ((drawn - expected) ** 2 / expected).sum() < 23.5
     later = histories(truth, truth.priors, shuffled(truth, 2), 2, 1.0, 2)[:, 1]
     again = np.bincount(later, minlength=6).reshape(2, 3)

@@ -120,7 +120,7 @@ def test_a_survey_is_counted_by_value():
             crowd.tally(channel, held, np.random.default_rng(1))
 
 
-# Data sets.
+# Data sets
 
 
 def test_lists_are_read_as_they_are(tmp_path):
@@ -282,7 +282,7 @@ def test_a_file_that_is_something_else_is_refused(file, tmp_path):
         getattr(DataFolder(tmp_path), reader)()
 
 
-# Documents, pages, figures.
+# Documents, pages, figures
 
 
 def outcome(setting):
@@ -420,7 +420,7 @@ def test_names_are_unique():
         assert all(each.row and each.title and set(each.needs) <= set(SOURCES) for each in experiments(paper))
 
 
-# The command.
+# The command
 
 
 def test_the_command_writes_figures_tables_and_numbers(tmp_path):

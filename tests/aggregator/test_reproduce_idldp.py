@@ -43,7 +43,7 @@ def setting(data=None, repeats=2):
     return Setting(DataFolder(data), np.random.default_rng(1), repeats, True, lambda _: None)
 
 
-# People and their sets.
+# People and their sets
 
 
 def test_a_set_holds_an_item_once():
@@ -90,7 +90,7 @@ def test_budgets_are_dealt_in_parts():
     assert surveys.budgets(10, 1.0, ((0.01, 1.0), (0.99, 2.0))) == [2 * NAT] * 10
 
 
-# Exact errors.
+# Exact errors
 
 
 def by_person(people, length, channel, domain, x):
@@ -205,7 +205,7 @@ def test_measures():
     assert surveys.precision(found, people, 2) == 0.5
 
 
-# Lower bounds.
+# Lower bounds
 
 
 @pytest.mark.parametrize("kind", idue.KINDS)
@@ -233,7 +233,7 @@ def test_the_floor_is_nearly_reached():
     assert surveys.floor(1, 1.0) == pytest.approx(4 * odds / (odds - 1) ** 2 / 4)
 
 
-# The planner.
+# The planner
 
 
 def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
@@ -282,7 +282,7 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
         assert plan.error * len(people) == pytest.approx(found[plan.length], rel=0.2)
 
 
-# Table I and Theorem 4.
+# Table I and Theorem 4
 
 
 def test_table_1():
@@ -324,7 +324,7 @@ def test_theorem_4():
     assert table._budget(domain.draws((0, 2)), asked.budgets, asked) == pytest.approx(math.log(mean))
 
 
-# Whole experiments.
+# Whole experiments
 
 
 def test_what_is_drawn_as_published_is_certified():

@@ -179,7 +179,7 @@ class Bench:
             if enrolled and not self.model.refuses(one.device, one.period):
                 assert self.model.filled & one.places
 
-    # The operations.
+    # The operations
 
     def plain(self, batch: list[Sealed]) -> None:
         """Ingest, and assert that every verdict is the model's."""

@@ -124,7 +124,7 @@ def run(study_path, *arguments):
     return CliRunner().invoke(halftruth, ["--study", str(study_path), *map(str, arguments)])
 
 
-# Compaction.
+# Compaction
 
 
 def test_compaction_changes_files_and_nothing_else(study, before):
@@ -383,7 +383,7 @@ def test_the_command_compact_says_what_it_did(study):
     assert run(study.path, "compact", "--retention-hours", 0, "--alone").exit_code == 0
 
 
-# Damage.
+# Damage
 
 
 def data_of(path):

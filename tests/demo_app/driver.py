@@ -91,7 +91,7 @@ class Driver:
         self._worked = 0.0
         self._busiest = 0.0
 
-    # What can be seen
+    # Visible widgets
 
     def _shown(self) -> Iterator[tuple[Any, tuple[float, float, float, float]]]:
         """Return the visible widgets and their boxes in pixels, the topmost last."""
@@ -257,7 +257,7 @@ class Driver:
     def key(self, name: str) -> Play:
         code, window = KEYS[name], EventLoop.window
         letter = chr(code) if code < 128 else ""
-        # Like the window's own loop: the focused widget gets the key first, then the listeners.
+        # As in the window's own loop, the focused widget gets the key first, and then the listeners get it.
         if not window.dispatch("on_key_down", code, code, letter, []):
             window.dispatch("on_keyboard", code, code, letter, [])
         yield
@@ -394,7 +394,7 @@ class Driver:
             self._busiest = max(self._busiest, worked - self._worked)
         self._last, self._worked = now, worked
 
-    # The line
+    # Requests from the test, and answers
 
     def play(self, number: int, verb: str, arguments: dict[str, Any]) -> None:
         """Begin a request on the program's thread; the answer follows some frames later."""

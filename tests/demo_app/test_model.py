@@ -857,7 +857,7 @@ def test_what_is_shown_can_be_logged(model, tmp_path):
     assert isinstance(shown, Leaving)
 
 
-# A store that is not what it was
+# Damaged and restored stores
 
 
 def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, study):
@@ -973,7 +973,7 @@ def test_an_end_drops_what_was_not_begun_and_closes_last():
     assert handed == []
 
 
-# What is loaded
+# Imported modules
 
 
 def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tmp_path):

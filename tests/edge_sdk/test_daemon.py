@@ -430,7 +430,7 @@ def test_whether_a_number_is_reported_does_not_depend_on_it():
     assert answer_of(Values(LABELS), "other", Source()) is None
 
 
-# By the clock
+# The schedule
 
 
 def test_readings_are_numbered_by_the_clock(world):
@@ -672,7 +672,7 @@ def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(wor
     assert len(one.reports()) == 1
 
 
-# What goes wrong
+# Faults
 
 
 def test_a_source_without_a_reading_is_said_once_and_skipped(world):
@@ -795,7 +795,7 @@ def test_the_log_never_says_a_value_or_what_was_spent(world):
         assert secret not in said
 
 
-# As a process
+# The daemon's process
 
 
 def begun(file: Path, **options: object) -> subprocess.Popen[str]:
@@ -952,7 +952,7 @@ def test_a_unit_lives_from_its_opening_to_its_end(tmp_path):
     assert slots
 
 
-# The service
+# The systemd service
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")

@@ -133,7 +133,7 @@ def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
     assert Enrolment.open(envelope.decode(device.enrolment(joined))).level == 0
 
 
-# Chosen by charge
+# Priors chosen at random, for a charge
 
 
 def test_the_public_list_is_even_or_three_quarters() -> None:

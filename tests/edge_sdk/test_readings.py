@@ -325,7 +325,7 @@ def test_collecting_refuses_what_answering_refuses(open_device, clock):
     assert (device.budget.spent, device.collected(campaign_id)) == (0, 0)
 
 
-# How much
+# Limits
 
 
 @pytest.mark.slow

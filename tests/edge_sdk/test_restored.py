@@ -65,7 +65,7 @@ def spent(place, **options) -> float:
         return device.budget.spent
 
 
-# An older state
+# A restored older state
 
 
 @pytest.mark.parametrize("only", [DATABASE_FILE, (DATABASE_FILE, SECRET_FILE)], ids=["database", "and its secret"])
@@ -185,7 +185,7 @@ def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
         Device.adopt(place)
 
 
-# A copy
+# A copy of the store
 
 
 def test_a_copy_is_refused(answered, place, tmp_path) -> None:
@@ -561,7 +561,7 @@ def test_forgetting_says_when_the_checkpoint_could_not_be_cleared(answered, open
         assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == written(device._store).encode().ljust(SLOT_BYTES, b"\0")
 
 
-# Adopting
+# Adoption
 
 
 def test_adopting_never_lowers_what_was_spent(answered, place) -> None:

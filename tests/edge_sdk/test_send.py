@@ -189,7 +189,7 @@ def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device,
     assert (device.consented(chosen), device.consented(other)) == (False, True)
 
 
-# At the study
+# Uploads at the study
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE] + [None])
@@ -266,7 +266,7 @@ def test_campaigns_are_not_joined_on_the_way(open_device, clock):
         assert len({item.key_id for item in items}) == 1
 
 
-# The same bytes, and not before their time
+# Retries
 
 
 def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place):
@@ -456,7 +456,7 @@ def test_a_second_process_does_not_send_what_is_on_its_way(open_device, place):
     assert device.outbox.send(URL, now=OPENS, opener=Slow()).envelopes == 1
 
 
-# Where to
+# Addresses
 
 
 def test_nothing_is_sent_where_it_could_be_read(open_device):

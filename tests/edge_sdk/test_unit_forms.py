@@ -170,7 +170,7 @@ def test_two_readings_have_the_time_of_one(tmp_path):
     assert fit(load(written(tmp_path / "c", tables(**mixed))), terms).timeout == 7
 
 
-# The check
+# The check before a start
 
 
 def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, capsys, monkeypatch):
@@ -224,7 +224,7 @@ def test_a_number_that_is_rounded_at_random_counts_as_one_of_two():
     assert [age.labels(age.answer(text)["age"]) for text in ("17.5", "18", "99")] == [("17", "18"), ("18",), ("19",)]
 
 
-# The life
+# A unit from start to end
 
 
 @each_view

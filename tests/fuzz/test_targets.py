@@ -59,7 +59,7 @@ def test_a_million_mutations_meet_the_law_of_their_target(target):
     thrown(target, 50_000 if "campaign" in target else 215_000, 2)
 
 
-# ---- claims
+# Claims
 
 
 def head(kind: Kind, claim: bytes) -> bytes:

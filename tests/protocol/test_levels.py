@@ -494,7 +494,7 @@ def test_information_delta_is_brute_force(channel: Channel) -> None:
             assert levels.information_delta(structure_of(channel), prior, level).value == 0
 
 
-# On average
+# Average-case notions
 
 
 def entropy_bits(values: list[Fraction]) -> Decimal:
@@ -649,7 +649,7 @@ def test_identifiability_is_ldp_and_the_prior(made: tuple[Table, list[int]]) -> 
     assert ldp - skew - 1 <= levels.identifiability(structure, prior).nanonats <= ldp + skew + 1
 
 
-# Size
+# Large channels
 
 
 LARGE: dict[str, Channel] = {

@@ -30,11 +30,12 @@ class BitsDecoder(Decoder):
     def __init__(self, channel: Bits) -> None:
         self.inputs = self.features = channel.inputs
         class_of = np.asarray(channel.class_of, dtype=np.int64)
-        self._own: Floats = np.array([weight / S for weight in channel.own])[class_of]  # a
-        self._other: Floats = np.array([weight / S for weight in channel.other])[class_of]  # b
+        # ``_own``, ``_other`` and ``_gap`` are a, b and a - b of the formulas above, for each input.
+        self._own: Floats = np.array([weight / S for weight in channel.own])[class_of]
+        self._other: Floats = np.array([weight / S for weight in channel.other])[class_of]
         # The weights are subtracted as integers, because the difference of two close floats loses digits.
         gaps = [(a - b) / S for a, b in zip(channel.own, channel.other, strict=True)]
-        self._gap: Floats = np.array(gaps)[class_of]  # a - b
+        self._gap: Floats = np.array(gaps)[class_of]
 
     def forward(self, p: Floats) -> Floats:
         features: Floats = self._other * p.sum() + self._gap * p

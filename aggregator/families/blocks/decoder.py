@@ -108,8 +108,9 @@ class BlocksDecoder(Decoder):
         """Make the decoders of the blocks of ``channel`` with ``decoder_of``."""
         self.inputs, self.features = channel.inputs, channel.outputs
         self._cover = channel.cover / ONE
-        self._hidden = channel.hidden / ONE  # tau
-        self._shown = (ONE - channel.hidden) / ONE  # 1 - tau
+        # These are tau and 1 - tau of the formulas above.
+        self._hidden = channel.hidden / ONE
+        self._shown = (ONE - channel.hidden) / ONE
         self._open = np.array(channel.members[OPEN], dtype=np.int64)
         self._own = channel.offsets[OPEN] + np.arange(len(self._open))
         alike: dict[Channel, list[int]] = {}

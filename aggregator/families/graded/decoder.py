@@ -45,13 +45,14 @@ class GradedDecoder(Decoder):
         self._inside = np.array([inside / one for inside, _ in pairs])[classes]
         self._outside = np.array([outside / one for _, outside in pairs])[classes]
         d = np.array([far * (inside - outside) / one for inside, outside in pairs])[classes]
-        self._others = np.array([(geometry.shared * i + far * o) / one for i, o in pairs])[classes]  # b
-        self._factor: Floats = 1 / d  # a
-        self._even = float(self._factor @ self._others / self._factor.sum())  # B
-        self._tilt: Floats = (self._others - self._even) * self._factor  # h
-        # g: the sum of the raw shares is g't minus a constant.
+        # In the formulas above and in MATH 4.5, these are b, a, B, h, g and u. The sum of the raw shares is g't minus a
+        # constant.
+        self._others = np.array([(geometry.shared * i + far * o) / one for i, o in pairs])[classes]
+        self._factor: Floats = 1 / d
+        self._even = float(self._factor @ self._others / self._factor.sum())
+        self._tilt: Floats = (self._others - self._even) * self._factor
         self._of_sum: Floats = self._factor - self._factor.sum() * self._tilt
-        self._part = self._balance() if balanced else np.zeros(self.inputs)  # u
+        self._part = self._balance() if balanced else np.zeros(self.inputs)
         self._balanced = balanced
 
     def _balance(self) -> Floats:

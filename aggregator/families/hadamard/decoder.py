@@ -28,7 +28,8 @@ class HadamardDecoder(Decoder):
 
     def __init__(self, channel: Hadamard) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
-        self._contrast = (2 * channel.truth - ONE) / ONE  # 2 pi - 1
+        # This is 2 pi - 1 of the formula above.
+        self._contrast = (2 * channel.truth - ONE) / ONE
         self._rows = slice(1, channel.inputs + 1)
 
     def forward(self, p: Floats) -> Floats:

@@ -27,8 +27,9 @@ class SubsetDecoder(Decoder):
         one = 1 << channel.scale
         mine = channel.having * channel.inside  # 2^128 p*
         self._inside = mine / one
-        self._outside = (one * d - mine) / (one * (k - 1))  # expected number of ones without the bit of the true input
-        self._gap = (mine * k - one * d) / (one * (k - 1))  # p* - q*, without cancellation
+        # q* is the expected number of other ones, divided by k - 1. p* - q* is computed without cancellation.
+        self._outside = (one * d - mine) / (one * (k - 1))
+        self._gap = (mine * k - one * d) / (one * (k - 1))
         # These are the probabilities that two bits are set: that of the input and another one, and those of two other
         # values. Given the bit of the input, the rest of a set is uniform.
         self._with_own = mine * (d - 1) / (one * (k - 1))

@@ -95,7 +95,8 @@ class Staircases(Coordinates):
             the lifts in decreasing order, (c, 3), and True for each staircase that exists, (c,).
         """
         a, b, d = 1 / self.bound, self.bound, self.radius
-        # The two worst priors move mass d: one from the top and then the middle, one from the bottom and then it.
+        # One of the two worst priors moves mass d from the top and then from the middle. The other moves it from the
+        # bottom and then from the middle.
         off_top, off_bottom = np.minimum(d, top), np.minimum(d, bottom)
         down, up = np.minimum(d - off_top, middle), np.minimum(d - off_bottom, middle)
         apart = np.minimum((b - 1) / (bottom + b * off_top), (1 - a) / (top + a * off_bottom))

@@ -184,7 +184,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     return ExperimentResult((panel, levels), findings, verdict)
 
 
-# Fig. 7: histograms.
+# Histograms (Fig. 7)
 
 
 ASKED, PEOPLE, WRONG = 2.0, 10_000, 0.3

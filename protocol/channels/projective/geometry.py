@@ -106,7 +106,7 @@ class Geometry:
         beyond = self.support * inside
         own = self.coordinates(x)
         pivot = own.index(1)
-        # Both candidates are computed, for constant time; the remainders keep the unused one within its range.
+        # For constant time, both candidates are computed; the unused one is reduced to its range.
         near = self._canonical(draw // inside % self.support, self.dimension - 1)
         far = self._digits((draw - beyond) // outside, self.dimension - 1)
         orthogonal = self._completed(own, pivot, near, 0)
@@ -205,12 +205,12 @@ class Geometry:
     def _mass_table(self, free: int, law: Sequence[int]) -> list[int]:
         """Return, for each (d, low) by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0."""
         q, size, times = self.order, self.powers[free], self.arithmetic.times
-        # Where all coordinates of a point are used, the first one is 0 or 1: no other d is looked up.
+        # If all coordinates of a point are used, its first one is 0 or 1, so no other d is needed.
         width = q if free < self.dimension - 1 else 2
         table = [0] * (width * size)
         # At (0, 0) the condition holds for every input, and at (d, 0) for none.
         table[0] = sum(law)
-        # The number of different prefixes of the inputs, for each length from 1 to f.
+        # The number of different prefixes of the inputs, for each length from 1 to ``free``.
         begun = [-(-len(law) // self.powers[free - digits]) for digits in range(1, free + 1)]
         for place in range(self.firsts[free]):
             low = self._canonical(place, free)

@@ -158,7 +158,8 @@ class SubsetStructure(SetsStructure):
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
         k, d = self.channel.inputs, self.channel.ones
-        # Input d has its remainder at the same output as all later inputs.
+        # Input d has its remainder at the same output as all later inputs. It is a kind of its own, because it is also
+        # a member of the outputs with the remainders of earlier inputs.
         return [kind for kind in (range(d), range(d, d + 1), range(d + 1, k)) if kind]
 
     def raised(self, x: int) -> int:

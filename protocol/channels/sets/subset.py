@@ -108,7 +108,7 @@ class SubsetSelection(SupportChannel):
         self._require_draw(x, rand)
         draw = int.from_bytes(rand, "big")
         beyond = self.having * self.inside
-        # Both candidates are computed, for constant time; the bounds keep the unused one within its range.
+        # For constant time, both candidates are computed; the bounds keep the unused one within its range.
         place = min(max(draw - beyond, 0) // self.outside, self.lacking - 1)
         own = self._with_bit(self._nth(draw // self.inside % self.having, self.ones - 1), x, 1)
         other = self._with_bit(self._nth(place, self.ones), x, 0)

@@ -125,7 +125,7 @@ class Triples(SupportChannel):
         self._require_draw(x, rand)
         draw = int.from_bytes(rand, "big")
         beyond = self.support * self.inside
-        # Both candidates are computed, for constant time; the bounds keep the unused one within its range.
+        # For constant time, both candidates are computed; the bounds keep the unused one within its range.
         own = self._having(x, draw // self.inside % self.support)
         other = self._lacking(x, max(draw - beyond - self.remainder, 0) // self.outside)
         return (other, own)[draw < beyond]

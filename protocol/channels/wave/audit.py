@@ -15,7 +15,7 @@ class WaveStructure(Structure):
     channel: Wave
 
     def pairs(self) -> Iterator[tuple[int, int]]:
-        # The farther two inputs are apart, the more outputs are in only one of their windows.
+        # The farther two inputs are apart, the more outputs are in only one of their windows, so the two ends decide.
         yield 0, self.channel.inputs - 1
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
