@@ -1,4 +1,4 @@
-"""A certificate for a test's own server, signed by itself."""
+"""A self-signed certificate for a server that a test starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small signed campaigns, and a device whose clock and randomness the test owns."""
+"""Small signed campaigns, and a device whose clock and randomness the test controls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPENS, WEEK = 1_000_000, 7 * 86_400
 
 
 def response(k: int, level: int) -> RandomizedResponse:
-    """k-ary randomised response at ``level`` nanonats."""
+    """Return k-ary randomised response at ``level`` nanonats."""
     numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
     return RandomizedResponse(k, (-(-(one << 64) // (numerator + (k - 1) * one)),))
 
@@ -41,7 +41,7 @@ def campaign(
     addresses: tuple[str, ...] = (),
     maps: Sequence[Map] = (Identity(),),
 ) -> bytes:
-    """A signed campaign of randomised response, with a view for each map; all views are equally likely."""
+    """Return a signed campaign of randomised response, with a view for each map; all views are equally likely."""
     domain = domain or Values(LABELS)
     terms = Campaign(
         title,
@@ -64,14 +64,14 @@ def campaign(
 
 
 def agreed(device: Device, data: bytes, *address: str, **role: object) -> bytes:
-    """The id of a campaign that the device joined and agreed to."""
+    """Let the device join and agree to a campaign; return the campaign's id."""
     campaign_id = device.join(data, *address).campaign_id
     device.consent(campaign_id, **role)
     return campaign_id
 
 
 class Clock:
-    """A clock that shows the time it was set to."""
+    """A clock that shows the time to which it was set."""
 
     def __init__(self) -> None:
         self.now = float(OPENS)
@@ -81,7 +81,7 @@ class Clock:
 
 
 class Dice:
-    """Seeded randomness that counts the bytes it gives."""
+    """A seeded source of random bytes that counts the bytes it returns."""
 
     def __init__(self, seed: int = 1) -> None:
         self._generator = random.Random(seed)
@@ -96,19 +96,19 @@ class Dice:
 
 @pytest.fixture
 def clock() -> Clock:
-    """Shows the moment the campaigns open."""
+    """Return a clock that shows the moment at which the campaigns open."""
     return Clock()
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """The folder for a store."""
+    """Return the folder for a store."""
     return tmp_path / "app-data" / "halftruth"
 
 
 @pytest.fixture
 def open_device(clock: Clock) -> Iterator[Callable[..., Device]]:
-    """Opens devices that trust ``AUTHOR`` and closes them after the test.
+    """Return a function that opens devices that trust ``AUTHOR``; they are closed after the test.
 
     Each has seeded randomness, so that no test fails by chance; the system's randomness: test_black_box.
     """

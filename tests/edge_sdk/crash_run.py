@@ -1,9 +1,10 @@
-"""Kill a device at random moments, again and again, and compare its envelopes with its charges.
+"""Kill a device repeatedly at random moments, and compare its envelopes with its charges.
 
-A child answers new values in a loop, or collects and bundles them, and dies; then the store is opened again. One of
-``OUTSIDE`` children dies by a signal from outside after a random delay, the others kill themselves just before an SQL
-statement: in ``FULL`` runs once before each of the first ``MOST_STATEMENTS`` while answering, once while collecting.
-Run in a separate process, because it forks: ``python -m tests.edge_sdk.crash_run RUNS SEED DIR``. Prints JSON.
+A child process answers new values in a loop, or collects and bundles them, and dies; then the store is opened again.
+One of ``OUTSIDE`` children is killed by a signal from outside after a random delay. The others kill themselves just
+before an SQL statement: ``FULL`` runs have one child for each of the first ``MOST_STATEMENTS`` statements of answering,
+and one for each of collecting. Run in a separate process, because it forks: ``python -m tests.edge_sdk.crash_run RUNS
+SEED DIR``. Prints JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ BUNDLED = 5
 def answer_until_killed(
     place: Path, joined: Joined, first: int, now: int, dies_at: int | None, collects: bool, pipe: int
 ) -> None:
-    """The child: hand each envelope, or each collected slot, out as soon as the device returns it."""
+    """Run the child: send each envelope, or each collected slot, to the parent as soon as the device returns it."""
     campaign_id = joined.signed.id
     with Device.open(place, clock=lambda: now) as device:
         # The audit happens before the fork, so that a thousand children need not repeat it.
@@ -59,7 +60,7 @@ def answer_until_killed(
 
 
 def exported(device: Device, path: Path) -> list[envelope.Envelope]:
-    """All that waits, off the queue; nothing may wait, where the last children died before they answered."""
+    """Export all waiting envelopes; there may be none if the last children died before they answered."""
     if not len(device.outbox):
         return []
     device.outbox.export(path)
@@ -67,7 +68,7 @@ def exported(device: Device, path: Path) -> list[envelope.Envelope]:
 
 
 def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
-    """(period, slot) of each output that a report carries."""
+    """Return the (period, slot) of each output in a report."""
     if item.kind is not Kind.REPORT:
         return []
     report = Report.decode(item.unverified)
@@ -75,7 +76,7 @@ def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
 
 
 def run(runs: int, seed: int, place: Path) -> dict[str, int]:
-    """Do all runs; return the numbers of sent, charged and queued outputs."""
+    """Run all children; return the numbers of sent, charged and queued outputs."""
     dice = random.Random(seed)
     data = campaign("Where", DOMAIN, periods=runs + 1, period_seconds=PERIOD, answers=MOST_ANSWERS)
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=10**6), clock=lambda: OPENS) as device:

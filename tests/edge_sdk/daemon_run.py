@@ -1,8 +1,8 @@
-"""Kill a unit at random moments, again and again, and compare its readings with the study's reports.
+"""Kill a unit repeatedly at random moments, and compare its readings with the study's reports.
 
-A child is the unit itself under a clock that jumps from one due moment to the next. It dies half of the time by a
-signal from outside after a random delay, half of the time by killing itself just before a random SQL statement; then
-another child continues at the time of its death. It reports each reading as soon as that is on the disk. Run in a
+A child process runs the unit under a clock that jumps from one due moment to the next. Half of the children are killed
+by a signal from outside after a random delay, and half kill themselves just before a random SQL statement; then another
+child continues at the time of the death. A child reports each reading as soon as the reading is on the disk. Run in a
 separate process, because it forks: ``python -m tests.edge_sdk.daemon_run RUNS SEED DIR``. Prints JSON.
 """
 
@@ -52,11 +52,11 @@ every = 70
 
 
 def silent(level: int, text: str) -> None:
-    """A log without readers."""
+    """A log that discards its lines."""
 
 
 def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int) -> None:
-    """The child: a unit whose clock leaps; ``pipe`` gets the time of each step that is over."""
+    """Run the child: a unit whose clock jumps; the time of each completed step is written to ``pipe``."""
     dice = random.Random(seed)
     now = [begins]
     reading = load(folder / "unit.toml"), lambda name, timeout: (str(dice.choice(EDGES)), "")
@@ -72,7 +72,8 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
 
 
 def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
-    """All runs; counts of readings that were on the disk, and of outputs that left."""
+    """Run all children; return the number of readings that were on the disk, and the number of outputs that were
+    sent."""
     dice = random.Random(seed)
     periods = 20 * runs
     data = campaign("Load", Buckets.of(EDGES), periods=periods, period_seconds=PERIOD, answers=READINGS)

@@ -1,4 +1,4 @@
-"""Children that are killed, from outside after a random time or by their own hand before an SQL statement."""
+"""Child processes that are killed from outside after a random time, or that kill themselves before an SQL statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from edge_sdk.store.sqlite import Store
 
 
 def die_before(store: Store, statement: int | None) -> None:
-    """Let this process die just before the given statement of its store, counted from now; None for never."""
+    """Make this process kill itself just before the given SQL statement of its store, counted from now; None for
+    never."""
     if statement is None:
         return
     countdown = iter(range(statement, -1, -1))
@@ -26,12 +27,12 @@ def die_before(store: Store, statement: int | None) -> None:
 
 
 def run_killed(work: Callable[[int], None], seconds: float | None, dice: random.Random) -> tuple[bool, bytes]:
-    """Fork a child that does ``work`` with a pipe to write to.
+    """Fork a child that runs ``work`` with a pipe for its output.
 
     Args:
         seconds: longest time from the child's first output until it is killed; None if the child ends itself.
     Returns:
-        True if the child was killed; and its output.
+        Whether the child was killed, and its output.
     """
     reading, writing = os.pipe()
     child = os.fork()

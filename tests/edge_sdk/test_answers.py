@@ -48,7 +48,7 @@ def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
 
 @pytest.mark.parametrize(("periods", "answers"), [(1, 1), (10, 1), (200, 300), (70_000, 2)])
 def test_room_is_made_for_the_longest_report_and_enrolment(open_device, clock, periods, answers):
-    """The lengths that room is made for are those of the last report of a campaign and of its enrolment."""
+    """The reserved space is the length of a campaign's last report and of its enrolment."""
     device = open_device()
     campaign_id = agreed(device, campaign(periods=periods, period_seconds=60, answers=answers))
     joined = device.records.member(campaign_id)
@@ -58,7 +58,7 @@ def test_room_is_made_for_the_longest_report_and_enrolment(open_device, clock, p
 
 
 def test_an_answer_makes_one_signature_and_a_preview_none(open_device, clock, monkeypatch):
-    """One signature for each report and each enrolment that is queued, and none for anything else."""
+    """A device signs each queued report and each queued enrolment once, and nothing else."""
     signed = []
     monkeypatch.setattr(
         SigningKey, "sign", lambda key, message, sign=SigningKey.sign: signed.append(1) or sign(key, message)
@@ -78,7 +78,8 @@ def test_an_answer_makes_one_signature_and_a_preview_none(open_device, clock, mo
 
 @pytest.mark.parametrize(("answers", "reading"), [(1, None), (1, 0), (4, 0), (4, 3)])
 def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, answers, reading):
-    """The same reading is the same bytes 200 times, is charged once and queued once (promise 8)."""
+    """If one reading is requested 200 times, the device returns the same bytes each time, and charges and queues them
+    once (promise 8)."""
     device = open_device()
     campaign_id = agreed(device, campaign(answers=answers))
     waiting = len(device.outbox)
@@ -91,7 +92,8 @@ def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, 
 
 
 def test_asking_200_readings_of_one_answer_tells_no_more_than_one(open_device, clock):
-    """Every reading of an unchanged answer is a report of its own, all of one output and one charge (promise 8)."""
+    """Every reading of an unchanged answer gives a separate report, but all reports have one output and cost one charge
+    (promise 8)."""
     device = open_device()
     data = campaign(answers=200, enrolment="enrolled")
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -134,7 +136,8 @@ def test_the_memo_survives_a_restart(open_device, clock, place):
 
 @pytest.mark.parametrize("value", LABELS)
 def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock, value):
-    """For every answer: as many random bytes in the same order, as long a report, the same cost (promise 9)."""
+    """For every answer the device draws the same number of random bytes in the same order, and the report has the same
+    length and cost (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
     receipt = device.answer(agreed(device, campaign()), value)
@@ -143,7 +146,8 @@ def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock,
 
 
 def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
-    """After any earlier answers, the same periods are sent with the same lengths until the same end (promise 9)."""
+    """After any earlier answers, reports of the same periods with the same lengths are sent, until the same end
+    (promise 9)."""
     seen = set()
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4]:
         clock, dice = Clock(), Dice()
@@ -178,8 +182,7 @@ def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
 
 @pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_number_of_reports_is_the_number_of_asks(open_device, clock, answered):
-    """For all values, equal ones and others: the same number of reports, in the same slots, and the same end
-    (promise 9)."""
+    """Equal and different values give the same number of reports, in the same slots, until the same end (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign(answers=3, enrolment="enrolled"))
@@ -194,7 +197,7 @@ def test_the_number_of_reports_is_the_number_of_asks(open_device, clock, answere
 
 
 def test_the_quota_of_a_period_is_kept(open_device, clock):
-    """After as many answers as a period takes, the next waits for the next period."""
+    """Once a period has its maximum number of answers, the next answer waits for the next period."""
     device = open_device()
     campaign_id = agreed(device, campaign(answers=2))
     assert [device.answer(campaign_id, value).slot for value in ("none", "primary")] == [0, 1]
@@ -257,7 +260,8 @@ def test_a_number_or_day_that_is_none_or_outside_costs_nothing(open_device, doma
     ],
 )
 def test_a_number_or_day_becomes_the_one_that_the_campaign_counts(open_device, domain, value, kept):
-    """Off the steps, or outside where the campaign clamps: the device keeps and reports the value that is counted."""
+    """For a number between two steps, or outside the range if the campaign clamps, the device stores and reports the
+    value that is counted."""
     device = open_device()
     campaign_id = agreed(device, campaign(domain=domain))
     device.answer(campaign_id, value)
@@ -286,7 +290,7 @@ def test_nothing_is_answered_before_it_opens_after_it_closes_or_without_consent(
 
 
 def test_a_clock_before_the_consent_answers_nothing(open_device, clock):
-    """A draw is never dated before its consent, which the window caps rely on."""
+    """A draw is never dated before its consent; the window caps rely on this."""
     device = open_device()
     clock.now += WEEK
     campaign_id = agreed(device, campaign())
@@ -296,7 +300,8 @@ def test_a_clock_before_the_consent_answers_nothing(open_device, clock):
 
 
 def test_consent_introduces_the_device_first_where_anyone_may_answer(open_device, clock, tmp_path):
-    """An open campaign's first envelope is the enrolment; an enrolled one's is handed over by the person."""
+    """If anyone may answer a campaign, the first envelope is the enrolment; otherwise the person hands the enrolment
+    over."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     device.consent(campaign_id)
@@ -326,7 +331,7 @@ def test_nothing_shared_is_in_the_envelopes_of_two_campaigns(open_device, clock)
 
 
 def test_a_number_keeps_its_bucket(open_device, clock):
-    """The dither is drawn once a campaign, so an unchanged number between two edges is an unchanged input."""
+    """The dither is drawn once for each campaign, so an unchanged number between two edges gives an unchanged input."""
     device = open_device()
     campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), periods=50))
     for _ in range(50):
@@ -337,7 +342,7 @@ def test_a_number_keeps_its_bucket(open_device, clock):
 
 
 def test_preview_draws_and_charges_nothing(open_device, clock):
-    """A preview names length and cost of the report that follows it, and leaves no trace."""
+    """A preview states the length and cost of the next report, and leaves no trace."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign())
@@ -352,7 +357,7 @@ def test_preview_draws_and_charges_nothing(open_device, clock):
 
 
 def test_a_receipt_and_a_device_never_show_an_answer(open_device, clock):
-    """A text that may end in a log by accident contains no value and no key."""
+    """Texts of these objects, which may end in a log by accident, contain no value and no key."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     shown = repr(device.answer(campaign_id, "bachelor")) + repr(device) + repr(device.budget)

@@ -1,4 +1,4 @@
-"""The device's own audit: the desk's numbers, from the same integers, and the person's own history."""
+"""The audit on the device: the aggregator's numbers from the same integers, and levels under a person's history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, campaign
 
 
 def test_without_a_history_nobody_knows_anything():
-    """Before the first answer the levels are under a uniform prior: the closed forms of randomised response."""
+    """Before the first answer, levels are computed under a uniform prior and equal the closed forms of randomised
+    response."""
     found = audit(unverified_campaign(campaign()))
     odds, k = math.e, len(LABELS)
     truth = odds / (odds + k - 1)
@@ -33,7 +34,8 @@ def test_without_a_history_nobody_knows_anything():
 
 
 def test_a_history_is_the_prior():
-    """With a history the levels are under its counts plus one, and the belief is the preview's."""
+    """With a history, levels are computed under the history's counts plus one, and the posterior belief equals the
+    preview's."""
     terms = unverified_campaign(campaign())
     found = audit(terms, {"bachelor": 7, "none": 1})
     assert found.own
@@ -53,8 +55,8 @@ def test_domains_with_distances_have_a_geo_level():
 
 
 def test_a_large_channel_gives_the_exact_belief():
-    """For 43,750 values the belief after a Hadamard report is less than the level alone would allow, and no column that
-    is looked at allows more."""
+    """For 43,750 values the posterior belief after a Hadamard report is less than the level alone allows, and no
+    examined column allows more."""
     odds = exact.exp_lower(10**9)
     channel = Hadamard((odds << 64) // (odds + (1 << 96)), 43_750)
     counts = {5: 40_000, 77: 100}
@@ -69,7 +71,7 @@ def test_a_large_channel_gives_the_exact_belief():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a campaign that is open now and its author's key."""
+    """Return a folder with a campaign that is open now and its author's key."""
     (tmp_path / "c.campaign").write_bytes(campaign(opens=int(time.time()) - 60))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     monkeypatch.chdir(tmp_path)
@@ -82,7 +84,7 @@ def run(capsys, *words, code=0):
 
 
 def test_a_file_is_audited_before_it_is_joined(folder, capsys):
-    """A campaign file is audited without a store, without trust, and to the same numbers as once it is joined."""
+    """A campaign file can be audited without a store and without trust; the numbers are the same as after joining."""
     before = json.loads(run(capsys, "audit", "c.campaign", "--json"))
     assert not (folder / "store").exists()
     assert (before["prior"], before["levels"]["ldp"], before["declared"]) == ("uniform", 1.0, 1.0)

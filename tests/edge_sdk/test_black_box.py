@@ -1,4 +1,4 @@
-"""The level, measured from outside: the reports of the device's real path (promise 6)."""
+"""The privacy level, measured from outside on the reports of the device's real path (promise 6)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ QUESTIONS |= {
 
 
 def test_every_mechanism_is_measured() -> None:
-    """The catalogue has no mechanism that is not measured below."""
+    """Every mechanism of the catalogue is measured below."""
     assert set(QUESTIONS) == {mechanism.name for mechanism in CATALOGUE}
 
 
@@ -82,10 +82,10 @@ def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
     """Return the outputs in the signed reports of ``draws`` devices that answer ``x``, with the operating system's
     randomness.
 
-    All of them have this view: a device with another view is discarded, and a new one is made.
+    All devices have this view: a device with another view is discarded, and a new one is made.
 
-    One store serves as all the devices: between two answers the memo, the used slots and the queue are emptied, as they
-    are in a new device. Everything in between is the device's own path.
+    One store is used for all devices: between two answers the memo, the used slots and the queue are emptied, as in a
+    new device. All other steps are the device's real path.
     """
     data = seal_campaign(terms, AUTHOR)
     opened = open_campaign(data, [AUTHOR.public]).terms
@@ -115,7 +115,7 @@ def campaign(name: str) -> Campaign:
 
 
 def exposed(terms: Campaign) -> tuple[int, int]:
-    """Two inputs whose outputs the audit found to differ most; under a prior, those of the LDP level."""
+    """Return the two inputs that the audit found easiest to distinguish; under a prior, the pair of the LDP level."""
     witness = terms.certificate.witness
     if witness.other is not None:
         return witness.x, witness.other
@@ -126,9 +126,10 @@ def exposed(terms: Campaign) -> tuple[int, int]:
 
 
 def lower_bound(one: Counter[int], other: Counter[int], draws: int) -> float:
-    """A level of ``one`` against ``other`` that their law exceeds, with confidence 1 - ``ALPHA``: Clopper-Pearson.
+    """Return a lower bound on the level of ``one`` against ``other``, with confidence 1 - ``ALPHA`` (Clopper-Pearson).
 
-    The bound on each of the 2 x outputs probabilities fails with ALPHA / (2 outputs), so all hold with 1 - ALPHA.
+    The bound on each of the 2 x outputs probabilities fails with probability ALPHA / (2 x outputs), so all bounds hold
+    with probability 1 - ALPHA.
     """
     share = ALPHA / (2 * len(set(one) | set(other)))
     most = -math.inf
@@ -145,7 +146,7 @@ def measured(terms: Campaign, pair: tuple[int, int], draws: int) -> float:
 
 
 def declared(channel: Channel, pair: tuple[int, int]) -> float:
-    """Return the level of the first of the pair against the second by the integers."""
+    """Return the level of the pair's first input against the second, computed from the integers."""
     level = channel.loss([pair[0]], [pair[1]]).level
     assert level is not None
     return exact.nats(level)
@@ -156,7 +157,7 @@ def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
     """The lower confidence bound on eps of the device's real path is at most the integers' level of the worst pair.
 
     n: 600 reports of each of two inputs; alpha = 1e-6. A bound above it would mean that the device leaks more than it
-    declares. A test that it adds no unnecessary noise takes more reports: the long test.
+    declares. The long test also checks that the device adds no unnecessary noise, which takes more reports.
     """
     terms = campaign(name)
     pair = exposed(terms)
@@ -171,8 +172,9 @@ RESOLUTIONS = tuple(
 @pytest.mark.parametrize("view", range(len(RESOLUTIONS)))
 @pytest.mark.parametrize("draws", [600, pytest.param(40_000, marks=pytest.mark.long)])
 def test_the_measured_level_of_a_view_never_exceeds_its_own(view: int, draws: int) -> None:
-    """The same law for devices of each view: two cells are measured at no more than the level of their images in the
-    view, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 a pair."""
+    """The same law for devices of each view: the measured level of two cells is at most the level of their images in
+    the view, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 for each
+    pair."""
     terms = Campaign(
         "t", "q", "p", "o", SQUARE, Ldp(NAT), "randomized-response", RESOLUTIONS, OPENS, OPENS + 9, 9, 1, 1, "enrolled",
     )  # fmt: skip
@@ -189,8 +191,8 @@ def test_the_measured_level_of_a_view_never_exceeds_its_own(view: int, draws: in
 def test_the_measured_level_comes_near_the_declared_one(name: str) -> None:
     """With sixty times as many reports, the bound stays below the declared level and comes within a quarter of it.
 
-    n: 40,000 reports of each of two inputs; alpha = 1e-6. A right device's bound is five standard errors above
-    the lower end.
+    n: 40,000 reports of each of two inputs; alpha = 1e-6. For a correct device, the expected bound is five standard
+    errors above the lower end.
     """
     terms = campaign(name)
     pair = exposed(terms)
@@ -200,7 +202,8 @@ def test_the_measured_level_comes_near_the_declared_one(name: str) -> None:
 
 @pytest.mark.long
 def test_a_million_reports_of_a_tight_mechanism() -> None:
-    """n: 500,000 reports of each of two inputs, alpha = 1e-6: the bound is within 5% of Warner's declared level."""
+    """With 500,000 reports of each of two inputs and alpha = 1e-6, the bound is within 5% of Warner's declared
+    level."""
     terms = campaign("randomized-response")
     pair = exposed(terms)
     found, limit = measured(terms, pair, 500_000), declared(terms.channel, pair)
@@ -208,7 +211,7 @@ def test_a_million_reports_of_a_tight_mechanism() -> None:
 
 
 def test_the_measure_sees_a_channel_that_leaks() -> None:
-    """The same measurement of a channel of 1.2 nats is above 1, so the tests above can fail."""
+    """The same measurement of a channel of 1.2 nats gives a bound above 1, so the tests above can fail."""
     leaky = RandomizedResponse(2, (round(2**64 / (math.exp(1.2) + 1)),))
     draws = 20_000
     counts = [

@@ -1,4 +1,4 @@
-"""A person's loss is bounded, in any order of events (promise 7)."""
+"""A person's privacy loss is bounded for every order of events (promise 7)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ class Life(RuleBasedStateMachine):
 
     @rule(index=which, ahead=st.sampled_from([0, 0, 3, 10, 30]), value=st.integers(0, len(LABELS) - 1))
     def begin_again_ahead_of_time(self, index: int, ahead: int, value: int) -> None:
-        """Answer, forget, consent to another under a clock that runs ahead, answer under one that is right again."""
+        """Answer, forget, consent to another campaign under a clock that runs ahead, and answer under a correct
+        clock."""
         self.answer(value, [5])
         self.forget(None)
         self.clock.now += ahead
@@ -157,7 +158,7 @@ class Life(RuleBasedStateMachine):
 def test_the_sum_of_charges_stays_within_every_cap(examples, steps):
     """For every interleaving of answers, campaigns, restarts, clock jumps and forgetting, no cap is ever exceeded.
 
-    30 lives of up to 50 steps, the same in each run; the long form has 1,000 lives of up to 100.
+    The test has 30 lives of up to 50 steps, the same in each run; the long form has 1,000 lives of up to 100 steps.
     """
     run_state_machine_as_test(
         Life,

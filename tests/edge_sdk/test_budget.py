@@ -15,7 +15,7 @@ from tests.edge_sdk.conftest import OPENS, WEEK, agreed, campaign
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
 def test_a_cap_that_is_no_level_is_never_born(wrong):
-    """A policy is valid at birth."""
+    """The constructor of a policy refuses a cap that is no privacy level."""
     for policy in ({"lifetime": wrong}, {"per_campaign": wrong}, {"window": (60, wrong)}):
         with pytest.raises(ValueError, match=r"number|cap"):
             BudgetPolicy(**policy)
@@ -29,12 +29,12 @@ def test_a_window_is_a_whole_number_of_seconds(seconds):
 
 
 def test_a_cap_is_rounded_down():
-    """The part of a cap below a nanonat is not allowed to be spent."""
+    """A fraction of a nanonat in a cap cannot be spent."""
     assert BudgetPolicy(lifetime=0.1234567899).caps()[0].nanonats == 123456789
 
 
 def test_a_device_without_a_word_from_its_owner_has_a_lifetime_cap(open_device, clock):
-    """Eight nats, until a cap is named."""
+    """Without a named cap, a device has a lifetime cap of eight nats."""
     device = open_device(budget=None)
     assert device.budget.remaining == 8.0
     device.join(campaign())
@@ -43,7 +43,7 @@ def test_a_device_without_a_word_from_its_owner_has_a_lifetime_cap(open_device, 
 
 
 def test_the_worst_case_is_reserved_on_consent_and_charges_come_out_of_it(open_device, clock):
-    """Consent moves the worst case from remaining to reserved; answers move it on to spent."""
+    """Consent moves the worst case from the remaining to the reserved amount; answers move it to the spent amount."""
     device = open_device(lifetime=10)
     campaign_id = device.join(campaign()).campaign_id
     assert device.budget.remaining == 10
@@ -65,7 +65,7 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
 
 
 def test_caps_only_tighten(open_device, clock, place):
-    """Of two caps the lower holds, whichever came first, across restarts."""
+    """If two caps are set, the lower one holds in either order, also after restarts."""
     with open_device(place, budget=BudgetPolicy(lifetime=5, per_campaign=3)):
         pass
     with open_device(place, budget=BudgetPolicy(lifetime=9, window=(60, 2.0))) as device:
@@ -116,7 +116,7 @@ def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock)
 
 
 def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
-    """A clock that went back before the forgetting does not make the spending look older."""
+    """If the clock is set back before a campaign is forgotten, its spending does not look older."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     campaign_id = agreed(device, campaign(periods=100))
     clock.now += 3 * WEEK
@@ -128,7 +128,7 @@ def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
 
 @pytest.mark.parametrize("period", [1, 2, 3, 7])
 def test_the_worst_window_is_the_one_found_by_trying_all(period):
-    """The closed form of the worst window agrees with sliding it over every second."""
+    """The closed form of the worst window equals the maximum over windows that start at every second."""
     for seconds, answers, inputs in itertools.product(range(1, 25), (1, 3), (2, 5, 1000)):
         commitment = Commitment(10, inputs, answers, period, 9)
         touched = max(
@@ -140,7 +140,7 @@ def test_the_worst_window_is_the_one_found_by_trying_all(period):
 
 
 def test_the_ledger_tells_what_happened(open_device, clock):
-    """Reserve, charge, and after forgetting carry and release, in order and with their sums."""
+    """The ledger lists reservation, charge, and after forgetting carry and release, in order and with their amounts."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     for value in ("none", "primary", "none"):

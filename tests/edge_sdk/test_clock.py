@@ -1,4 +1,4 @@
-"""Laws of a clock that ran ahead: the owner gets out of it, and nothing that was spent is given back (promise 7)."""
+"""Laws of a clock that ran ahead: the owner can set it right, and no spent budget is refunded (promise 7)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["world"]
 
 
 def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
-    """Silent until the date that the clock once showed; after ``set_clock`` it reads on from now, refills nothing, and
-    the slots that it used ahead of time stay used when their time comes."""
+    """The unit is silent until the date that the clock once showed. After ``set_clock`` it takes readings from now on
+    and refills no budget, and the slots that it used ahead of time stay used when their time comes."""
     one = world()
     one.until(OPENS + 1)
     one.now = OPENS + 5 * PERIOD
@@ -39,7 +39,7 @@ def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
 
 
 def test_setting_the_clock_refills_no_budget(open_device, clock):
-    """With answers under any dates, a slot is filled once, and the lifetime cap holds."""
+    """For answers under any dates, each slot is filled once, and the lifetime cap holds."""
     device = open_device(lifetime=6)
     joined = agreed(device, campaign(periods=6))
     for week in (0, 4, 1, 5, 2, 0, 3, 4, 1):
@@ -67,7 +67,7 @@ def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst
 
 
 def test_a_consent_of_a_clock_that_ran_ahead_is_taken_back_to_now(open_device, clock):
-    """Agreed to under a later date, a campaign takes answers again once the clock is set."""
+    """A campaign that was agreed to under a later date accepts answers again once the clock is set."""
     device = open_device()
     clock.now = OPENS + 5 * WEEK
     joined = agreed(device, campaign())
@@ -112,7 +112,8 @@ def test_a_closed_device_says_so(open_device):
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
-    """A mistake of the calling program is one kind of error that names the expected argument, at every call."""
+    """Every call answers a mistake of the calling program with the same kind of error, which names the expected
+    argument."""
     device = open_device()
     agreed(device, campaign())
     calls = [lambda: device.join(wrong), lambda: device.tighten(wrong), lambda: device.answer(wrong, "none")]

@@ -23,13 +23,13 @@ SOON = OPENS + WEEK
 
 
 def notice(closes, key=AUTHOR, campaign_id=ID):
-    """A notice as whoever has ``key`` can write it."""
+    """Return a notice that is signed with ``key``."""
     return envelope.seal(Kind.CLOSING, key, Closing(campaign_id, closes).encode())
 
 
 @pytest.fixture
 def device(open_device):
-    """A device that joined and agreed."""
+    """Return a device that joined and agreed to the campaign."""
     made = open_device()
     made.join(DATA)
     made.consent(ID)
@@ -37,8 +37,8 @@ def device(open_device):
 
 
 def test_nothing_is_answered_from_the_closing_on(device, clock):
-    """Before the notice's time answers are given as usual. From it on every value is refused alike, and nothing is
-    drawn or charged, kept or queued; earlier readings are still bundled."""
+    """Before the notice's time answers are given as usual. From that time on, every value is refused in the same way,
+    and nothing is drawn, charged, stored or queued; earlier readings are still bundled."""
     device.collect(ID, "bachelor")
     assert device.terms(ID).closed_early is None
     assert device.close_early(seal_closing(SIGNED, SOON, AUTHOR)).closed_early == SOON
@@ -55,7 +55,7 @@ def test_nothing_is_answered_from_the_closing_on(device, clock):
 
 
 def test_nobody_agrees_to_or_joins_a_closed_campaign(open_device, clock, place):
-    """Consent is refused once it is closed, and so is joining again after forgetting; in a later process too."""
+    """Consent to a closed campaign is refused, and so is joining it again after forgetting; also in a later process."""
     device = open_device(place)
     device.join(DATA)
     device.close_early(notice(OPENS))
@@ -82,7 +82,8 @@ def test_nobody_agrees_to_or_joins_a_closed_campaign(open_device, clock, place):
     ],
 )
 def test_a_forged_foreign_or_extending_notice_is_refused(device, clock, data, stage):
-    """Another's signature, a flipped bit, another kind and a time no earlier are refused, and change nothing."""
+    """A notice with another author's signature, a flipped bit, another kind of envelope, or a time that is not earlier
+    than the end is refused and changes nothing."""
     with pytest.raises(BadData) as refused:
         device.close_early(data)
     assert refused.value.stage == stage
@@ -92,8 +93,8 @@ def test_a_forged_foreign_or_extending_notice_is_refused(device, clock, data, st
 
 
 def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
-    """After a notice a later one is refused, also after forgetting; the same changes nothing, an earlier one holds; one
-    for a campaign that is not joined is refused."""
+    """After a notice, one with a later time is refused, also after forgetting; the same notice changes nothing, and one
+    with an earlier time is accepted. A notice for a campaign that is not joined is refused."""
     device.close_early(notice(SOON))
     with pytest.raises(CampaignError, match="cannot open it again"):
         device.close_early(notice(SOON + 1))
@@ -108,8 +109,8 @@ def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
 
 
 def test_devices_learn_of_it_from_the_study(open_device, tmp_path):
-    """A study that knows the notice hands it to devices that ask; before that, and from a study that hands out another
-    author's, nothing is learned."""
+    """A study that has the notice sends it to devices that request it. Before that, or if a study sends another
+    author's notice, the device accepts nothing."""
     study = Study.create(tmp_path / "lib")
     study.import_campaign(DATA, [AUTHOR.public], "education")
     device = open_device()

@@ -25,7 +25,7 @@ from tests.edge_sdk.conftest import AUTHOR, campaign
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with ``c.campaign`` and others, and ``analyst.pub``."""
+    """Return a folder with ``c.campaign``, other campaigns and ``analyst.pub``."""
     now = int(time.time())
     (tmp_path / "c.campaign").write_bytes(campaign(opens=now - 60))
     (tmp_path / "later.campaign").write_bytes(campaign("Later", opens=now + 86_400))
@@ -41,7 +41,7 @@ def folder(tmp_path):
 
 
 def said(code, out, err):
-    """Return the result of a command that ends without a traceback."""
+    """Check that a command ended without a traceback; return its output."""
     assert "Traceback" not in err
     assert code in (0, 2) or err.count("\n") == 1, "one clear line"
     return code, out, err
@@ -49,7 +49,8 @@ def said(code, out, err):
 
 @pytest.fixture
 def run(folder, monkeypatch, capsys):
-    """Runs the command in ``folder``, in this process; returns code, stdout, stderr."""
+    """Return a function that runs the command in ``folder``, in this process; it returns exit code, stdout and
+    stderr."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "argv", ["edge_sdk"])
 
@@ -68,7 +69,7 @@ def run(folder, monkeypatch, capsys):
 
 @pytest.fixture
 def run_apart(folder):
-    """Runs ``python -m edge_sdk`` in ``folder``; returns code, stdout, stderr."""
+    """Return a function that runs ``python -m edge_sdk`` in ``folder``; it returns exit code, stdout and stderr."""
 
     def call(*arguments):
         words = [sys.executable, "-m", "edge_sdk", "--store", "store", *arguments]
@@ -79,7 +80,7 @@ def run_apart(folder):
 
 
 def test_a_whole_session(run, tmp_path):
-    """Join, consent, preview, answer, export, ledger, doctor and forget, each readable by a script."""
+    """A script can read the output of join, consent, preview, answer, export, ledger, doctor and forget."""
     ident = campaign_id((tmp_path / "c.campaign").read_bytes()).hex()
 
     def script(*arguments, **options):
@@ -126,7 +127,8 @@ def test_a_session_for_people(run_apart):
 
 
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
-    """1 refused, 2 usage, 65 bad data, 75 not yet; and never the value."""
+    """A refused command exits with 1 refused, 2 usage, 65 bad data or 75 not yet, and prints one line without the
+    value."""
     trust = "--trust", "analyst.pub"
     assert run("join", "c.campaign", *trust)[0] == 0
     assert run("join", "later.campaign", *trust)[0] == 0
@@ -189,7 +191,7 @@ def test_an_invited_device_writes_its_enrolment(run, tmp_path):
 
 
 def test_budget_tightens_and_never_loosens(run):
-    """The caps are shown as they are in force."""
+    """The command shows the caps that are in force, and only lowers them."""
     assert json.loads(run("budget", "--lifetime", "4", "--window", "3600", "0.5", "--json")[1])["remaining"] == 4.0
     shown = json.loads(run("budget", "--lifetime", "9", "--per-campaign", "2", "--json")[1])["caps"]
     assert {(cap["kind"], cap["nats"]) for cap in shown} == {("lifetime", 4.0), ("campaign", 2.0), ("window", 0.5)}
@@ -216,7 +218,7 @@ def test_whoever_reads_may_have_had_enough(run, tmp_path):
 
 
 def test_what_cannot_be_printed_is_done_all_the_same(run, tmp_path):
-    """If the output is full, a line says that the command was carried out."""
+    """If the output cannot be written, one line states that the command was carried out."""
     words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
     with open("/dev/full", "w") as full:  # noqa: PTH123
         done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -235,7 +237,7 @@ def test_a_file_is_audited_without_a_store(tmp_path, capsys):
 
 
 def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch):
-    """Ctrl-C is one line and no traceback."""
+    """Ctrl-C prints one line and no traceback."""
 
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
@@ -246,7 +248,7 @@ def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch)
 
 
 def test_a_command_is_parsed_alone_as_among_all():
-    """The parser of one command, which is made faster, has the help that the parser of all commands has for it."""
+    """The parser of a single command, which is built faster, has the same help as the parser of all commands."""
     for word in sorted(COMMANDS):
         outputs = []
         for parser in (_parser(word), _parser(None)):
@@ -273,5 +275,6 @@ def test_a_command_is_parsed_alone_as_among_all():
     ],
 )
 def test_the_command_is_found_behind_the_options(arguments, word):
-    """Only a word that argparse would take for the command is; where that is not certain, all commands are made."""
+    """Only a word that argparse would parse as the command is used as the command; in doubtful cases, the parsers of
+    all commands are built."""
     assert _command_in(arguments) == word

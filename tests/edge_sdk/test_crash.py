@@ -1,4 +1,4 @@
-"""A device that is killed: nothing leaves uncharged (promise 7)."""
+"""A device that is killed sends nothing without a charge (promise 7)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def killed(runs: int, store: Path) -> None:
-    """Kill devices, and compare everything sent or collected with everything charged and queued."""
+    """Kill devices, and compare all sent or collected outputs with all charged and queued ones."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.crash_run", str(runs), "7", str(store)],
         capture_output=True,
@@ -32,16 +32,16 @@ def killed(runs: int, store: Path) -> None:
 
 
 def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_most(tmp_path: Path) -> None:
-    """After every kill -9, all that left or was collected is charged and queued once, and at most one report more was
-    charged.
+    """After every kill -9, each output that was sent or collected is charged and queued once, and at most one more
+    report is charged.
 
-    Each of the first 120 statements of answering and of collecting is died before once, and 60 die from outside: what
-    goes wrong before any one statement is found.
+    One child dies before each of the first 120 SQL statements of answering and of collecting, and 60 children are
+    killed from outside, so a fault before any single statement is found.
     """
     killed(FULL, tmp_path / "store")
 
 
 @pytest.mark.long
 def test_a_device_killed_thousands_of_times_never_undercharges(tmp_path: Path) -> None:
-    """3,000 devices are killed, each statement ten times, and 600 from outside."""
+    """The law holds for 3,000 killed devices: ten for each statement, and 600 from outside."""
     killed(10 * FULL, tmp_path / "store")

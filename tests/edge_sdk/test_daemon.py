@@ -1,4 +1,4 @@
-"""Laws of a unit that answers by itself: by the clock alone, each reading once, through kills, no word of a value."""
+"""Laws of a unit that answers by itself: by the clock alone, each reading once despite kills, no value in the log."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ file = "reading"
 
 
 def written(folder: Path, text: str = PLAIN, data: bytes | None = None) -> Path:
-    """Return a configuration and the files that it names."""
+    """Write a configuration and the files that it names; return the configuration's path."""
     folder.mkdir(exist_ok=True)
     (folder / "author.pub").write_text(public_line(AUTHOR.public))
     (folder / "c.campaign").write_bytes(data or load_average())
@@ -77,12 +77,12 @@ def written(folder: Path, text: str = PLAIN, data: bytes | None = None) -> Path:
 
 
 def load_average(**changes: object) -> bytes:
-    """A campaign of four readings in each of ten hours."""
+    """Return a campaign with four readings in each of ten hours."""
     return campaign(**({"title": "Load", "domain": EDGES, "period_seconds": PERIOD, "answers": READINGS} | changes))
 
 
 class World:
-    """A unit whose clock, source and dice the test owns; ``log`` has its log lines, ``asked`` the times of its
+    """A unit whose clock, source and dice the test controls. ``log`` has its log lines, and ``asked`` the times of its
     readings."""
 
     def __init__(self, file: Path, readings: object = "0.3", seed: int = 1) -> None:
@@ -114,7 +114,7 @@ class World:
             self.left.append((self.now, text.rpartition("/")[2]))
 
     def again(self, past: float = 0) -> None:
-        """The process ends and another begins."""
+        """End the unit's process and begin another one."""
         self.unit.close()
         self.unit = self.made(past)
 
@@ -125,7 +125,7 @@ class World:
         return given if isinstance(given, tuple) else (given, "")
 
     def until(self, end: float) -> bool:
-        """Sleep from step to step; whether the unit goes on after that."""
+        """Run the unit from step to step up to a time; return whether it continues after that."""
         while self.now < end:
             pause = self.unit.step()
             if pause is None:
@@ -139,7 +139,7 @@ class World:
         return self.unit._device
 
     def slots(self) -> list[tuple[int, int]]:
-        """(period, reading) of all that was taken and not forgotten, sealed or not."""
+        """Return the (period, reading) of all readings that were taken and not forgotten, sealed or not."""
         return sorted(self.device._store.rows("SELECT period, slot FROM reading"))
 
     def reports(self) -> list[tuple[int, int, int]]:
@@ -155,7 +155,7 @@ def reports(batch: bytes) -> list[tuple[int, int, int]]:
 
 @pytest.fixture
 def world(tmp_path):
-    """Makes worlds, and closes their stores."""
+    """Return a function that makes worlds; their stores are closed after the test."""
     made: list[World] = []
 
     def make(
@@ -241,7 +241,8 @@ def test_the_examples_are_understood(example):
 
 
 def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
-    """``run CONFIG --check`` prints who asks what, the cost, and when a unit would read and send; it makes no store."""
+    """``run CONFIG --check`` prints the organisation, the question, the cost, and when a unit would read and send; it
+    makes no store."""
     file = written(tmp_path / "unit", PLAIN + '[send]\nurl = "https://study.example"\nevery = 60\n')
     assert main(["run", str(file), "--check", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -270,7 +271,8 @@ def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
     ],
 )
 def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monkeypatch, old, new, code, says):
-    """A campaign above the caps, an unencrypted address, an unknown key: each gives one line and an exit code."""
+    """A campaign above the caps, an unencrypted address and an unknown key are each refused with one line and an exit
+    code."""
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
     file = written(tmp_path / "unit", PLAIN.replace(old, new))
     assert main(["run", str(file)]) == code
@@ -281,7 +283,7 @@ def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monk
 
 
 def test_only_run_does_without_a_store(tmp_path, capsys):
-    """Every other command asks for ``--store``."""
+    """Every command except ``run`` requires ``--store``."""
     with pytest.raises(SystemExit) as refused:
         main(["ledger"])
     assert refused.value.code == 2
@@ -317,13 +319,14 @@ def test_only_run_does_without_a_store(tmp_path, capsys):
     ],
 )
 def test_the_field_is_what_the_configuration_names(text, field, separator, found):
-    """A word of the last line, or a place in a JSON value with its digits as written; nothing if it is missing."""
+    """The field is a word of the last line, or a place in a JSON value with its digits as written; a missing field
+    gives no reading."""
     assert field_of(text, field, separator) == found
 
 
 @pytest.fixture
 def reader():
-    """Makes readers; any byte written to ``wake`` stops them."""
+    """Return a function that makes readers; any byte written to ``wake`` stops them."""
     stop, wake = os.pipe()
 
     def make(timeout: float = 10, **keys: object) -> Callable[[], tuple[str, str]]:
@@ -338,14 +341,16 @@ def reader():
 
 
 def test_a_program_is_read_and_what_it_says_to_standard_error_is_dropped(reader, capfd):
-    """The last line of standard output; a log file that takes standard error never sees a reading."""
+    """The reading is the last line of standard output; a log file that receives standard error never contains a
+    reading."""
     script = "echo 1 2; echo 3.5 4; echo secret 3.5 >&2"
     assert reader(command=("sh", "-c", script), field=0)() == ("3.5", "")
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_program_that_hangs_is_given_up_with_all_it_started(reader, tmp_path):
-    """After the timeout there is no reading and no process left of it, even of one that ignores signals."""
+    """After the timeout there is no reading, and no process that the program started is left, even if it ignores
+    signals."""
     script = f"trap '' TERM; sleep 60 & echo $! > {tmp_path}/pid; echo 3.5; wait"
     begun = time.monotonic()
     text, reason = reader(command=("sh", "-c", script), timeout=0.3)()
@@ -359,7 +364,8 @@ def test_a_program_that_hangs_is_given_up_with_all_it_started(reader, tmp_path):
 
 
 def test_a_program_is_stopped_when_the_unit_is(reader):
-    """SIGTERM does not wait for a source's timeout, and such a reading is neither one nor a failure."""
+    """SIGTERM does not wait for a source's timeout, and the interrupted reading counts neither as a reading nor as a
+    failure."""
     reader.wake()
     begun = time.monotonic()
     for source in ({"command": ("sleep", "60")}, {"stdin": True}):
@@ -369,7 +375,8 @@ def test_a_program_is_stopped_when_the_unit_is(reader):
 
 
 def test_a_source_that_fails_gives_a_reason_and_never_what_it_saw(reader, tmp_path):
-    """No program, an exit code, no file, an endless answer, bytes that are no text: a reason without a value."""
+    """A missing program, an exit code, a missing file, endless output and bytes that are no text each give a reason
+    without a value."""
     assert reader(command=("no-such-program",))() == ("", "the source cannot be read: No such file or directory")
     assert reader(command=("sh", "-c", "echo 3.5; exit 7"))() == ("", "the source failed with exit code 7")
     assert reader(command=("sh", "-c", "kill -9 $$"))() == ("", "the source failed with exit code -9")
@@ -383,7 +390,7 @@ def test_a_source_that_fails_gives_a_reason_and_never_what_it_saw(reader, tmp_pa
 
 
 def test_a_file_is_read_from_its_end(reader, tmp_path):
-    """The last line of a long log, and files that the kernel makes up."""
+    """The last line of a long log is read, and so are files that the kernel generates."""
     log = tmp_path / "log"
     log.write_text("1.5\n" * MOST_BYTES + "2.5\n")
     assert reader(file=log)() == ("2.5", "")
@@ -391,7 +398,8 @@ def test_a_file_is_read_from_its_end(reader, tmp_path):
 
 
 def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
-    """Lines are read in order, one for each reading; a late one is no reading, a last one without its end counts."""
+    """Lines are read in order, one for each reading; a late line is no reading, and a last line without a line end
+    counts."""
     reading, writing = os.pipe()
     monkeypatch.setattr(sources, "STDIN", reading)
     one = reader(stdin=True, timeout=0.05)
@@ -406,7 +414,8 @@ def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
 
 
 def test_whether_a_number_is_reported_does_not_depend_on_it():
-    """Every number has an answer: outside of the question it is the nearest one inside; so has every position."""
+    """Every number has an answer: outside the question's range, the nearest number inside it; the same holds for
+    positions."""
     for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
         answer = answer_of(EDGES, number, Source())
         assert answer is not None
@@ -434,7 +443,7 @@ def test_whether_a_number_is_reported_does_not_depend_on_it():
 
 
 def test_readings_are_numbered_by_the_clock(world):
-    """A reading each quarter of an hour, at its beginning, in the slot of that quarter, and no reading twice."""
+    """A unit reads once in each quarter of an hour, at its beginning, and fills the slot of that quarter."""
     one = world()
     one.until(OPENS + PERIOD)
     assert one.asked == pytest.approx([OPENS + EVERY * number for number in range(READINGS)], abs=0.01)
@@ -442,7 +451,8 @@ def test_readings_are_numbered_by_the_clock(world):
 
 
 def test_a_missed_moment_is_missed(world):
-    """After an outage one reading is taken, of the slot that it is; a restart in a slot that has one takes none."""
+    """After an outage one reading is taken, for the current slot; after a restart in a slot that is filled, none is
+    taken."""
     one = world()
     one.until(OPENS + EVERY)
     one.now = OPENS + 3 * EVERY + 100
@@ -456,7 +466,8 @@ def test_a_missed_moment_is_missed(world):
 
 
 def test_a_schedule_of_its_own_keeps_to_the_quota(world):
-    """With readings more often than the campaign takes them, the unit reads until the period is full, then waits."""
+    """If readings are scheduled more often than the campaign takes them, the unit reads until the period is full, then
+    waits."""
     one = world(PLAIN + "[schedule]\nevery = 60\n")
     one.until(OPENS + PERIOD + 61)
     expected = [0, 60, 120, 180, PERIOD, PERIOD + 60]
@@ -464,7 +475,8 @@ def test_a_schedule_of_its_own_keeps_to_the_quota(world):
 
 
 def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
-    """Four readings: one signature, at the last one. Three: when the next period begins. A gap: two reports."""
+    """Four readings are signed once, at the last one; three readings are signed when the next period begins; readings
+    with a gap give two reports."""
     one = world(data=load_average(periods=3))
     one.until(OPENS + 3 * EVERY)
     assert one.reports() == []
@@ -481,8 +493,9 @@ def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
 
 
 def test_nothing_that_can_be_seen_depends_on_a_value(tmp_path, world):
-    """Two units with the same dice and schedule, one with one value, one with many, some of them outside: the same
-    moments, the same log, as many random bytes, as many envelopes of the same lengths in the same files."""
+    """Two units have the same dice and schedule; one reads one value, the other reads many values, some outside the
+    range. Both have the same moments and the same log, draw the same number of random bytes, and write envelopes of the
+    same number and lengths to the same files."""
     text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
     values = ["0.3", "7.9", "-5", "1e9", "0.26", "3", "0", "8"]
     worlds = [
@@ -529,8 +542,8 @@ def test_sending_has_a_phase_of_its_own_and_no_bursts(world):
 
 
 def test_how_long_a_source_takes_is_not_seen(world):
-    """A sensor may take longer for some values. A reading always belongs to the moment at which it began, and
-    bundles that are due meanwhile leave at the latest moment at which it could have ended."""
+    """A sensor may take longer for some values. A reading always belongs to the moment at which it began, and bundles
+    that are due meanwhile are sent at the latest moment at which the reading could have ended."""
     text = (
         PLAIN.replace('file = "reading"', 'command = ["sensor"]\ntimeout = 10')
         + '[send]\nexport = "out"\nevery = 900\n'
@@ -550,7 +563,8 @@ def test_how_long_a_source_takes_is_not_seen(world):
 
 
 def test_two_units_of_two_campaigns_share_a_store(world):
-    """Two questions, one budget: each unit has its own readings, and what each sealed leaves once, where it says."""
+    """Two units share one budget. Each has its own readings, and the envelopes that each sealed are sent once, to its
+    own destination."""
     text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
     first = world(text)
     folder = first.configuration.file.parent
@@ -585,8 +599,8 @@ def test_what_is_signed_is_not_overruled_by_a_configuration(world, tmp_path):
 
 
 def test_a_clock_that_is_not_set_yet_is_waited_for(world):
-    """Before the files were written, the consent, or the latest reading's period: nothing is read or joined; said once
-    and until when, asked again every few seconds; then the unit goes on by itself."""
+    """If the clock is before the files' time, the consent or the latest reading's period, nothing is read or joined.
+    The unit logs once until when it waits, checks the clock every few seconds, and then continues by itself."""
     one = world()
     one.again(past=OPENS + 10)
     assert [one.unit.step() for _ in range(3)] == [CLOCK_SECONDS] * 3
@@ -620,7 +634,7 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
 
 
 def test_a_small_step_back_of_the_clock_gives_no_reading_twice(world):
-    """Within a period, a clock that goes back waits for the next free reading without a word."""
+    """If the clock goes back within a period, the unit waits for the next free reading and logs nothing."""
     one = world()
     one.until(OPENS + 2 * EVERY + 1)
     one.now = OPENS + EVERY + 0.0
@@ -630,7 +644,7 @@ def test_a_small_step_back_of_the_clock_gives_no_reading_twice(world):
 
 
 def test_before_it_opens_a_unit_waits_and_says_so(world):
-    """Joined and agreed to, and nothing read before the opening."""
+    """A unit that joined and agreed reads nothing before the campaign opens."""
     one = world(data=load_average(opens=OPENS + 5000))
     one.until(OPENS + 4999)
     assert one.asked == []
@@ -641,8 +655,8 @@ def test_before_it_opens_a_unit_waits_and_says_so(world):
 
 
 def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
-    """The last bundle is sealed at the closing, leaves at its moment, and then there is no next step; nor after a
-    restart. A store that never joined says so."""
+    """The last bundle is sealed at the closing and sent at its moment; then there is no next step, also after a
+    restart. For a store that never joined, the unit says so."""
     one = world(PLAIN + '[send]\nexport = "out"\nevery = 70000\n', load_average(periods=1))
     assert one.until(OPENS + PERIOD + 1)
     assert len(one.reports()) == 1
@@ -659,7 +673,7 @@ def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
 
 
 def test_without_a_way_out_a_unit_ends_when_all_is_sealed(world):
-    """Waiting envelopes are exported by hand."""
+    """Without a destination, the unit ends when all readings are sealed; a person exports the waiting envelopes."""
     one = world(data=load_average(periods=1))
     assert not one.until(OPENS + PERIOD + 10)
     assert one.reports() == [(0, 0, 4)]
@@ -676,7 +690,7 @@ def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(wor
 
 
 def test_a_source_without_a_reading_is_said_once_and_skipped(world):
-    """A reason without the value, once in a slot however often the unit wakes, and a word when it works again."""
+    """The log gives a reason without the value, once for each slot, and a line when the source works again."""
     one = world(
         PLAIN + '[send]\nexport = "out"\nevery = 100\n',
         readings=lambda now: "much too secret" if now < OPENS + 2 * EVERY else "0.3",
@@ -689,7 +703,7 @@ def test_a_source_without_a_reading_is_said_once_and_skipped(world):
 
 
 def test_in_place_of_no_reading_an_answer_can_be_named(world):
-    """With ``instead``, a source that fails is not seen from outside, and the log does not tell either."""
+    """With ``instead``, neither an outside observer nor the log shows that a source failed."""
     text = PLAIN.replace('file = "reading"', 'file = "reading"\ninstead = "0"')
     one = world(text, readings=lambda now: ("", "broken") if now < OPENS + 2 * EVERY else "0.3")
     one.until(OPENS + PERIOD)
@@ -720,7 +734,7 @@ def test_a_full_disk_changes_nothing_and_ends_nothing(world):
 
 
 def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
-    """While a child tries to send, readings go on; its result is one log line, and nothing is lost."""
+    """While a child process tries to send, readings continue; the result is one log line, and nothing is lost."""
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.until(OPENS + 1000 + 1)
     [sending] = one.unit.waits_for
@@ -737,7 +751,8 @@ def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
 
 
 def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
-    """After a while its process is killed, and the next moment tries again; so is one on its way when the unit ends."""
+    """The process of a hanging upload is killed after a timeout, and the next moment tries again. When the unit ends, a
+    running upload is killed too."""
     monkeypatch.setattr("edge_sdk.unit.agent.SEND_SECONDS", 0)
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.unit.step()
@@ -767,7 +782,8 @@ def test_what_the_owner_forbids_is_not_read_past(world, tmp_path):
 
 
 def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
-    """Above the caps, or where a class would have to be named: refused at the first step, nothing consented."""
+    """A campaign above the caps, or one that needs a class to be named, is refused at the first step, without
+    consent."""
     poor = world(PLAIN.replace("lifetime = 1000", "lifetime = 2"), name="poor")
     with pytest.raises(BudgetRefused):
         poor.unit.step()
@@ -778,7 +794,7 @@ def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
 
 
 def test_the_log_never_says_a_value_or_what_was_spent(world):
-    """In all events, no line has a reading, an answer, a level or the remaining budget."""
+    """No event writes a reading, an answer, a level or the remaining budget to the log."""
     marked = "7.531246"
     one = world(
         PLAIN.replace('file = "reading"', 'file = "reading"\noutside = "skip"')
@@ -810,7 +826,7 @@ def open_now(periods: int, seconds: int, answers: int, ahead: int = 0) -> bytes:
 
 
 def test_a_signal_ends_a_unit_within_a_second_even_while_its_source_hangs(tmp_path):
-    """SIGTERM: exit code 0, and an unfinished reading is not answered."""
+    """After SIGTERM the exit code is 0, and an unfinished reading is not answered."""
     text = PLAIN.replace('file = "reading"', 'command = ["sleep", "100"]\ntimeout = 50\ninstead = "0"')
     file = written(tmp_path / "unit", text, open_now(100, 60, 1))
     with begun(file) as unit:
@@ -827,7 +843,7 @@ def test_a_signal_ends_a_unit_within_a_second_even_while_its_source_hangs(tmp_pa
 
 
 def test_two_units_do_not_answer_one_campaign_with_one_store(tmp_path):
-    """The second one refuses, in a line; when the first is killed, the next one begins."""
+    """The second unit refuses with one line; when the first unit is killed, the next one begins."""
     file = written(tmp_path / "unit", PLAIN, open_now(100, 60, 1))
     with begun(file) as first:
         assert "answering" in first.stderr.readline()
@@ -844,7 +860,7 @@ def test_two_units_do_not_answer_one_campaign_with_one_store(tmp_path):
 
 
 def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
-    """Only where standard error is the journal's own stream."""
+    """Log lines begin with their level only if standard error is the journal's own stream."""
     file = written(tmp_path / "unit", PLAIN, campaign("Load", EDGES))
     for stream, beginning in (("1:1", "edge_sdk: "), (None, "<3>")):
         with (tmp_path / "journal").open("w") as journal:
@@ -857,7 +873,7 @@ def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
 
 
 def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
-    """The modules for sending are loaded by a child and end with it; one OpenSSL is enough."""
+    """Only a child process loads the modules for sending, and only one OpenSSL library is loaded."""
     file = written(tmp_path / "unit")
     program = (
         "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import "
@@ -871,10 +887,11 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
 
 @pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
-    """After every kill -9: each reading that was on the disk leaves, in its own slot and with one output only; at
-    most one a kill was on the disk without a report of it; as many nats are charged as there are outputs kept.
+    """After every kill -9, each reading that was on the disk is sent in its own slot with one output only, at most one
+    reading for each kill was on the disk without a report, and the charge equals the number of stored outputs.
 
-    Of 30 kills, a fault that one kill in five shows is met with 99.8%; of 1,000, one that a kill in a hundred shows.
+    30 kills find a fault that one kill in five shows with probability 99.8%; 1,000 kills find one that a kill in a
+    hundred shows.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.daemon_run", str(runs), "7", str(tmp_path / "unit")],
@@ -890,9 +907,9 @@ def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
 
 
 def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
-    """Three days of hourly readings of this very machine, restarted now and then, sent by real processes to a real
-    service, one receipt lost: the study has every reading once, refuses nothing, and estimates from exactly that
-    number."""
+    """A unit takes hourly readings of this machine for three days, is restarted several times, and sends by real
+    processes to a real service, which loses one receipt. The study has every reading once, refuses nothing, and
+    estimates from exactly that number."""
     data = campaign("Load", EDGES, periods=3, period_seconds=86_400, answers=24)
     study = Study.create(tmp_path / "lib")
     study.import_campaign(data, [AUTHOR.public], "load")
@@ -930,8 +947,8 @@ def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
 
 
 def test_a_unit_lives_from_its_opening_to_its_end(tmp_path):
-    """The process itself, by the real clock: a reading each second of two short periods, killed in between and started
-    again; it ends by itself, and every slot that it filled left once."""
+    """A real process under the real clock takes a reading in each second of two short periods, and is killed and
+    restarted in between. It ends by itself, and every slot that it filled is sent once."""
     text = PLAIN.replace('file = "reading"', 'command = ["cat", "/proc/loadavg"]\nfield = 0')
     file = written(tmp_path / "unit", text + '[send]\nexport = "out"\nevery = 1\n', open_now(2, 2, 2, ahead=1))
     with begun(file) as unit:

@@ -1,4 +1,4 @@
-"""A store whose database does not hold the written content, and the parts that remain."""
+"""A store whose database does not have the content that was written, and the recovery from its remaining parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answered(place, clock, answers: int = 3) -> bytes:
 
 
 def change(place, *statements: str) -> None:
-    """Let somebody else write into the database."""
+    """Write into the database from outside the device."""
     with contextlib.closing(sqlite3.connect(place / DATABASE_FILE)) as connection, connection:
         for statement in statements:
             connection.execute(statement)
@@ -123,7 +123,7 @@ def test_a_second_quarantine_has_a_name_of_its_own(place, clock) -> None:
 
 @pytest.mark.parametrize("everything", [False, True])
 def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> None:
-    """The answers of a damaged database go with the first forgetting after it (promise 11)."""
+    """The first forgetting after an adoption deletes the answers of the damaged database (promise 11)."""
     answered(place, clock)
     DAMAGES["a charge less"](place)
     with Device.adopt(place, [AUTHOR.public], clock=clock) as device:
@@ -136,7 +136,7 @@ def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> No
 
 @pytest.mark.parametrize("damage", [headless, scrambled, cut])
 def test_nothing_is_adopted_that_nobody_can_count(place, clock, damage) -> None:
-    """With neither database nor checkpoint the spent amount is unknown: adopting refuses, and moves nothing."""
+    """With neither database nor checkpoint the spent amount is unknown, so adoption is refused and moves nothing."""
     answered(place, clock)
     damage(place)
     (place / CHECKPOINT_FILE).write_bytes(bytes(9000))
@@ -147,7 +147,7 @@ def test_nothing_is_adopted_that_nobody_can_count(place, clock, damage) -> None:
 
 
 def test_a_checkpoint_is_not_needed_where_the_database_is_whole(place, clock) -> None:
-    """A lost checkpoint is made again from the database."""
+    """A lost checkpoint is computed again from the database."""
     answered(place, clock)
     (place / CHECKPOINT_FILE).unlink()
     with Device.adopt(place, clock=clock) as device:
@@ -156,7 +156,8 @@ def test_a_checkpoint_is_not_needed_where_the_database_is_whole(place, clock) ->
 
 
 def test_the_database_says_what_the_checkpoint_has_lost(place, clock) -> None:
-    """A database that is damaged elsewhere still tells its totals, so a lost checkpoint is not the end."""
+    """A database that is damaged in other places still has its totals, so a store with a lost checkpoint can be
+    adopted."""
     answered(place, clock)
     (place / CHECKPOINT_FILE).unlink()
     DAMAGES["no ledger"](place)
@@ -165,7 +166,7 @@ def test_the_database_says_what_the_checkpoint_has_lost(place, clock) -> None:
 
 
 def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None:
-    """The spending of another store does not count here."""
+    """The spending in another store's checkpoint does not count in this store."""
     answered(place, clock)
     with Device.open(tmp_path / "other", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock) as device:
         device.consent(device.join(campaign(level=9 * 10**9)).campaign_id)
@@ -176,8 +177,8 @@ def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None
 
 @pytest.mark.parametrize(("rounds", "seed"), [(50, 1), pytest.param(3000, 2, marks=pytest.mark.long)])
 def test_no_damage_lowers_what_was_spent(place, clock, tmp_path, rounds, seed) -> None:
-    """With any bytes changed, a device answers as before, or refuses with a message; after adoption it has not spent
-    less."""
+    """With any bytes changed, a device answers as before, or refuses with a message; after adoption its spent amount is
+    not lower."""
     dice = random.Random(seed)
     answered(place, clock, answers=2)
     whole = {path.name: path.read_bytes() for path in place.iterdir()}
@@ -222,7 +223,8 @@ STEPS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["headless", "a charge less", None])
 def test_a_kill_while_adopting_loses_nothing(place, clock, monkeypatch, damage) -> None:
-    """Killed at any step of adopting, a store that is opened or adopted again has spent the reserved amount."""
+    """After a kill at any step of an adoption, a store that is opened or adopted again has spent the reserved
+    amount."""
     answered(place, clock)
     if damage is None:
         (place / SECRET_FILE).unlink()

@@ -1,4 +1,4 @@
-"""Declared priors before their declaration: what they reveal and cost, and the choice of one by charge."""
+"""Declared priors: what a declaration reveals and costs, and the private choice of a prior."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OFFERED = hadamard(K, NAT)
 
 
 def of_offered() -> bytes:
-    """A campaign that offers an LDP channel beside the rule's response."""
+    """Return a campaign that offers an LDP channel beside the rule's response."""
     return of_own(views=plain_views(OFFERED))
 
 
@@ -43,7 +43,8 @@ def weights_of(prior) -> dict[str, int]:
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 @pytest.mark.parametrize("prior", [(1,) * K, (4, 2, 1, 1, 1, 1), (500, 500, 1, 1, 1, 1)])
 def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: bytes, prior) -> None:
-    """Beliefs and costs are of the channel that a reader of the enrolment derives, within e^level of the shares."""
+    """Beliefs and costs are computed for the channel that a reader of the enrolment derives; beliefs are within a
+    factor e^level of the shares."""
     device = open_device(lifetime=100)
     joined = device.join(data).campaign_id
     preview = device.declaration(joined, weights_of(prior))
@@ -71,7 +72,7 @@ def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: 
 
 
 def test_a_declaration_that_holds_is_told(open_device) -> None:
-    """After forgetting, the first declaration still counts, and another one is refused."""
+    """After forgetting, the first declaration still holds, and another declaration is refused."""
     device = open_device(lifetime=100)
     joined = agreed(device, of_own(), prior=PRIOR)
     device.forget(joined)
@@ -90,7 +91,8 @@ def test_a_declaration_that_holds_is_told(open_device) -> None:
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: bytes) -> None:
-    """The enrolment carries it, costs and beliefs are of the rule's channel at that level, and it holds for good."""
+    """The enrolment has the person's own level, costs and beliefs are those of the rule's channel at it, and it cannot
+    be changed later."""
     with open_device(place, lifetime=100, urandom=Dice(2)) as device:
         joined = device.join(data).campaign_id
         preview = device.declaration(joined, PRIOR, 0.25)
@@ -137,7 +139,7 @@ def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
 
 
 def test_the_public_list_is_even_or_three_quarters() -> None:
-    """k + 1 different priors, each one that can be declared."""
+    """The public list has k + 1 different priors, and each can be declared."""
     for size in (2, 3, 256):
         listed = personal.candidates(size)
         assert len(set(listed)) == size + 1
@@ -147,7 +149,8 @@ def test_the_public_list_is_even_or_three_quarters() -> None:
 
 @pytest.mark.parametrize("channel", [NOTION.response, OFFERED], ids=["response", "offered"])
 def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
-    """The bound that is reserved before the draw holds for every prior of the list, and for reorderings of others."""
+    """The bound that is reserved before the draw holds for every prior of the list; it also holds for all orders of
+    other priors."""
     most = NOTION.most_cost(LISTED, channel)
     assert most >= max(NOTION.certificate_of(prior, channel).cost for prior in LISTED)
     some = list(permutations((1, 2, 3, 5, 8, 13)))[::60]
@@ -155,7 +158,8 @@ def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
 
 
 def test_the_choice_of_a_prior_is_charged_once_and_for_good(open_device, place) -> None:
-    """Level and worst case are reserved, the level is charged; forgetting keeps the prior and draws no other."""
+    """Level and worst case are reserved, and the level is charged; after forgetting the prior stays and no other is
+    drawn."""
     data = of_own()
     with open_device(place, lifetime=100, urandom=Dice(4)) as device:
         joined = device.join(data).campaign_id
@@ -195,7 +199,8 @@ def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
 
 
 def test_the_choice_of_a_prior_reads_what_was_answered(open_device) -> None:
-    """Without a history, this device's own answers to the same question decide: at a high level surely."""
+    """Without a history, this device's own answers to the same question determine the prior; at a high level they do so
+    almost surely."""
     for seed in range(4):
         device = open_device(lifetime=100, urandom=Dice(seed))
         device.answer(agreed(device, campaign()), "doctorate")
@@ -205,7 +210,8 @@ def test_the_choice_of_a_prior_reads_what_was_answered(open_device) -> None:
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: bytes) -> None:
-    """Room is asked for the choice and the costliest prior of the list before the draw; a refusal charges nothing."""
+    """Before the draw, the budget must have room for the choice and the costliest prior of the list; a refusal charges
+    nothing."""
     channel = open_campaign(data, [AUTHOR.public]).terms.channel
     most = 6 * NOTION.most_cost(LISTED, channel)
     for seed in range(5):
@@ -221,7 +227,7 @@ def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: b
 
 
 def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) -> None:
-    """Campaigns without own priors, numbers that are no levels and histories of other values declare nothing."""
+    """For campaigns without own priors, invalid levels and histories of other values, nothing is declared."""
     device = open_device(lifetime=100)
     with pytest.raises(CampaignError, match="asks for no prior"):
         device.choose_prior(device.join(campaign()).campaign_id, 1.0)

@@ -1,4 +1,4 @@
-"""Laws of the view before sending: it shows all bytes that leave, and the meaning that a report has."""
+"""Laws of the display before sending: it shows all bytes that are sent, and the meaning of a report."""
 
 from __future__ import annotations
 
@@ -46,8 +46,9 @@ def channels(channel) -> bytes:
     ids=["open", "enrolled", "classes", "own prior", "transcript"],
 )
 def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, data, role):
-    """The shown bytes of a campaign, enrolment included, are the exported file, byte by byte, and their parts sum to
-    it. A preview states their number beforehand, as a lower bound, and exactly if the report has full length."""
+    """The shown bytes of a campaign, including the enrolment, equal the exported file, and the lengths of their parts
+    sum to its length. A preview states a lower bound on the length beforehand, and the exact length if the report has
+    full length."""
     device = open_device()
     joined = device.join(data).campaign_id
     unseen = device.preview(joined, "none")
@@ -76,7 +77,7 @@ def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, 
 
 
 def test_the_first_report_of_an_open_study_is_not_all_that_leaves(open_device):
-    """240 bytes leave where the report has 106: the study cannot check it without the key in the other 134."""
+    """240 bytes are sent for a report of 106: the study cannot verify it without the key in the other 134 bytes."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     before = device.preview(joined, "none")
@@ -90,7 +91,8 @@ def test_the_first_report_of_an_open_study_is_not_all_that_leaves(open_device):
 
 
 def test_the_command_lists_each_envelope(tmp_path, capsys):
-    """`preview` names what will leave in all, `outbox` each envelope and its parts, which sum to its bytes."""
+    """`preview` states the total number of bytes; `outbox` lists each envelope with its parts, whose lengths sum to the
+    envelope's."""
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
     (tmp_path / "c.campaign").write_bytes(campaign(opens=int(time.time()) - 9))
 
@@ -114,7 +116,7 @@ def test_the_command_lists_each_envelope(tmp_path, capsys):
 
 
 def test_what_waits_is_shown_campaign_by_campaign(open_device):
-    """All envelopes of all campaigns are shown, and those of one alone are the same ones."""
+    """The envelopes of all campaigns are shown, and the display of one campaign shows the same envelopes."""
     device = open_device()
     first, second = (device.join(campaign(title)).campaign_id for title in ("First", "Second"))
     for joined in (second, first):
@@ -127,7 +129,8 @@ def test_what_waits_is_shown_campaign_by_campaign(open_device):
 
 
 def test_the_parts_of_a_report_stand_where_they_stand(open_device, clock):
-    """The key, the campaign, the output and the signature of a report are where the format has them."""
+    """The display shows the key, the campaign, the output and the signature of a report at the offsets of the
+    format."""
     device = open_device()
     joined = agreed(device, campaign(periods=1000))
     for period in (0, 1, 700):
@@ -156,8 +159,8 @@ def test_the_parts_of_a_report_stand_where_they_stand(open_device, clock):
     ids=["response", "classes", "own prior", "transcript", "hadamard", "bits"],
 )
 def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
-    """The answers that a report fits are those whose rows are largest at its output, cell by cell (of words of bits,
-    those whose bit is set), and are named if they are few."""
+    """The answers that fit a report are those with the largest weight at its output (for words of bits, those whose bit
+    is set); they are named if they are few."""
     device = open_device()
     joined = agreed(device, data, **role)
     labels = device.terms(joined).values
@@ -182,7 +185,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
 
 
 def test_shares_are_exact_fractions(open_device):
-    """The chances and beliefs of a preview are fractions of integers; no float decides them."""
+    """The probabilities and beliefs of a preview are fractions of integers, and no float decides them."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     preview = device.preview(joined, "master")

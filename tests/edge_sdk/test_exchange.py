@@ -1,4 +1,4 @@
-"""An exchange with a study's server ends within its time, however slowly the server sends."""
+"""An exchange with a study's server ends within its time limit, even if the server sends slowly."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def certificate(tmp_path: Path) -> Tls:
 
 @pytest.fixture
 def dripping(certificate: Tls) -> Iterator[Callable[[Iterator[bytes], bool], Address]]:
-    """Starts servers on loopback that send one piece after another until the client has gone."""
+    """Return a function that starts servers on loopback; they send one piece after another until the client
+    disconnects."""
     with ExitStack() as open_servers:
 
         def start(pieces: Iterator[bytes], secure: bool) -> Address:
@@ -66,7 +67,7 @@ def dripping(certificate: Tls) -> Iterator[Callable[[Iterator[bytes], bool], Add
 @pytest.mark.parametrize("secure", [False, True], ids=["plain", "TLS"])
 @pytest.mark.parametrize("part", SLOWLY)
 def test_an_endless_response_ends_in_time(dripping, certificate, monkeypatch, part, secure):
-    """A server that sends piece after piece, each within the socket's timeout, is left when the time is over."""
+    """The device disconnects at the time limit from a server that sends each piece within the socket's timeout."""
     monkeypatch.setattr(exchange, "TIMEOUT_SECONDS", 0.3)
     to = dripping(SLOWLY[part](), secure)
 

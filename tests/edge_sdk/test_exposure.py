@@ -1,4 +1,4 @@
-"""The joint exposure of reports: never less than an observer learns, and for tight channels no more."""
+"""The joint exposure of reports: an upper bound on what an observer learns, and exact for tight channels."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def together(*draws: tuple[object, int], budgets: MinId | None = None, size: int
 
 
 def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
-    """Return the largest factor by which all outputs together move the odds of x against x', output by output; None
-    without bound."""
+    """Return the largest factor by which any sequence of outputs changes the odds of x against x', by enumeration; None
+    if it is unbounded."""
     worst = Fraction(0)
     for outputs in product(*(range(channel.outputs) for channel in channels)):
         mine = math.prod(channel.weight(x, y) for channel, y in zip(channels, outputs, strict=True))
@@ -69,7 +69,8 @@ def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
 @settings(max_examples=60)
 @given(st.lists(st.tuples(tables(), st.integers(0, 2)), min_size=1, max_size=3))
 def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_far(drawn) -> None:
-    """For every pair, value and the worst pair: enumerated outputs of all draws reach the bound and never exceed it."""
+    """For every pair, every value and the worst pair, the enumerated outputs of all draws reach the bound and never
+    exceed it."""
     found = together(*drawn)
     channels = [table for table, times in drawn for _ in range(times)]
     levels = {}
@@ -91,8 +92,9 @@ def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_f
 @settings(max_examples=40)
 @given(st.lists(tables(), min_size=1, max_size=2))
 def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> None:
-    """Over all pairs of courses, an answer for each report, and all outputs, the odds move by the sum that caps are
-    compared with. So no matrix of pairs can be a cap; the worst pair of constant answers is at most that."""
+    """Over all outputs and all pairs of answer sequences, with an answer for each report, the odds change by at most
+    the sum that is compared with the caps, and reach it. So a bound for pairs of constant answers cannot replace a cap;
+    it is at most that sum."""
     found = together(*((table, 1) for table in drawn))
     worst, infinite = Fraction(0), False
     for course, other in product(product(range(3), repeat=len(drawn)), repeat=2):
@@ -111,8 +113,9 @@ def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> N
 
 
 def test_whoever_changes_may_be_told_by_more_than_any_pair() -> None:
-    """One campaign hides c, and tells a from b by 2 nats; another hides a, and tells b from c by 2. Constant answers
-    differ by less than 3.5 nats; first a then b, against first b then c, by the 4 nats that both were charged."""
+    """One campaign hides c, and distinguishes a from b by 2 nats; another hides a, and distinguishes b from c by 2
+    nats. Constant answers differ by less than 3.5 nats; first a then b, against first b then c, differs by the 4 nats
+    that both campaigns charged."""
     lie = Fraction(1, 1 + exact.factor_above(2 * NAT))
     yes, no, hidden = [1 - lie, lie], [lie, 1 - lie], [Fraction(1, 2)] * 2
     first, second = Table.nearest([yes, no, hidden]), Table.nearest([hidden, yes, no])
@@ -140,7 +143,7 @@ def test_a_bound_from_above_is_not_below_the_exact_one(drawn) -> None:
 
 
 def test_draws_of_a_tight_channel_add_up_exactly() -> None:
-    """n answers of randomised response at eps tell n times eps of every pair, and two campaigns their sum."""
+    """n answers of randomised response at eps expose n times eps for every pair, and two campaigns expose their sum."""
     one, other = response(3, NAT), response(3, NAT // 2)
     found = together((one, 3), (other, 2))
     assert {found.pair(x, y).nanonats for x, y in permutations(range(3), 2)} == {4 * NAT}
@@ -150,8 +153,8 @@ def test_draws_of_a_tight_channel_add_up_exactly() -> None:
 
 
 def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
-    """Draws of a view move the odds of two values by the loss of their images, and not at all if the images are
-    equal; beside draws of the answer itself, the two add up."""
+    """Draws of a view change the odds of two values by the loss of their images, and not at all if the images are
+    equal; this loss adds to the loss of draws of the answer itself."""
     domain = Values(tuple(f"v{x}" for x in range(5)))
     halves, plain = ViewChannel(Coarse(2), response(3, NAT)), ViewChannel(Identity(), response(5, NAT // 2))
 
@@ -171,8 +174,8 @@ def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
 
 
 def test_budgets_of_values_add_up() -> None:
-    """The vectors of MinID-LDP add, a campaign without budgets adds its level, and the smaller of two bounds the pair
-    (Gu et al. 2020, Theorem 2)."""
+    """The budget vectors of MinID-LDP add up, a campaign without budgets adds its level to each, and the smaller of two
+    budgets bounds their pair (Gu et al. 2020, Theorem 2)."""
     budgets = [NAT, NAT, 2 * NAT]
     notion = Graded.over(budgets)
     assert isinstance(notion, MinId)
@@ -194,7 +197,8 @@ def test_budgets_of_values_add_up() -> None:
 
 @pytest.mark.slow
 def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() -> None:
-    """The worst pair is bounded at once, a value exactly where that is cheap, and never below a pair."""
+    """The worst pair is bounded immediately; the bound of a value is exact if that is cheap, and never below that of
+    one of its pairs."""
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
@@ -219,7 +223,8 @@ def signed(title, notion, channel, answers=1, **changes):
 
 
 def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock):
-    """The draws of all campaigns about the same values add up; repeated outputs, other values and no answer do not."""
+    """The draws of all campaigns about the same values add up; repeated outputs, campaigns about other values and
+    unanswered campaigns do not count."""
     device = open_device()
     plain = agreed(device, signed("Plain", Ldp(NAT), response(K, NAT), 3))
     lip = agreed(device, signed("LIP", Information(NAT // 2, PRIOR), personal.lip_response(PRIOR, NAT // 2)))
@@ -265,7 +270,7 @@ def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, cloc
 
 
 def test_what_was_forgotten_still_counts(open_device, clock):
-    """The exposure of a campaign before it was forgotten counts after joining again, and before that by itself."""
+    """The exposure from before a campaign was forgotten still counts, before and after joining again."""
     device = open_device()
     data = signed("Plain", Ldp(NAT), response(K, NAT), 3)
     again, other = agreed(device, data), agreed(device, signed("Other", Ldp(NAT), response(K, NAT)))
@@ -281,7 +286,7 @@ def test_what_was_forgotten_still_counts(open_device, clock):
 
 
 def test_the_class_that_was_chosen_tells_too(open_device, clock):
-    """A class chosen at random adds the charge of the choice, and the class's own channel its loss."""
+    """A class chosen at random adds the charge of the choice, and the class's own channel adds its loss."""
     levels = (NAT // 2, NAT)
     channels = tuple(
         personal.lip_response(prior, level) for prior, level in zip((PRIOR, PRIOR[::-1]), levels, strict=True)
@@ -310,7 +315,8 @@ def test_an_exposure_shows_no_dither(open_device, clock):
 
 
 def test_exposure_on_the_command_line(tmp_path, capsys):
-    """For scripts and for people: the worst value, or one, which is never repeated."""
+    """The command prints, for scripts and for people, the exposure of the worst value or of a given one, which it never
+    repeats."""
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
     (tmp_path / "c.campaign").write_bytes(campaign(opens=int(time.time()) - 9, enrolment="enrolled"))
 

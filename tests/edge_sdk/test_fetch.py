@@ -36,7 +36,7 @@ LISTED = {"id": "0f" * 16, "title": "Education", "opens": 1, "closes": 2, "enrol
 
 
 class Network:
-    """Replaces a connection: remembers the requests, and gives the prepared answers."""
+    """A replacement for a connection that records the requests and returns prepared answers."""
 
     def __init__(self, said: object = b"", status: int = 200) -> None:
         self.said = said if isinstance(said, bytes | Exception) else json.dumps(said).encode()
@@ -65,7 +65,7 @@ class Network:
 
 @pytest.fixture
 def study(tmp_path):
-    """A study of both campaigns."""
+    """Return a study of both campaigns."""
     made = Study.create(tmp_path / "lib")
     made.import_campaign(FIRST, [AUTHOR.public], "first")
     made.import_campaign(SECOND, [AUTHOR.public], "second")
@@ -73,7 +73,8 @@ def study(tmp_path):
 
 
 def test_from_an_address_to_a_report_that_was_counted(study, open_device):
-    """A study's list leads to the signed bytes, which a device joins; once its report is ingested, it is counted."""
+    """A device fetches the list of a study, then the signed bytes, and joins; once its report is ingested, the study
+    says that it is counted."""
     device = open_device()
     with served(study) as (host, port):
         url = f"http://{host}:{port}"
@@ -91,7 +92,7 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
 
 
 def test_the_requests_are_the_studys_own(open_device):
-    """Each request goes to the documented path below the address, and an empty question is not asked."""
+    """Each request goes to the documented path below the address; for an empty query, no request is sent."""
     network = Network({"campaigns": []})
     assert fetch_offers(URL, network) == []
     assert network.asked == [("GET", "/study/v1/campaigns", None)]
@@ -114,7 +115,8 @@ def test_the_requests_are_the_studys_own(open_device):
 
 @pytest.mark.parametrize("url", ["http://study.example", "ftp://study.example", "study.example", "", "https://a b"])
 def test_nothing_is_asked_where_it_could_be_read(url):
-    """An address that is not https, or none, is refused before anything is asked; this very machine may be plain."""
+    """An address that is not https, or a missing one, is refused before any request; http is allowed for this machine
+    only."""
     network = Network({"campaigns": []})
     for ask in (
         lambda: fetch_offers(url, network),
@@ -129,7 +131,7 @@ def test_nothing_is_asked_where_it_could_be_read(url):
 
 
 def test_other_bytes_than_were_asked_for_are_refused():
-    """A campaign whose hash is not the id that was asked for is refused, whoever signed it."""
+    """A campaign whose hash is not the requested id is refused, also if a trusted author signed it."""
     with pytest.raises(CampaignError, match="other bytes"):
         download.fetch_campaign(URL, campaign_id(FIRST), Network(SECOND))
     with pytest.raises(NoResponse, match="more than"):

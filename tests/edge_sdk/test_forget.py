@@ -1,4 +1,4 @@
-"""Opting out: the deleted data, and the amounts that stay counted (promise 11)."""
+"""Opting out: the data that is deleted, and the amounts that stay counted (promise 11)."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.edge_sdk.conftest import LABELS, OPENS, WEEK, agreed, campaign
 
 
 def files(place):
-    """Everything that is in the store's files."""
+    """Return the content of all files of the store."""
     return b"".join(path.read_bytes() for path in sorted(place.iterdir()))
 
 
 def history(device, clock, campaign_id):
-    """Answer for ten periods; return bytes that tell of it."""
+    """Answer for ten periods; return byte strings that would reveal it."""
     telling = []
     for period in range(10):
         clock.now = OPENS + period * WEEK
@@ -39,7 +39,7 @@ def test_no_old_byte_is_left_in_any_file(open_device, clock, place, everything):
 
 
 def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
-    """The tables hold nothing of the campaign but its id, its spent total and its used slots."""
+    """The tables contain only the campaign's id, its spent total and its used slots."""
     device = open_device(place)
     campaign_id = agreed(device, campaign())
     history(device, clock, campaign_id)
@@ -63,7 +63,7 @@ def test_other_campaigns_are_untouched(open_device, clock):
 
 
 def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, clock):
-    """Earlier spending counts against a second consent, under the lifetime cap and the campaign's."""
+    """Earlier spending counts against a second consent, under the lifetime cap and under the campaign's cap."""
     for policy in (BudgetPolicy(lifetime=7), BudgetPolicy(lifetime=1000, per_campaign=7)):
         clock.now = OPENS
         device = open_device(budget=policy)
@@ -77,7 +77,7 @@ def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, cl
 
 
 def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_device, clock):
-    """After one value ten times or six different ones, forgetting leaves the same budget (promise 9)."""
+    """After ten answers with one value, or with six different values, forgetting leaves the same budget (promise 9)."""
     left = []
     for changes in (1, 4, 6):
         clock.now = OPENS
@@ -93,7 +93,7 @@ def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_devi
 
 
 def test_forgetting_after_a_few_answers_releases_the_rest(open_device, clock):
-    """Any two answers leave two costs counted, and the rest of the worst case is released."""
+    """After any two answers, two costs stay counted, and the rest of the worst case is released."""
     device = open_device(lifetime=20)
     campaign_id = agreed(device, campaign())
     for period in range(2):
@@ -118,7 +118,7 @@ def test_joining_again_answers_no_period_twice(open_device, clock):
 
 
 def test_joining_again_needs_consent_again_and_keeps_the_key(open_device, clock):
-    """Consent is forgotten; the key is not, so the study sees one device and not two."""
+    """Consent is deleted, but the key is not, so the study counts one device and not two."""
     device = open_device()
     data = campaign(enrolment="enrolled")
     before = device.enrolment(agreed(device, data))
@@ -142,7 +142,7 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, pl
 
 
 def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, clock, place, monkeypatch):
-    """If old bytes cannot be cleared because another process reads, forget reports it; run again, it clears them."""
+    """If old bytes cannot be cleared because another process reads, forget reports this; a second run clears them."""
     monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     device = open_device(place)
     campaign_id = agreed(device, campaign("Distinctive title"))

@@ -24,7 +24,7 @@ each = pytest.mark.parametrize(("view", "place"), list(itertools.product(range(l
 
 
 def together(*levels: int) -> bytes:
-    """The form, whose members and guests keep these levels."""
+    """Return the form with the given levels for members and guests."""
     alone = (open_campaign(asking(level=level), [AUTHOR.public]).terms for level in levels)
     return seal_campaign(in_classes(*alone), AUTHOR)
 
@@ -39,8 +39,8 @@ def asked_of(view: int, whole: dict[str, object]) -> dict[str, object]:
 
 @each
 def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
-    """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x), with equally many random
-    bytes for every class and answer; every output is one of the class's own (promises 9 and 22)."""
+    """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x). Every class and answer uses the
+    same number of random bytes, and every output belongs to the class (promises 9 and 22)."""
     law, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
@@ -67,8 +67,8 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
 
 @each
 def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int, place: int) -> None:
-    """Reserved is what all draws of the class cost in this view, charged is a draw's cost, once for each answer, and no
-    more however often it is asked again (promises 7 and 8)."""
+    """The reserved amount is the cost of all draws of the class in this view. The cost of a draw is charged once for
+    each answer, also if the answer is requested again (promises 7 and 8)."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     cost = SIGNED.terms.certificate_of(place, view).cost
@@ -90,7 +90,7 @@ def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int,
 
 
 def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
-    """A device may or may not agree as a class by the class alone, not by its view (promise 9)."""
+    """A device may agree as a class or not depending only on the class, not on its view (promise 9)."""
     most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
     assert least < most
     for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
@@ -107,7 +107,8 @@ def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
 
 
 def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
-    """Terms and preview are those of the costliest class, the same for every view; a class is needed to agree."""
+    """Before consent, terms and preview are those of the costliest class and the same for every view; a class is needed
+    to agree."""
     shown, previews = [], []
     for view in range(len(MAPS)):
         device = open_device(urandom=dice_of(DATA, view))

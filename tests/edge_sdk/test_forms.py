@@ -46,14 +46,15 @@ def asking(**changes) -> bytes:
 
 
 def in_german(**changes) -> bytes:
-    """The same with its questions, labels and unit in German."""
+    """Return the same campaign with its questions, labels and unit in German."""
     own = open_campaign(asking(**changes), [AUTHOR.public]).terms
     return seal_campaign(replace(own, language="en", translations=(GERMAN,)), AUTHOR)
 
 
 @pytest.fixture
 def member(open_device):
-    """Opens a device of a view that agreed to the form; returns it, the campaign's id and its randomness."""
+    """Return a function that opens a device of a view that agreed to the form; it returns the device, the campaign's id
+    and the device's randomness."""
 
     def make(data: bytes, view: int, **options):
         dice = dice_of(data, view)
@@ -66,8 +67,8 @@ def member(open_device):
 
 @each_view
 def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
-    """For each answer to the asked questions the report carries what Q_j draws for f_j(x), where x is any whole answer
-    with these: for each key the channel is Q_j o f_j (promise 22)."""
+    """For each answer to the asked questions the report contains the output that Q_j draws for f_j(x), where x is any
+    complete answer that agrees with them: for each key the channel is Q_j o f_j (promise 22)."""
     data = asking()
     terms = open_campaign(data, [AUTHOR.public]).terms
     law = terms.views[view]
@@ -89,8 +90,8 @@ def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
 
 @each_view
 def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
-    """Before the person agreed, the terms and the preview are of the whole form, the same for every view, and an
-    answer is not looked at; after it the terms name the questions of this device."""
+    """Before consent, the terms and the preview describe the whole form, are the same for every view, and do not depend
+    on an answer. After consent the terms name the questions of this device."""
     data = asking()
     device = open_device(urandom=dice_of(data, view))
     terms = device.join(data)
@@ -115,8 +116,8 @@ def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
 
 @each_view
 def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
-    """A question that is not asked, a missing one that cannot be skipped, and an answer outside its domain are refused
-    by the question's name, in every way of answering; nothing is drawn, kept, charged or queued."""
+    """A question that is not asked, a missing answer to one that cannot be skipped, and an answer outside its domain
+    are refused with the question's name, in every way of answering; nothing is drawn, stored, charged or queued."""
     device, campaign_id, _ = member(asking(enrolment="enrolled"), view)
     right = {name: WHOLE[name] for name in NAMES[view]}
     unasked = next(name for name in WHOLE if name not in NAMES[view])
@@ -145,7 +146,7 @@ def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
 
 @each_view
 def test_exposure_is_of_the_asked_questions(member, clock, view):
-    """Exposure is bounded over the inputs of the view; another form's campaign adds its own worst case, since the
+    """Exposure is bounded over the inputs of the view. The campaign of another form adds its worst case, because the
     answer does not concern its questions."""
     device, campaign_id, _ = member(asking(), view)
     right = {name: WHOLE[name] for name in NAMES[view]}
@@ -166,8 +167,8 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
 
 
 def test_questions_are_shown_in_the_language_of_the_reader(open_device):
-    """Texts, labels and units are translated, names and answers stay as they are given; other readers see the
-    campaign's own."""
+    """Texts, labels and units are translated, and names and answers are not; readers of other languages get the
+    campaign's own texts."""
     device = open_device()
     campaign_id = device.join(in_german()).campaign_id
     german = device.terms(campaign_id, "de-AT").questions
@@ -203,8 +204,8 @@ def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_
 
 
 def test_a_form_of_32_questions_is_answered(open_device):
-    """The device never lists the inputs of a form: 32 numbers of 1,001 values are joined, shown, agreed to,
-    previewed, answered, audited by exposure, and forgotten."""
+    """The device never lists the inputs of a form: a form of 32 numbers with 1,001 values each can be joined, shown,
+    agreed to, previewed, answered, measured by exposure, and forgotten."""
     thousand = NumberRange.of(0, 1000)
     form = Form(tuple(FormQuestion(f"q{place}", "How many?", thousand) for place in range(32)))
     assert form.size == prod([1001] * 32)
@@ -222,8 +223,8 @@ def test_a_form_of_32_questions_is_answered(open_device):
 
 
 def test_every_question_of_a_form_is_told_in_its_parts(open_device):
-    """An app gets all questions of a form, in order, like those of separate campaigns, before consent too; every
-    label of a question answers it."""
+    """An app gets all questions of a form in order, like questions of separate campaigns, also before consent; every
+    label of a question is a valid answer."""
     device = open_device()
     found = questions(device, device.join(asking()).campaign_id)
     assert [(one.name, one.text, one.kind, one.skippable) for one in found] == [
@@ -236,8 +237,8 @@ def test_every_question_of_a_form_is_told_in_its_parts(open_device):
 
 
 def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
-    """answer takes one argument for each asked question. An invalid one is refused with its question and the exit
-    code of bad data; several arguments for a single answer are wrong usage."""
+    """The command `answer` takes one argument for each asked question. An invalid one is refused with its question and
+    the exit code of bad data; several arguments for a single answer are wrong usage."""
     monkeypatch.chdir(tmp_path)
     opens = int(time.time()) - 60
     (tmp_path / "form.campaign").write_bytes(asking(opens=opens, level=NAT // 10))
@@ -274,8 +275,8 @@ def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
 
 
 def test_an_answer_bounds_nothing_of_questions_it_does_not_name():
-    """If another campaign asked another question, exposure about an answer is the largest for any answer to that
-    question, since the answer does not contain it."""
+    """If another campaign asked another question, the exposure of an answer is the largest for any answer to that
+    question, because the answer does not contain it."""
     quarter = 2**60
     law = ViewChannel(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
     other = CampaignExposure(b"other", "Another form", FORM, {law: 1})

@@ -26,7 +26,8 @@ def test_a_device_loads_no_numpy_and_no_desktop(statement):
 
 
 def test_a_unit_loads_no_command_and_a_store_in_memory_no_rollback():
-    """A unit prints nothing, and nothing outlasts a store in memory, so neither loads what would be for it."""
+    """A unit loads no module for printing, and a store in memory loads none for rollback detection, because they need
+    none."""
     code = (
         "import edge_sdk.unit.daemon, sys\nfrom edge_sdk.device import Device\nDevice.open(':memory:').close()\nunused "
         "= 'edge_sdk.cli.output', 'edge_sdk.rollback', 'edge_sdk.transport.upload'\nprint([name for name in "
@@ -46,7 +47,7 @@ print([name for name in {unused!r} if name in sys.modules])"""
 
 
 def test_no_two_files_of_the_device_import_each_other():
-    """Imports run one way through all files, those that are late or for types only included."""
+    """No two files import each other, also counting imports inside functions and imports for types only."""
     root = Path(edge_sdk.__file__).parents[1]
     files = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.glob("edge_sdk/**/*.py")}
     imported = {

@@ -1,4 +1,4 @@
-"""Laws of links: a device joins only the named campaign, trusts no author silently, and connects only after a yes."""
+"""Laws of links: a device joins only the named campaign, trusts no author silently, and connects only after consent."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def link_to(data, address=HERE, author=AUTHOR.public, **parts):
 
 
 class Answering:
-    """A study that answers each path with a status and bytes; 404 elsewhere. ``asked`` are the paths."""
+    """A study that answers each path with a status and bytes; 404 elsewhere. ``asked`` has the requested paths."""
 
     def __init__(self, data, author=AUTHOR.public, below="/a"):
         path = f"{below}/v1/campaigns/{campaign_id(data).hex()}"
@@ -64,7 +64,7 @@ class Answering:
 
 @pytest.fixture
 def device(open_device):
-    """A device without trusted authors."""
+    """Return a device without trusted authors."""
     return open_device(trust=())
 
 
@@ -116,7 +116,7 @@ def failing(link, study):
     ],
 )
 def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
-    """Another campaign, another key, no study: one sentence, and nothing is kept."""
+    """Another campaign, another key and a missing study each give one sentence, and nothing is stored."""
     link, study = link_to(DATA), Answering(DATA)
     spoil(link, study)
     with pytest.raises(error, match=why) as refused:
@@ -131,7 +131,8 @@ def test_a_study_that_is_offline_is_told_in_one_sentence():
 
 
 def test_a_link_whose_key_did_not_sign_is_refused(device):
-    """A stranger's link to the library's campaign, with the stranger's own key: the signature decides."""
+    """A stranger's link to the library's campaign with the stranger's own key is refused, because the signature
+    decides."""
     invitation = fetch_invited(link_to(DATA, author=STRANGER.public), Answering(DATA, STRANGER.public))
     with pytest.raises(CampaignError):
         device.accept(invitation)
@@ -139,7 +140,7 @@ def test_a_link_whose_key_did_not_sign_is_refused(device):
 
 
 def test_an_address_that_the_author_did_not_sign_is_refused(device):
-    """A link through somebody else's server does not join a campaign that says where its reports go."""
+    """If a campaign names the addresses for its reports, a link to another server does not join it."""
     link = replace(link_to(SIGNED), address="https://mirror.example/a")
     with pytest.raises(InvitationRefused, match="signed another address"):
         device.accept(fetch_invited(link, Answering(SIGNED)))
@@ -171,7 +172,7 @@ def test_caps_and_schedule_hold_for_links_too(open_device):
 
 
 def test_trusted_authors_have_names_and_stay(tmp_path):
-    """A kept author is known in the next session, by name; names decide nothing, and may be equal."""
+    """A stored author is shown by name in the next session; names decide nothing and may be equal."""
     twin = AuthorKey(STRANGER.public, NAMED.name)
     with Device.open(tmp_path / "s", clock=lambda: OPENS) as device:
         for author in (NAMED, twin):
@@ -202,7 +203,7 @@ def test_a_session_may_name_its_authors(tmp_path):
 
 
 def test_adoption_keeps_whom_the_owner_trusts(tmp_path):
-    """Adopting a restored store forgets the joined campaigns, and keeps the owner's own decisions."""
+    """Adoption of a restored store forgets the joined campaigns, and keeps the authors that the owner trusts."""
     place = tmp_path / "s"
     with Device.open(place, clock=lambda: OPENS) as device:
         device.trust_author(NAMED)
@@ -222,7 +223,7 @@ def test_adoption_keeps_whom_the_owner_trusts(tmp_path):
 
 @pytest.fixture
 def study(tmp_path):
-    """The address of a study whose campaign is open now, and its link."""
+    """Return the address of a study whose campaign is open now, and the campaign's link."""
     data = campaign(opens=int(time.time()) - 60)
     made = Study.create(tmp_path / "lib")
     made.import_campaign(data, [AUTHOR.public], "education")
@@ -244,7 +245,7 @@ def run(tmp_path, capsys, monkeypatch):
 
 
 def test_join_asks_before_the_first_request(study, run, monkeypatch):
-    """Host and fingerprint are shown; without a yes nothing is asked, and nothing is kept."""
+    """Host and fingerprint are shown first; unless the person confirms, no request is sent and nothing is stored."""
     monkeypatch.setattr("edge_sdk.transport.download._exchange", lambda *_: pytest.fail("a request"))
     for stdin, code in ((None, 2), ("n\n", 1), ("\n", 1)):
         found, out, err = run("join", study, stdin=stdin)
@@ -257,7 +258,8 @@ def test_join_asks_before_the_first_request(study, run, monkeypatch):
 
 
 def test_join_follows_a_link(study, run, tmp_path):
-    """With a yes the campaign is joined from its own study, and its author can be given a name afterwards."""
+    """After the person confirms, the campaign is joined from its own study; its author can be given a name
+    afterwards."""
     code, out, err = run("join", study, "--json", "--yes")
     assert (code, err) == (0, "")
     terms = json.loads(out)

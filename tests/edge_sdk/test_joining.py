@@ -42,7 +42,7 @@ def described_campaign(**changes) -> bytes:
 
 
 def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
-    """Addresses, hosts, contact, retention, notice, possible answers and withdrawal are in the terms, as signed."""
+    """The terms contain addresses, hosts, contact, retention, notice, possible answers and withdrawal, as signed."""
     device = open_device()
     data = described_campaign()
     terms = device.join(data)
@@ -59,7 +59,7 @@ def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
 
 
 def test_every_signed_address_can_be_sent_to():
-    """Every address that the protocol accepts leads the sender to the host that the terms show."""
+    """For every address that the protocol accepts, the sender connects to the host that the terms show."""
     cases = json.loads((Path(generate.__file__).parent / "campaign.json").read_text(encoding="utf-8"))["cases"]
     signed = {one for case in cases for one in case.get("addresses", ())}
     assert len(signed) >= 8
@@ -98,7 +98,7 @@ def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, 
 
 
 def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_device, clock, place):
-    """A joined campaign is remembered with its author."""
+    """A second join changes nothing and needs no trusted author, because the store has the campaign with its author."""
     data = campaign()
     with open_device(place) as device:
         terms = device.join(data)
@@ -109,7 +109,7 @@ def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_d
 
 
 def test_an_author_nobody_trusts_is_refused(open_device, clock):
-    """A campaign is joined only under a key this session trusts, and the error says to name it."""
+    """A campaign is joined only if the session trusts its author's key; the error says to name the key."""
     stranger = SigningKey(bytes(32))
     with pytest.raises(CampaignError, match="no trusted author"):
         open_device().join(campaign(author=stranger))
@@ -179,7 +179,7 @@ def test_another_kind_of_envelope_is_no_campaign(open_device, clock):
 
 
 def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, clock):
-    """Expiry is enforced on joining and on consent; the future is fine."""
+    """A campaign that is over is refused on joining and on consent; a future campaign is accepted."""
     data = campaign()
     clock.now = OPENS + 10 * WEEK
     with pytest.raises(OutsideSchedule, match="closed"):
@@ -194,8 +194,8 @@ def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, c
 
 
 def test_another_edition_of_a_campaign_takes_nothing_over(open_device, clock):
-    """An author who signs the campaign again, with the same or later dates, makes another campaign: the accepted
-    terms stay, the other has no consent, and its worst case is reserved beside the first one's."""
+    """If an author signs the campaign again, with the same or later dates, it is another campaign: the accepted terms
+    stay, the other campaign has no consent, and its worst case is reserved in addition."""
     device = open_device(lifetime=13.0)
     agreed = device.join(campaign(level=10**9))
     device.consent(agreed.campaign_id)
@@ -212,7 +212,8 @@ def test_another_edition_of_a_campaign_takes_nothing_over(open_device, clock):
 
 
 def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device, clock):
-    """A device that cannot reserve does not join."""
+    """A device that cannot reserve the worst case does not join; the error states the worst case and the remaining
+    budget."""
     device = open_device(lifetime=5.5)
     with pytest.raises(BudgetRefused, match=r"6 nats at worst, and the lifetime cap leaves 5.5 of 5.5"):
         device.join(campaign())
@@ -220,7 +221,7 @@ def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device
 
 
 def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, place):
-    """Bytes that were changed in the store are refused as damaged, never answered."""
+    """A campaign whose bytes were changed in the store is refused as damaged and never answered."""
     with open_device(place) as device:
         joined = agreed(device, campaign())
         with device._store.transaction():
@@ -230,7 +231,7 @@ def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, 
 
 
 def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
-    """A campaign that was never joined is unknown."""
+    """Every command refuses a campaign that was never joined."""
     device = open_device()
     for ask in (
         device.terms,
@@ -246,7 +247,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
 
 
 def test_stored_campaigns_open_like_fresh_ones(open_device, clock, place):
-    """The store holds the signed bytes themselves."""
+    """A stored campaign opens like a fresh one, because the store has the signed bytes."""
     data = campaign()
     with open_device(place) as device:
         device.join(data)

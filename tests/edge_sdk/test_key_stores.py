@@ -1,4 +1,4 @@
-"""The key stores of secret and checkpoint: files, a keyring, and a Keystore, the last two in memory here."""
+"""The key stores for secret and checkpoint: files, a keyring and an Android Keystore, the last two in memory."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ring(keyring.backend.KeyringBackend):
 
 @pytest.fixture
 def ring():
-    """The keyring of this test."""
+    """Install and return the keyring of a test."""
     before, made = keyring.get_keyring(), Ring()
     keyring.set_keyring(made)
     yield made
@@ -60,9 +60,9 @@ def ring():
 
 
 class Keystore(types.ModuleType):
-    """A module like pyjnius, over a phone's Keystore and its Cipher, as far as the key store uses them.
+    """A replacement for pyjnius with those parts of a phone's Keystore and Cipher that the key store uses.
 
-    Keys stay in ``keys`` while "the phone" lives; objects refuse what Java's own would refuse.
+    ``keys`` has the keys of one phone; the objects refuse the calls that Java's objects would refuse.
     """
 
     class JavaException(Exception):  # pyjnius gives it this name
@@ -77,7 +77,7 @@ class Keystore(types.ModuleType):
         self.dies_at: int | None = None
 
     def step(self) -> None:
-        """One call into the Keystore; the process may die here."""
+        """Count a call into the Keystore; the process may die here."""
         if self.dies_at is not None:
             self.dies_at -= 1
             if self.dies_at < 0:
@@ -185,13 +185,13 @@ class Keystore(types.ModuleType):
 
 
 def signed(data: bytes) -> list[int]:
-    """As Java's bytes come."""
+    """Return bytes as the signed numbers that Java returns."""
     return [byte - 256 if byte > 127 else byte for byte in data]
 
 
 @pytest.fixture
 def phone(monkeypatch):
-    """This process runs in an app on a phone."""
+    """Make this process look like an app on a phone."""
     made = Keystore()
     monkeypatch.setitem(sys.modules, "jnius", made)
     monkeypatch.setenv("ANDROID_ARGUMENT", "/data/app")
@@ -199,7 +199,7 @@ def phone(monkeypatch):
 
 
 def use(place, clock, period: int = 0, **options) -> float:
-    """Open, join, agree and answer once, as an app does at each start; return the amount spent."""
+    """Open the store, join, agree and answer once, as an app does at each start; return the spent amount."""
     clock.now = OPENS + period * WEEK
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock, **options) as device:
         campaign_id = agreed(device, campaign())
@@ -220,7 +220,7 @@ each_key_store = pytest.mark.parametrize("make", KEY_STORES.values(), ids=KEY_ST
 
 @each_key_store
 def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
-    """A secret and a checkpoint come back as they were written; a checkpoint never goes back."""
+    """A key store returns a secret and a checkpoint as they were written; a checkpoint never decreases."""
     place.mkdir(parents=True)
     key_store: KeyStore = make(place)
     assert key_store.secret() is None
@@ -242,7 +242,7 @@ def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
 
 @each_key_store
 def test_a_store_goes_on_with_the_key_store_it_was_made_with(make, place, clock, ring, phone) -> None:
-    """Named once, a key store is remembered, and doctor says which it is."""
+    """A key store needs to be named only once; doctor shows its name."""
     assert use(place, clock, key_store=make(place)) == 1
     assert use(place, clock, 1) == 2
     assert use(place, clock, 2, key_store=make(place)) == 3
@@ -255,8 +255,8 @@ def test_a_store_goes_on_with_the_key_store_it_was_made_with(make, place, clock,
 
 @each_key_store
 def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, ring, phone) -> None:
-    """A database put back without its checkpoint is refused; after adoption it has spent the checkpoint's
-    reservation."""
+    """A database that is restored without its checkpoint is refused; after adoption it has spent the amount that the
+    checkpoint reserved."""
     key_store = make(place)
     Device.open(place, key_store=key_store).close()
     held = (place / DATABASE_FILE).read_bytes()
@@ -271,7 +271,7 @@ def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, rin
 
 @each_key_store
 def test_forgetting_works_with_every_key_store(make, place, clock, ring, phone) -> None:
-    """After forgetting, the checkpoint is that of the remaining rows."""
+    """After forgetting, the checkpoint equals the one of the remaining rows."""
     use(place, clock, key_store=make(place))
     with Device.open(place, clock=clock) as device:
         device.forget()
@@ -279,7 +279,8 @@ def test_forgetting_works_with_every_key_store(make, place, clock, ring, phone) 
 
 
 def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> None:
-    """A secret does not move: naming another key store later is an error that says which it is."""
+    """A secret is never moved to another key store: naming another one later raises an error that names the store's
+    own."""
     use(place, clock, key_store=FileKeyStore(place))
     for other in (KeyringKeyStore(str(place)), AndroidKeyStore(place)):
         with pytest.raises(StoreError, match="kept by 'file'"):
@@ -299,7 +300,7 @@ def test_an_apps_own_key_store_is_named_each_time(place, clock) -> None:
 
 
 def test_the_usual_key_store(place, ring, phone, monkeypatch) -> None:
-    """A new store is kept by the Keystore on Android and by files elsewhere, even if a keyring exists."""
+    """A new store uses the Keystore on Android and files elsewhere, even if a keyring exists."""
     place.mkdir(parents=True)
     assert usual_key_store(place).name == "android"
     (place / SECRET_FILE).write_bytes(bytes(32))
@@ -313,7 +314,7 @@ def test_the_usual_key_store(place, ring, phone, monkeypatch) -> None:
 
 
 def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
-    """With a keyring, no file holds the secret."""
+    """With a keyring, no file of the folder contains the secret."""
     with Device.open(place, key_store=KeyringKeyStore("unit")) as device:
         secret = device._store.secret
         assert not [path for path in place.iterdir() if secret in path.read_bytes()]
@@ -321,7 +322,7 @@ def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
 
 
 def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, ring) -> None:
-    """The keyring has a newer checkpoint than the restored folder, because a restore of the folder leaves it alone."""
+    """A restore of the folder does not change the keyring, so the keyring has a newer checkpoint than the folder."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     held = {path: path.read_bytes() for path in place.iterdir()}
     use(place, clock, 1)
@@ -332,7 +333,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, 
 
 
 def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) -> None:
-    """A folder moved to a login without the entry is refused; adopted, it has new keys and its total."""
+    """A folder is refused under a login without its keyring entry; after adoption it has new keys and its old total."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     ring.entries.clear()
     with pytest.raises(StoreRestored, match="missing"):
@@ -344,7 +345,7 @@ def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) ->
 
 @pytest.mark.parametrize("name", ["keyring.backends.fail", "keyring.backends.null"])
 def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
-    """Without a real keyring the store is not made, and the error says what to do."""
+    """Without a real keyring no store is created, and the error says what to do."""
     before = keyring.get_keyring()
     try:
         keyring.set_keyring(__import__(name, fromlist=["Keyring"]).Keyring())
@@ -355,7 +356,7 @@ def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
 
 
 def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place, ring) -> None:
-    """A keyring below the priority that the keyring package recommends keeps no secret."""
+    """A keyring with a priority below the keyring package's recommendation is refused, alone and in a chain."""
     ring.priority = 0.5
     with pytest.raises(StoreError, match="no keyring"):
         Device.open(place, key_store=KeyringKeyStore("unit"))
@@ -365,7 +366,8 @@ def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place
 
 
 def test_a_locked_keyring_says_so(place, clock, ring) -> None:
-    """A locked keyring is no restored store, and its text is not repeated; an answer given meanwhile is kept."""
+    """A locked keyring is not reported as a restored store, and the keyring's own error text is not repeated; an answer
+    given meanwhile is stored."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
@@ -380,7 +382,7 @@ def test_a_locked_keyring_says_so(place, clock, ring) -> None:
 
 
 def test_a_machine_without_the_extra_says_what_to_install(place, monkeypatch) -> None:
-    """The keyring package is an extra."""
+    """Without the optional keyring package, the error says what to install."""
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(StoreError, match=r"pip install halftruth\[keyring\]"):
         Device.open(place, key_store=KeyringKeyStore("unit"))
@@ -390,7 +392,7 @@ def test_a_machine_without_the_extra_says_what_to_install(place, monkeypatch) ->
 
 
 def test_the_secret_is_wrapped(place, clock, phone) -> None:
-    """No file holds the secret, and the key that opens it is the phone's only one."""
+    """No file contains the secret in plain form, and the key that decrypts it is the only key on the phone."""
     with Device.open(place) as device:
         secret = device._store.secret
         assert not [path for path in place.iterdir() if secret in path.read_bytes()]
@@ -399,7 +401,8 @@ def test_the_secret_is_wrapped(place, clock, phone) -> None:
 
 
 def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
-    """The wrapping key is replaced once an opening counts something, only then, and once."""
+    """The wrapping key is replaced exactly once in each opening of the store that charges something, and in no
+    other."""
     use(place, clock)
     first = set(phone.keys)
     Device.open(place).close()
@@ -415,7 +418,7 @@ def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
 
 
 def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch) -> None:
-    """A whole folder put back byte by byte, checkpoint and all, has a secret that no key opens any more."""
+    """If a whole folder is restored byte by byte, with its checkpoint, no key can decrypt its secret any more."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = {path: path.read_bytes() for path in place.iterdir()}
@@ -430,7 +433,8 @@ def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch)
 
 
 def test_a_backup_on_a_new_phone_is_noticed(place, clock, phone, tmp_path, monkeypatch) -> None:
-    """A restored app meets a Keystore without its key, or with another; adopted, it has new keys and its total."""
+    """A restored app is refused if the Keystore has no key or another key; after adoption it has new keys and its old
+    total."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = shutil.copytree(place, tmp_path / "backup")
@@ -446,7 +450,7 @@ def test_a_backup_on_a_new_phone_is_noticed(place, clock, phone, tmp_path, monke
 
 
 def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
-    """A wrapped secret that is cut or changed opens nothing, and the store can be adopted."""
+    """If the wrapped secret is cut or changed, it counts as lost, and the store can be adopted."""
     use(place, clock)
     whole = (place / WRAPPED_FILE).read_bytes()
     for damaged in (b"", whole[:20], whole[:-1] + bytes([whole[-1] ^ 1])):
@@ -458,8 +462,8 @@ def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
 
 
 def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, monkeypatch) -> None:
-    """If the app dies at any moment, some key opens the file; old keys that a crash left are deleted with the next
-    new one."""
+    """If the app dies at any moment, some key can decrypt the file; old keys that a crash left are deleted when the
+    next key is made."""
     with Device.open(place) as device:
         secret = device._store.secret
     for turn in range(9):
@@ -479,12 +483,12 @@ def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, 
 
 
 def interrupted(*arguments: object) -> None:
-    """Dies here."""
+    """The process dies at this call."""
     raise KeyboardInterrupt
 
 
 def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
-    """When no key can be made, the answer stands, and doctor says why the checkpoint is behind."""
+    """If no new key can be made, the answer stays valid, and doctor says why the checkpoint is behind."""
     use(place, clock)
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
@@ -505,7 +509,7 @@ def test_a_machine_without_a_keystore_says_so(place) -> None:
 
 
 def test_the_command_line_names_a_key_store_once(place, ring, capsys) -> None:
-    """--key-store makes a new store with it; --checkpoint is a file key store's."""
+    """--key-store selects the key store of a new store; --checkpoint is only accepted for a file key store."""
     run = ["--store", str(place)]
     assert main([*run, "--key-store", "keyring", "doctor"]) == 0
     assert "key store: keyring" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""The outbox: what leaves, once, whole."""
+"""The outbox: envelopes leave it once and whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaig
 
 @pytest.fixture
 def queued(open_device, clock, place):
-    """A device with an enrolment and three reports in its outbox."""
+    """Return a device with an enrolment and three reports in its outbox."""
     device = open_device(place)
     campaign_id = agreed(device, campaign())
     for label in LABELS[:3]:
@@ -52,7 +52,7 @@ def test_an_empty_queue_and_an_existing_file_are_refused(queued, tmp_path):
 
 
 def test_a_file_that_cannot_be_written_leaves_the_queue_and_no_part(queued, tmp_path, monkeypatch):
-    """With no folder, or a disk that fails half-way, the queue stays unchanged, and no partial file is left."""
+    """If the folder is missing, or the disk fails half-way, the queue stays unchanged, and no partial file is left."""
     with pytest.raises(StoreError, match="still queued"):
         queued.outbox.export(tmp_path / "no folder" / "upload.htr")
 
@@ -68,7 +68,8 @@ def test_a_file_that_cannot_be_written_leaves_the_queue_and_no_part(queued, tmp_
 
 
 def test_a_crash_after_the_file_and_before_the_queue_exports_the_same_bytes_again(queued, place, tmp_path, monkeypatch):
-    """The envelopes leave the queue only after the file is there; what leaves twice is byte for byte the same."""
+    """The envelopes leave the queue only after the file is written; if they are exported twice, the bytes are the
+    same."""
 
     def crash(*arguments: object) -> None:
         raise KeyboardInterrupt

@@ -1,5 +1,4 @@
-"""Laws of destinations: a report goes to its own study and nowhere else, for every answer of that study (promise
-19)."""
+"""Laws of destinations: a report goes only to its own study, for every response of that study (promise 19)."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ ELSEWHERE = "http://127.0.0.1:10"
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory):
-    """Two studies with a campaign each, and an address each."""
+    """Return two studies, each with a campaign and an address."""
     folder = tmp_path_factory.mktemp("studies")
     made = []
     with contextlib.ExitStack() as running:
@@ -65,7 +64,7 @@ def emptied(study):
 
 
 def named(batch):
-    """The campaigns that the envelopes of a batch are for."""
+    """Return the campaigns that the envelopes of a batch name."""
     known = {open_campaign(data, [AUTHOR.public]).id: data for data in (DATA, SECOND)}
     return {data for one in read_batch(batch) for key, data in known.items() if key in one.unverified}
 
@@ -74,8 +73,8 @@ def named(batch):
 
 
 def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
-    """Each of a device's two studies gets only its own envelopes; if one address is named, the envelopes for the other
-    study stay."""
+    """Each of a device's two studies receives only its own envelopes; if one address is named, the envelopes for the
+    other study stay in the queue."""
     (first, here), (second, there) = studies
     device = open_device()
     for data, url in ((DATA, here), (SECOND, there)):
@@ -91,8 +90,8 @@ def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
 
 
 def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, tmp_path):
-    """A study without the campaign keeps nothing of it and says so; the device waits longer each time. After the
-    import everything is delivered and counted once."""
+    """A study without the campaign stores none of its envelopes and says so; the device waits longer after each
+    attempt. After the import every envelope is delivered and counted once."""
     study, url = Study.create(tmp_path / "late"), None
     device = open_device(urandom=lambda n: b"\xff" * n)
     with served(study) as address:
@@ -117,7 +116,7 @@ def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, 
 
 
 def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path):
-    """A sender of envelopes of two studies together learns by position which of them were not taken."""
+    """If an upload mixes envelopes of two studies, the receipt lists the positions of those that were not stored."""
     (first, here), _ = studies
     device = open_device()
     for data in (DATA, SECOND):
@@ -138,7 +137,8 @@ def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path)
 
 
 def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, open_device):
-    """A study that does not answer or lacks the campaign is skipped; addresses after the first receipt get nothing."""
+    """An address whose study does not answer or lacks the campaign is skipped; addresses after the first receipt get
+    nothing."""
     (first, here), (second, there) = studies
     signed = (ELSEWHERE, there, here, "http://127.0.0.1:11")
     device = open_device()
@@ -156,7 +156,8 @@ def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, ope
 
 
 def test_without_an_address_nothing_leaves_and_it_is_named(open_device, tmp_path):
-    """A campaign that names no address, joined without one, stays; its address is given once, or changed on purpose."""
+    """The envelopes of a campaign without an address stay in the queue, and the campaign is named. Its address can be
+    given once, and changed only explicitly."""
     device, network = open_device(), Network()
     joined = agreed(device, DATA, None)
     for url in (None, ELSEWHERE):
@@ -189,7 +190,7 @@ def test_a_signed_address_is_not_overruled(open_device):
 
 
 def test_a_file_goes_to_one_study(open_device, tmp_path):
-    """Waiting envelopes of two campaigns are not written to one file; each campaign's are, if named."""
+    """Waiting envelopes of two campaigns are not written to one file; those of a named campaign are."""
     device = open_device()
     first, second = agreed(device), agreed(device, SECOND)
     with pytest.raises(UnknownCampaign, match=second.hex()):
@@ -208,7 +209,8 @@ def test_a_file_goes_to_one_study(open_device, tmp_path):
     [None, "0", {}, [2], [-1], [1, 0], [0, 0], [0.0], [True], ["0"], [None], [[0]], [10**30]],
 )
 def test_a_receipt_that_does_not_fit_what_was_sent_is_none(open_device, refused):
-    """Positions that are not those of the upload, in order: a failed attempt, and everything is still queued."""
+    """A receipt whose positions are not in order, or not in the upload, counts as a failed attempt, and everything
+    stays queued."""
     device = open_device()
     device.answer(agreed(device), "none")
     before = waiting(device)
@@ -222,7 +224,8 @@ def test_a_receipt_that_does_not_fit_what_was_sent_is_none(open_device, refused)
 
 
 def test_only_what_was_refused_stays_and_goes_again(open_device, place, clock):
-    """After a receipt that refuses some, just these wait, in order, as the same bytes, over a restart too."""
+    """After a receipt that refuses some envelopes, exactly these wait, in order and with the same bytes, also after a
+    restart."""
     device = open_device(place)
     joined = agreed(device)
     for period in range(4):
@@ -241,11 +244,11 @@ def test_only_what_was_refused_stays_and_goes_again(open_device, place, clock):
 
 
 class Crash(BaseException):
-    """The process ends here."""
+    """Raised where the process of a test ends."""
 
 
 class Studies(Network):
-    """The studies of an ``Upload``, in a mood."""
+    """The studies of an ``Upload``, with a chosen behaviour for the next request."""
 
     def __init__(self, world: Upload, mood: str) -> None:
         super().__init__()
@@ -270,7 +273,7 @@ class Studies(Network):
 
 
 class Upload(RuleBasedStateMachine):
-    """A device in two studies whose network takes, refuses, loses and crashes as it likes."""
+    """A state machine: a device in two studies over a network that delivers, refuses, loses and crashes at random."""
 
     @initialize(seed=st.integers(0, 2**32))
     def begin(self, seed: int) -> None:
@@ -289,15 +292,14 @@ class Upload(RuleBasedStateMachine):
 
     @rule(label=st.sampled_from(LABELS))
     def answer(self, label: str) -> None:
-        """One more report in each study."""
+        """Answer once more in each study."""
         self.clock.now += PERIOD
         for host, campaign_id in self.ids.items():
             self.sealed[host].append(self.device.answer(campaign_id, label).envelope)
 
     @rule(mood=st.sampled_from(["takes", "refuses", "loses", "lies", "dies"]), wait=st.booleans())
     def send(self, mood: str, wait: bool) -> None:
-        """One call of ``send``; each study takes any of its envelopes, and its answer may be lost, false, or
-        missing."""
+        """Call ``send`` once; each study stores any of its envelopes, and its answer may be lost, false, or missing."""
         now = self.clock.now + (MOST_SECONDS * 2 if wait else 0)
         self.clock.now = min(now, self.clock.now + PERIOD)
         with contextlib.suppress(Crash):
@@ -305,7 +307,7 @@ class Upload(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost_or_astray(self) -> None:
-        """Each envelope waits or was received, in its own study alone."""
+        """Check that each envelope still waits, or was received by its own study only."""
         if not hasattr(self, "device"):
             return
         left = set(waiting(self.device))
@@ -314,7 +316,7 @@ class Upload(RuleBasedStateMachine):
             assert set(self.received[host]) <= set(sealed)
 
     def teardown(self) -> None:
-        """Once the studies take everything, nothing waits."""
+        """Check that nothing waits once the studies accept everything."""
         if hasattr(self, "device"):
             for _ in range(3):
                 self.send("takes", wait=True)
@@ -333,7 +335,8 @@ TestUpload = Upload.TestCase
 
 
 def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeypatch):
-    """Envelopes that the first address took and the queue still holds are sent again, and so are those it refused."""
+    """Envelopes that the first address stored but that are still queued are sent again, and so are those that it
+    refused."""
     device = open_device(place)
     device.answer(agreed(device), "none")
     before = waiting(device)
@@ -352,7 +355,7 @@ def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeyp
 
 
 def test_the_commands_name_what_stays(tmp_path, capsys):
-    """Join with an address, see where it goes, send by it, change it: each says what stays and why."""
+    """The commands that join with an address, show it, send to it and change it say which envelopes stay and why."""
     store = ["--store", str(tmp_path / "store")]
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
     ids = []

@@ -21,7 +21,7 @@ from tests.edge_sdk.conftest import AUTHOR, OPENS, agreed, response
 
 
 def test_belief_is_bayes_rule():
-    """After a report of randomised response, belief is P e^eps / (P e^eps + 1 - P), by hand."""
+    """After a report of randomised response, the posterior belief is P e^eps / (P e^eps + 1 - P)."""
     found = belief(response(4, 10**9), 10**9, {2: 1}, 2)
     assert found.before == Fraction(2, 5)
     assert found.after == pytest.approx(0.4 * math.e / (0.4 * math.e + 0.6))
@@ -29,7 +29,7 @@ def test_belief_is_bayes_rule():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
-    """If a channel is too large to walk through, the bound shown instead is at least as large."""
+    """If a channel has too many outputs to enumerate, the bound that is shown instead is at least the exact belief."""
     dice = random.Random(seed)
     counts = {dice.randrange(6): dice.randrange(9) for _ in range(3)}
     half = exact.exp_lower(10**9)
@@ -62,8 +62,8 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_preview_walks_through_no_words(name):
-    """A channel with as many outputs as words of its bits is previewed at once: the figures are exact, and the
-    belief is no certainty."""
+    """A channel whose outputs are all words of its bits is previewed immediately: the figures are exact, and the belief
+    is below 1."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)
@@ -93,8 +93,8 @@ def test_the_belief_after_bits_is_of_the_own_one_alone(name):
 
 @pytest.mark.parametrize("name", [*LARGE, "sensitive"])
 def test_the_truth_is_sampled(name):
-    """n = 4,000 draws of one value: the share of its likeliest outputs, or of words with its bit, is the truth said.
-    Six standard errors; a failure would mean that the preview tells of another channel."""
+    """In n = 4,000 draws of one value, the share of its likeliest outputs, or of words with its bit, is the stated one,
+    within six standard errors. A failure would mean that the preview describes another channel."""
     channel = LARGE.get(name, SENSITIVE)
     dice = random.Random(5)
     x, draws = channel.inputs - 1, 4000
@@ -110,7 +110,7 @@ def test_the_truth_is_sampled(name):
 
 
 def test_an_open_value_may_be_known():
-    """If the answer is not sensitive, its own output reveals it; a sensitive one is never certain."""
+    """The preview of a value that is not sensitive allows certainty; that of a sensitive value never does."""
     assert belief(SENSITIVE, None, {}, 0).after == 1.0
     assert 1 / 91 < belief(SENSITIVE, None, {}, 3).after < 0.1
 
@@ -125,8 +125,8 @@ def test_an_open_value_may_be_known():
     ids=["response", "subset", "hadamard"],
 )
 def test_channels_of_one_level_say_how_often_a_wrong_answer_fits(channel, percent):
-    """Three channels of 1 nat fit the true answer in 35, 57 and 73 of 100 reports, because they fit a wrong one in 12,
-    28 and 50: the first is rounded up and the other down."""
+    """The reports of three channels of 1 nat fit the true answer in 35, 57 and 73 of 100 cases, and a wrong answer in
+    12, 28 and 50; the former are rounded up and the latter down."""
     truth, wrong = fits(channel, 3)
     assert (math.ceil(100 * truth), math.floor(100 * wrong)) == percent
     assert truth > wrong

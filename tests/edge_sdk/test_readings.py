@@ -1,4 +1,4 @@
-"""Readings: the slot of an answer, the collected readings, and the number that one signature carries."""
+"""Readings: the slot of an answer, the collected readings, and the number of readings under one signature."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ HOUR, DAY = 3600, 86_400
 
 
 def hourly(answers=24, **changes):
-    """A campaign of hourly readings, in periods of a day, for enrolled keys."""
+    """Return a campaign of hourly readings, in periods of a day, for enrolled keys."""
     return campaign("Load", periods=365, period_seconds=DAY, answers=answers, enrolment="enrolled", **changes)
 
 
 def wide(k: int, answers: int, title: str = "Wide") -> bytes:
-    """A campaign of words of ``k`` bits."""
+    """Return a campaign with words of ``k`` bits."""
     channel = Bits.over([(3 << 30, 1 << 30)] * k)
     level = channel.loss(range(k), range(k)).level
     domain = Values(tuple(f"v{x}" for x in range(k)))
@@ -51,7 +51,7 @@ def wide(k: int, answers: int, title: str = "Wide") -> bytes:
 
 
 def exported(device, folder):
-    """The verified reports that waited, campaign by campaign; the queue is empty then."""
+    """Export the waiting reports and return them, verified, by campaign; the queue is empty afterwards."""
     batch = b""
     for one in device.outbox.destinations():
         path = folder / f"{time.monotonic_ns()}.htr"
@@ -73,7 +73,8 @@ def places(reports):
 
 
 def test_a_reading_given_again_is_the_same_bytes_and_with_another_value_refused(open_device, clock, place):
-    """Every reading of the period can be retried, after a restart too; another value changes nothing."""
+    """Every reading of the period can be repeated and gives the same bytes, also after a restart; with another value it
+    is refused and changes nothing."""
     values = ("none", "primary", "none", "none")
     with open_device(place) as device:
         campaign_id = agreed(device, hourly(4))
@@ -89,7 +90,7 @@ def test_a_reading_given_again_is_the_same_bytes_and_with_another_value_refused(
 
 
 def test_readings_go_forward(open_device, clock):
-    """One that was skipped is refused in the same words as one that is given; the next free one follows."""
+    """A skipped reading is refused in the same words as a filled one; the next free reading is accepted."""
     device = open_device()
     campaign_id = agreed(device, hourly(6))
     assert device.answer(campaign_id, "none", 2).slot == 2
@@ -112,7 +113,7 @@ def test_readings_go_forward(open_device, clock):
 
 @pytest.mark.parametrize("number", [-1, 4, 2**70, True, 1.0, "1"])
 def test_a_reading_that_no_period_has_is_a_mistake(open_device, clock, number):
-    """It is refused before anything is drawn."""
+    """A reading outside the period's range is refused before anything is drawn."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, hourly(4))
@@ -172,7 +173,7 @@ def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, pl
 
 
 def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
-    """If reports build on each other, a period has one reading, and each report leaves by itself."""
+    """With transcripts, a period has one reading, and each report is sent separately."""
     notion = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
     terms = Campaign(
         "Mood", "How?", "", "Town", Values(LABELS), notion, "lip-response",
@@ -195,7 +196,8 @@ def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
 
 @pytest.mark.parametrize("values", [("none",) * 5, ("none", "primary", "none", "doctorate", "master")])
 def test_a_bundle_carries_what_single_reports_would(open_device, clock, tmp_path, values):
-    """With the same dice, the outputs of a bundle are those of as many reports, at the same cost, in one envelope."""
+    """With the same dice, one bundle contains the outputs of the corresponding single reports, at the same cost, in one
+    envelope."""
     data = hourly()
     terms = open_campaign(data, [AUTHOR.public]).terms
     single, bundling = open_device(urandom=Dice(4)), open_device(urandom=Dice(4))
@@ -217,7 +219,7 @@ def test_a_bundle_carries_what_single_reports_would(open_device, clock, tmp_path
 
 
 def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_path):
-    """A reading that was answered at once, skipped, or of another period ends a bundle."""
+    """A bundle ends before a reading that was answered directly, skipped, or of another period."""
     device = open_device()
     campaign_id = agreed(device, hourly(9))
     for number in (0, 1, 3, 4, 7):
@@ -237,7 +239,8 @@ def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_p
 
 @pytest.mark.parametrize("values", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_path, values):
-    """All values use equally many random bytes and the same slots, refusals and lengths of bundles (promise 9)."""
+    """All values use the same number of random bytes, and have the same slots, refusals and lengths of bundles (promise
+    9)."""
     dice, clock = Dice(), Clock()
     device = open_device(urandom=dice, clock=clock)
     campaign_id = agreed(device, hourly(3))
@@ -268,7 +271,7 @@ def test_a_reading_that_waits_is_not_answered_whatever_the_value(open_device, cl
 
 
 def test_a_bundled_reading_given_again_is_the_bundle(open_device, clock, tmp_path):
-    """A retry after the bundle left is the bundle's very bytes, at no cost, and nothing is queued again."""
+    """A retry after the bundle was sent returns the bundle's bytes at no cost, and queues nothing."""
     device = open_device()
     campaign_id = agreed(device, hourly(6))
     values = ("none", "primary", "none")
@@ -286,7 +289,7 @@ def test_a_bundled_reading_given_again_is_the_bundle(open_device, clock, tmp_pat
 
 
 def test_where_a_period_takes_one_answer_it_may_wait_too(open_device, clock, tmp_path):
-    """Readings of several periods are bundled into as many reports."""
+    """If a period takes one answer, waiting readings of several periods are bundled into one report for each period."""
     device = open_device()
     campaign_id = agreed(device, campaign(enrolment="enrolled"))
     for _ in range(3):
@@ -299,7 +302,7 @@ def test_where_a_period_takes_one_answer_it_may_wait_too(open_device, clock, tmp
 
 
 def test_what_waits_of_a_closed_campaign_is_bundled(open_device, clock, tmp_path):
-    """After the closing nothing is collected, and earlier readings still leave."""
+    """After the closing no reading is collected, and earlier readings are still bundled and sent."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
     device.collect(campaign_id, "none")
@@ -330,7 +333,8 @@ def test_collecting_refuses_what_answering_refuses(open_device, clock):
 
 @pytest.mark.slow
 def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
-    """As many readings as one report carries may wait; the next is refused for every value, and nothing is dropped."""
+    """At most as many readings may wait as one report can carry; the next is refused for every value, and nothing is
+    dropped."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id, other = agreed(device, hourly(4096)), agreed(device, hourly(4, opens=OPENS - 1))
@@ -348,7 +352,7 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
 
 
 def test_bundles_are_split_at_what_an_envelope_holds(open_device, clock, tmp_path):
-    """The longest payload is within the protocol's limit, and one more output would not be."""
+    """The longest payload of a bundle is within the protocol's limit, and with one more output it would not be."""
     data = wide(4000, 150)
     terms = open_campaign(data, [AUTHOR.public]).terms
     device = open_device(lifetime=10**6)
@@ -363,7 +367,7 @@ def test_bundles_are_split_at_what_an_envelope_holds(open_device, clock, tmp_pat
 
 
 def test_what_the_outbox_has_no_room_for_stays_collected(open_device, clock, tmp_path):
-    """As many bundles are sealed as fit, in order; with no room for one, none; nothing is lost on the way."""
+    """As many bundles are sealed as the outbox has room for, in order; the other readings stay collected."""
     device = open_device(lifetime=10**6)
     campaign_id = agreed(device, wide(4000, 700))
     for _ in range(700):
@@ -382,7 +386,7 @@ def test_what_the_outbox_has_no_room_for_stays_collected(open_device, clock, tmp
 
 
 def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
-    """With as many envelopes waiting as may, readings are still collected, and bundled when there is room."""
+    """While the outbox is full, readings are still collected, and they are bundled when there is room."""
     device = open_device()
     campaign_id = agreed(device, hourly(4096))
     for _ in range(MOST_ENVELOPES):
@@ -396,7 +400,7 @@ def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
 
 
 def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_path):
-    """A disk that fails inside a bundle leaves everything collected and nothing queued."""
+    """If the disk fails while a bundle is written, all its readings stay collected and nothing is queued."""
     device = open_device()
     campaign_id = agreed(device, hourly(9))
     for number in (0, 2, 4):
@@ -418,7 +422,7 @@ def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_p
 
 
 def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, tmp_path):
-    """Each output is in one bundle, whoever collected it and whoever bundles."""
+    """Each output is in exactly one bundle, whichever process collected or bundled it."""
     one, other = open_device(place), open_device(place)
     campaign_id = agreed(one, hourly(8))
     for device in (one, other, one, other):
@@ -440,7 +444,8 @@ def test_a_receipt_of_a_collected_answer_tells_no_answer(open_device, clock):
 
 
 def test_readings_on_the_command_line(tmp_path, capsys):
-    """Collect, retry, bundle one campaign or all, each readable by a script; a reading out of range is usage."""
+    """A script can read the output of collecting, retrying, and bundling one campaign or all; a reading out of range is
+    a usage error."""
     now = int(time.time())
     store, files = str(tmp_path / "store"), []
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))

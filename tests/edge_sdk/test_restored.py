@@ -1,4 +1,4 @@
-"""A store that is an older state or a copy of itself (promise 10); what forgetting leaves in a checkpoint (11)."""
+"""Stores that were restored from an older state or copied (promise 10), and the checkpoint after forgetting (11)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def put_back(place, held, only=None):
 
 @pytest.fixture
 def answered(open_device, clock, place):
-    """A function that opens the device at ``place``, answers new values, and closes it; the campaign is long."""
+    """Return a function that opens the device at ``place``, answers new values of a long campaign, and closes the
+    device."""
     data = campaign(periods=5000, period_seconds=10, answers=6)
     given = iter(range(5000))
 
@@ -60,7 +61,7 @@ def answered(open_device, clock, place):
 
 
 def spent(place, **options) -> float:
-    """Return the amount spent by the device's own account."""
+    """Return the spent amount according to the device."""
     with Device.open(place, clock=lambda: OPENS, **options) as device:
         return device.budget.spent
 
@@ -70,7 +71,8 @@ def spent(place, **options) -> float:
 
 @pytest.mark.parametrize("only", [DATABASE_FILE, (DATABASE_FILE, SECRET_FILE)], ids=["database", "and its secret"])
 def test_an_older_database_is_refused(answered, place, only) -> None:
-    """A database put back without the checkpoint that went on is an older state, and nothing is answered from it."""
+    """If the database is restored without its newer checkpoint, the store is refused as an older state, and nothing is
+    answered from it."""
     answered()
     held = files(place)
     answered()
@@ -80,7 +82,7 @@ def test_an_older_database_is_refused(answered, place, only) -> None:
 
 
 def test_an_older_checkpoint_is_brought_up(answered, place) -> None:
-    """A store may be ahead of its checkpoint, which a crash leaves behind; opening it brings the checkpoint up."""
+    """After a crash a store may be ahead of its checkpoint; opening the store updates the checkpoint."""
     answered()
     held = files(place)
     answered()
@@ -95,7 +97,7 @@ def test_an_older_checkpoint_is_brought_up(answered, place) -> None:
 
 
 def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
-    """Files that replace deleted ones are another copy, even where they get the inodes of the old ones."""
+    """Files that replace deleted ones are refused as a copy, even if they get the inodes of the old files."""
     answered()
     held = files(place)
     answered()
@@ -107,7 +109,8 @@ def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
 
 
 def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(answered, place, tmp_path) -> None:
-    """A copy into the same files cannot be detected inside; doctor says so, and a checkpoint elsewhere detects it."""
+    """A copy into the same files cannot be detected from within the folder; doctor says so, and a checkpoint in another
+    place detects the copy."""
     outside = tmp_path / "elsewhere" / "unit.checkpoint"
     answered()
     held = files(place)
@@ -128,8 +131,8 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(a
 
 
 def test_a_second_checkpoint_outlives_the_folder(answered, place, tmp_path) -> None:
-    """A folder that was deleted to start again meets its checkpoint elsewhere; adopting it continues from the spent
-    amount."""
+    """A folder that was deleted to start again is refused because of its checkpoint in another place; after adoption it
+    continues from the spent amount."""
     key_store = FileKeyStore(place, tmp_path / "elsewhere" / "unit.checkpoint")
     answered(2, key_store=key_store)
     shutil.rmtree(place)
@@ -141,7 +144,7 @@ def test_a_second_checkpoint_outlives_the_folder(answered, place, tmp_path) -> N
 
 @pytest.mark.parametrize("away", ["inside", "outside"])
 def test_a_checkpoint_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
-    """A store that has counted something expects its checkpoint in every place it was kept."""
+    """A store that has charged anything requires its checkpoint in every place where it was stored."""
     outside = tmp_path / "unit.checkpoint"
     answered(key_store=FileKeyStore(place, outside))
     (outside if away == "outside" else place / CHECKPOINT_FILE).unlink()
@@ -150,7 +153,7 @@ def test_a_checkpoint_that_is_gone_is_missed(answered, place, tmp_path, away) ->
 
 
 def test_the_checkpoint_of_another_store_is_refused(answered, open_device, place, tmp_path) -> None:
-    """Two stores cannot share one checkpoint, neither by a copied file nor by the same name elsewhere."""
+    """Two stores cannot share one checkpoint, neither by a copied file nor by the same name in another place."""
     outside = tmp_path / "unit.checkpoint"
     answered(key_store=FileKeyStore(place, outside))
     other = tmp_path / "other"
@@ -163,7 +166,8 @@ def test_the_checkpoint_of_another_store_is_refused(answered, open_device, place
 
 
 def test_a_lost_database_is_missed(open_device, place) -> None:
-    """A secret and a checkpoint without their database are no new device; adopted, it is the old one, with its keys."""
+    """A secret and a checkpoint without their database do not make a new device; after adoption it is the old device
+    with its keys."""
     with open_device(place) as device:
         secret = device._store.secret
     (place / DATABASE_FILE).unlink()
@@ -175,7 +179,7 @@ def test_a_lost_database_is_missed(open_device, place) -> None:
 
 
 def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
-    """With neither database nor checkpoint, the spent amount is unknown: opening and adopting refuse."""
+    """With neither database nor checkpoint the spent amount is unknown, so opening and adoption are refused."""
     open_device(place).close()
     for name in (DATABASE_FILE, CHECKPOINT_FILE):
         (place / name).unlink()
@@ -189,7 +193,7 @@ def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
 
 
 def test_a_copy_is_refused(answered, place, tmp_path) -> None:
-    """A folder copied beside itself is refused, and the original continues."""
+    """A copy of a folder beside the original is refused, and the original continues."""
     answered()
     shutil.copytree(place, tmp_path / "copy")
     with pytest.raises(StoreRestored, match="copied"):
@@ -199,14 +203,14 @@ def test_a_copy_is_refused(answered, place, tmp_path) -> None:
 
 
 def test_a_moved_folder_goes_on(answered, place) -> None:
-    """Renaming a folder makes no copy."""
+    """A renamed folder is not refused as a copy."""
     answered()
     place.rename(place.with_name("renamed"))
     assert spent(place.with_name("renamed")) == 1
 
 
 def test_another_machine_is_refused(place) -> None:
-    """A store is refused as a copy if the machine's number differs or is missing, even before the first charge."""
+    """A store is refused as a copy if the machine's identifier differs or is missing, even before the first charge."""
     open_store(place, os.urandom, machine=lambda: b"one").close()
     store = open_store(place, os.urandom, machine=lambda: b"one")
     assert store.doctor()["machine"].startswith("identified")
@@ -218,7 +222,7 @@ def test_another_machine_is_refused(place) -> None:
 
 
 def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tmp_path) -> None:
-    """In a file system that makes its inodes up nothing is refused for them; doctor says what cannot be noticed."""
+    """If a file system invents its inodes, no store is refused because of them; doctor says what cannot be detected."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     monkeypatch.setattr("edge_sdk.rollback.host_identity.MACHINE_ID", "/nowhere")
     answered()
@@ -231,7 +235,8 @@ def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tm
 
 
 def test_an_instance_is_missed_only_where_it_was_known() -> None:
-    """From unknown to known nothing is missed; from known to unknown, or to another, it is."""
+    """A machine that changes from unknown to known is accepted; a change from known to unknown, or to another machine,
+    is refused."""
     unknown, one, two = HostIdentity(), HostIdentity(b"1" * 16, b"1" * 16), HostIdentity(b"1" * 16, b"2" * 16)
     assert not unknown.moved_to(one)
     assert not one.moved_to(one)
@@ -241,8 +246,8 @@ def test_an_instance_is_missed_only_where_it_was_known() -> None:
 
 
 def test_an_inode_that_is_used_again_is_another_file(tmp_path) -> None:
-    """A file that replaces a deleted one often gets its inode; if the file system counts generations, it is
-    detected."""
+    """A file that replaces a deleted one often gets the same inode; if the file system counts generations, the
+    replacement is detected."""
     path, database = tmp_path / "checkpoint", tmp_path / "database"
     database.touch()
     seen: dict[int, list[HostIdentity]] = {}
@@ -270,8 +275,8 @@ MOUNTINFO = """\
 
 
 def test_file_systems_are_read_from_what_is_mounted(monkeypatch, tmp_path) -> None:
-    """The deepest mount above a file counts, and of two in one place the later; a number valid for one boot does
-    not."""
+    """The deepest mount above a file determines its file system, and of two mounts at one place the later one; an
+    identifier that is valid for one boot only is not used."""
     from pathlib import Path
 
     from edge_sdk.rollback import host_identity
@@ -290,12 +295,12 @@ def test_file_systems_are_read_from_what_is_mounted(monkeypatch, tmp_path) -> No
 
 
 def full(*arguments: object) -> None:
-    """A disk that takes nothing."""
+    """Raise the error of a full disk."""
     raise OSError(28, "No space left on device")
 
 
 def in_a_child(work) -> int:
-    """Run ``work`` in a child of this process; returns how it ended."""
+    """Run ``work`` in a child process; return the child's exit status."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -311,7 +316,7 @@ def die(*arguments: object, **options: object) -> None:
 
 
 def test_a_kill_between_commit_and_checkpoint_is_no_restore(answered, place, monkeypatch) -> None:
-    """Killed after the commit and before the checkpoint, a store opens, and its checkpoint is brought up then."""
+    """A store that was killed after a commit and before the checkpoint opens, and its checkpoint is updated."""
     answered()
     held = files(place)
     with monkeypatch.context() as patch:
@@ -325,7 +330,7 @@ def test_a_kill_between_commit_and_checkpoint_is_no_restore(answered, place, mon
 
 @pytest.mark.slow
 def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
-    """After any part of a new store was written when the process died, opening completes it."""
+    """If the process dies after writing any part of a new store, the next opening completes the store."""
     import edge_sdk.rollback.file_store as key_store_module
 
     def dying_at(moment: int):
@@ -364,7 +369,8 @@ def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, 
 @pytest.mark.parametrize("slot", [0, 1])
 @pytest.mark.parametrize("kept_bytes", [0, 7, 100, 130])
 def test_a_torn_checkpoint_leaves_the_one_before(answered, place, slot, kept_bytes) -> None:
-    """Half a slot is no checkpoint: the other holds the one before, and the store is ahead of it, not behind."""
+    """If one slot is half written, the other slot has the checkpoint before it, and the store is ahead of that
+    checkpoint."""
     answered(2)
     path = place / CHECKPOINT_FILE
     assert path.stat().st_size == 2 * SLOT_BYTES
@@ -381,7 +387,7 @@ def test_a_torn_checkpoint_leaves_the_one_before(answered, place, slot, kept_byt
 
 
 def test_the_slots_are_written_in_turn(open_device, place) -> None:
-    """One slot always has the latest checkpoint and the other the one before: a torn write loses one step."""
+    """One slot always has the latest checkpoint and the other the one before, so a torn write loses one step only."""
     with open_device(place) as device:
         for nats in range(50, 45, -1):
             device.tighten(BudgetPolicy(lifetime=nats))
@@ -405,7 +411,8 @@ def test_every_checkpoint_that_is_not_whole_is_none() -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:
-    """The report is returned, because its charge is on the disk; doctor gives the reason for the old checkpoint."""
+    """If the checkpoint cannot be written, the report is still returned, because its charge is on the disk; doctor
+    gives the reason for the old checkpoint."""
     answered()
     with open_device(place) as device:
         campaign_id = device.campaigns[0]
@@ -422,7 +429,7 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_dev
 
 
 def test_a_memoised_answer_moves_no_checkpoint(open_device, clock, place) -> None:
-    """The checkpoint moves only with the ledger: the same output again writes nothing beside the database."""
+    """The checkpoint changes only with the ledger: a repeated output writes nothing outside the database."""
     with open_device(place) as device:
         campaign_id = agreed(device, campaign())
         device.answer(campaign_id, "none")
@@ -445,7 +452,7 @@ with Device.open(sys.argv[1], clock=lambda: OPENS + 10 * int(sys.argv[2])) as de
 
 
 def test_processes_never_leave_an_older_checkpoint(answered, open_device, place) -> None:
-    """Whoever of several processes writes last, the checkpoint is the ledger's latest."""
+    """If several processes write in any order, the checkpoint is that of the latest ledger row."""
     answered()
     run = [sys.executable, "-c", WORKER, str(place)]
     workers = [subprocess.Popen([*run, str(number + 1)], stderr=subprocess.PIPE) for number in range(3)]
@@ -459,7 +466,8 @@ def test_processes_never_leave_an_older_checkpoint(answered, open_device, place)
 
 
 def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, place, clock) -> None:
-    """A process whose database was replaced raises an error and does not overwrite the newer checkpoint."""
+    """A process whose database was replaced by an older copy raises an error and does not overwrite the newer
+    checkpoint."""
     answered()
     with open_device(place) as device:
         [(where, kept)] = FileKeyStore(place).checkpoints().items()
@@ -483,8 +491,7 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
     ],
 )
 def test_whatever_changes_a_row_that_is_counted_moves_the_checkpoint(answered, open_device, place, change) -> None:
-    """The checkpoint follows every row of the ledger and every cap, by any change; a transaction that is rolled back
-    leaves it as it was."""
+    """Every change of a ledger row or a cap changes the checkpoint; a transaction that is rolled back does not."""
     answered()
     with open_device(place) as device:
         device.tighten(BudgetPolicy(lifetime=50))
@@ -508,7 +515,7 @@ def _undone(store, change) -> None:
 
 
 def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> None:
-    """A cap counts in the checkpoint like a charge; naming it again does not."""
+    """Like a charge, a new cap changes the checkpoint; naming the same cap again does not."""
     answered()
     held = files(place)
     answered(0, lifetime=100)
@@ -521,7 +528,7 @@ def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> 
 
 
 def test_more_caps_than_a_checkpoint_holds_are_a_mistake(open_device, place) -> None:
-    """A device keeps as many caps as its checkpoint, and the one too many changes nothing."""
+    """A device accepts as many caps as its checkpoint has room for; one more is refused and changes nothing."""
     with open_device(place) as device:
         for seconds in range(1, MOST_CAPS):
             device.tighten(BudgetPolicy(window=(seconds, 5)))
@@ -532,7 +539,8 @@ def test_more_caps_than_a_checkpoint_holds_are_a_mistake(open_device, place) -> 
 
 @pytest.mark.parametrize("outside", [False, True])
 def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, place, tmp_path, outside) -> None:
-    """Both slots hold the remaining state; heads over deleted rows, and earlier reservations, are gone."""
+    """After forgetting, both slots contain the remaining state; hashes over deleted rows, and earlier reservations, are
+    gone."""
     elsewhere = tmp_path / "unit.checkpoint"
     key_store = FileKeyStore(place, elsewhere if outside else None)
     answered(3, key_store=key_store)
@@ -549,7 +557,8 @@ def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, 
 
 
 def test_forgetting_says_when_the_checkpoint_could_not_be_cleared(answered, open_device, place, monkeypatch) -> None:
-    """Old bytes of an unwritable checkpoint are reported like the database's; forgetting again clears them."""
+    """Old bytes in a checkpoint that cannot be written are reported like those in the database; a second forget clears
+    them."""
     answered()
     with open_device(place) as device:
         with monkeypatch.context() as patch:
@@ -605,7 +614,7 @@ def test_a_restored_total_that_is_lower_is_made_up_by_the_checkpoint(open_device
 
 
 def test_adopting_keeps_slots_keys_and_caps(answered, open_device, place) -> None:
-    """A campaign answered before is answered on where it stopped, under the same key; the lower cap of both holds."""
+    """After adoption a campaign continues at its next slot, under the same key; the lower of the two caps holds."""
     data = campaign(periods=5000, period_seconds=10, answers=6)
     answered(2)
     with open_device(place) as device:
@@ -623,7 +632,7 @@ def test_adopting_keeps_slots_keys_and_caps(answered, open_device, place) -> Non
 
 
 def test_a_healthy_store_is_not_adopted(answered, place) -> None:
-    """Adopting what opens changes nothing."""
+    """Adoption of a store that opens changes nothing."""
     answered()
     before = (place / CHECKPOINT_FILE).read_bytes()
     with Device.adopt(place) as device:
@@ -633,7 +642,7 @@ def test_a_healthy_store_is_not_adopted(answered, place) -> None:
 
 
 def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
-    """A copy on another machine is adopted with all that was reserved spent, and the secret is the same."""
+    """A copy on another machine can be adopted; its reserved amount counts as spent, and its secret is the same."""
     answered(2)
     copy = shutil.copytree(place, tmp_path / "copy")
     with Device.adopt(copy, clock=lambda: OPENS) as device:
@@ -643,7 +652,7 @@ def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
 
 
 def test_a_store_whose_secret_is_lost_goes_on_with_new_keys(answered, place) -> None:
-    """A missing secret cannot be made again; the spent amount can be kept."""
+    """A lost secret cannot be recovered, so an adopted store has new keys, and keeps the spent amount."""
     answered(2)
     (place / SECRET_FILE).unlink()
     with Device.adopt(place, clock=lambda: OPENS) as device:
@@ -667,7 +676,8 @@ def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) ->
 
 
 def test_the_command_line_adopts_and_says_so(answered, place, tmp_path, capsys) -> None:
-    """A restored store fails with one line that says what to do; adopt does it, or says there was nothing to."""
+    """For a restored store every command fails with one line that says what to do; adopt does it, or says that there
+    was nothing to adopt."""
     run = ["--store", str(place), "--json"]
     checkpoint = tmp_path / "unit.checkpoint"
     assert main([*run, "--checkpoint", str(checkpoint), "ledger"]) == 0

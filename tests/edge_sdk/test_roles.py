@@ -1,4 +1,4 @@
-"""The role of a person: a class, chosen openly or by charge, or a prior that they declare."""
+"""The role of a person: a class, named openly or chosen privately for a charge, or a declared prior."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def made(channel, **changes) -> bytes:
 
 
 def of_classes(**changes) -> bytes:
-    """A campaign with a prior and a level for each of three classes."""
+    """Return a campaign with a prior and a level for each of three classes."""
     notion = Classes.of(tuple(map(Information, LEVELS, PRIORS)))
     channels = tuple(map(personal.lip_response, PRIORS, LEVELS))
     runs = tuple((block, K) for block in (1, 2, 3))
@@ -52,13 +52,13 @@ def of_classes(**changes) -> bytes:
 
 
 def of_levels() -> bytes:
-    """A campaign with a level for each of two classes, and no priors."""
+    """Return a campaign with a level for each of two classes, and no priors."""
     channel = Blocks(0, ((1, K), (2, K)), (personal.choice(K, NAT), personal.choice(K, 2 * NAT)))
     return made(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=channel, classes=("careful", "open"))
 
 
 def of_own(**changes) -> bytes:
-    """A campaign for people's own priors."""
+    """Return a campaign for people's own priors."""
     notion = OwnPrior(NAT, K)
     return made(**{"notion": notion, "channel": notion.channel_of(notion.uniform), **changes})
 
@@ -94,7 +94,7 @@ def test_a_class_is_asked_for(open_device) -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int) -> None:
-    """Reservation, charge, exposure and draw are the class's own, and so is every output."""
+    """Reservation, charge, exposure, draw and every output are those of the person's class."""
     data, device = of_classes(), open_device()
     joined = agreed(device, data, as_class=NAMES[place])
     cost = nanonats(data, place)
@@ -114,8 +114,8 @@ def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int
 
 @pytest.mark.parametrize("place", range(2))
 def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> None:
-    """With two classes and a wave each, exposure, charge and belief are those of the person's class's wave, and the
-    output is one of its outputs; a number outside the range is refused without a charge."""
+    """With two classes that have a wave channel each, exposure, charge, belief and output are those of the wave of the
+    person's class; a number outside the range is refused without a charge."""
     levels, names = (NAT, 2 * NAT), ("town", "village")
     waves = tuple(wave(20, 2, level) for level in levels)
     notion = Classes.of(tuple(map(Ldp, levels)))
@@ -142,7 +142,7 @@ def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> No
 
 
 def test_the_terms_tell_every_class_before_consent(open_device) -> None:
-    """Before a class is named, the terms list all, and the costs are those of the costliest."""
+    """Before a class is named, the terms list all classes, and the costs are those of the costliest class."""
     data, device = of_classes(), open_device()
     terms = device.join(data)
     assert [one.name for one in terms.classes] == list(NAMES)
@@ -154,7 +154,8 @@ def test_the_terms_tell_every_class_before_consent(open_device) -> None:
 
 
 def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
-    """Agreeing again changes nothing, another class is refused until all is forgotten, and a restart keeps it."""
+    """A second consent with the same class changes nothing, another class is refused until the campaign is forgotten,
+    and the class survives a restart."""
     data = of_classes()
     with open_device(place) as device:
         joined = agreed(device, data, as_class="students")
@@ -172,7 +173,7 @@ def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
 
 
 def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
-    """The same bytes are drawn, and reports are equally long, for every class and answer."""
+    """For every class and answer, the same number of random bytes is drawn and reports have the same length."""
     data, seen = of_classes(), set()
     for name in NAMES:
         for label in LABELS:
@@ -187,7 +188,8 @@ def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
 
 
 def test_the_choice_is_charged_and_kept(open_device, place) -> None:
-    """A choice reserves and charges its level beside the worst case of the class, and is never drawn again."""
+    """The choice of a class reserves and charges its level in addition to the worst case of the class, and is never
+    drawn again."""
     data, dice = of_classes(), Dice(4)
     with open_device(place, urandom=dice) as device:
         joined = device.join(data).campaign_id
@@ -210,7 +212,7 @@ def test_the_choice_is_charged_and_kept(open_device, place) -> None:
 
 
 def test_the_choice_follows_its_channel(open_device) -> None:
-    """The drawn class is the channel's sample of the nearest class: for every draw, exactly."""
+    """For every draw, the chosen class is exactly the channel's sample for the nearest class."""
     for draw in range(40):
         rand = (draw * 2**64 // 40).to_bytes(8, "big")
         asked = iter([bytes(32), bytes(8), rand])
@@ -221,7 +223,8 @@ def test_the_choice_follows_its_channel(open_device) -> None:
 
 
 def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
-    """Without a history, what this device answered to the same question decides: nearly always at a high level."""
+    """Without a history, this device's answers to the same question determine the choice; at a high level nearly
+    always."""
     chosen = Counter()
     for seed in range(8):
         device = open_device(urandom=Dice(seed))
@@ -232,7 +235,7 @@ def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
 
 
 def test_what_is_refused_does_not_depend_on_the_draw(open_device) -> None:
-    """Room is asked for the choice and the costliest class before anything is drawn; nothing is charged on refusal."""
+    """Before the draw, the budget must have room for the choice and the costliest class; a refusal charges nothing."""
     data = of_classes()
     most = max(nanonats(data, place) for place in range(3)) * 6
     for seed in range(6):
@@ -246,7 +249,7 @@ def test_what_is_refused_does_not_depend_on_the_draw(open_device) -> None:
 
 
 def test_the_choice_counts_in_a_window(open_device) -> None:
-    """A window's cap holds the choice as well as the answers."""
+    """A window cap counts the choice as well as the answers."""
     data = of_classes()
     answers = nanonats(data, 1)
     window = BudgetPolicy(lifetime=1000, window=(1, (answers + NAT - 1) / NAT))
@@ -267,7 +270,7 @@ def test_the_choice_counts_in_a_window(open_device) -> None:
 
 
 def test_a_choice_needs_priors_and_a_level(open_device) -> None:
-    """Classes without priors, campaigns without classes, numbers that are no levels and foreign values are refused."""
+    """A choice is refused for classes without priors, campaigns without classes, invalid levels and unknown values."""
     device = open_device()
     for data in (of_levels(), campaign()):
         with pytest.raises(CampaignError, match="no classes with priors"):
@@ -288,7 +291,8 @@ PRIOR = {"none": 8, "primary": 4, "secondary": 2, "bachelor": 2, "master": 2, "d
 
 
 def test_a_declared_prior_makes_the_channel(open_device) -> None:
-    """The enrolment carries the prior in lowest terms, and cost and output are those of the channel made for it."""
+    """The enrolment contains the prior in lowest terms, and cost and output are those of the channel designed for
+    it."""
     data, dice = of_own(), Dice(3)
     device = open_device(urandom=dice)
     joined = device.join(data).campaign_id
@@ -336,7 +340,8 @@ def test_a_declaration_holds_for_good(open_device, place) -> None:
 
 
 def test_a_damaged_declaration_keeps_nobody_from_forgetting(open_device) -> None:
-    """Deleting an answer does not read the declaration."""
+    """A campaign can be forgotten even if its declaration is damaged, because forgetting does not read the
+    declaration."""
     device = open_device()
     joined = agreed(device, of_own(), prior=PRIOR)
     device.answer(joined, "none")
@@ -349,7 +354,7 @@ def test_a_damaged_declaration_keeps_nobody_from_forgetting(open_device) -> None
 
 
 def test_a_refused_consent_declares_nothing(open_device) -> None:
-    """A prior is kept together with the consent, or not at all."""
+    """A prior is stored together with the consent, or not at all."""
     device = open_device(lifetime=4.5)
     joined = device.join(of_own(closes=OPENS + 3 * WEEK)).campaign_id
     with pytest.raises(BudgetRefused):
@@ -358,7 +363,7 @@ def test_a_refused_consent_declares_nothing(open_device) -> None:
 
 
 def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
-    """Two rounds of one question cost one ledger the sum of their LDP levels, for any prior of the second one."""
+    """Two rounds of one question cost the sum of their LDP levels in one ledger, for any prior of the second round."""
     first = campaign()
     notion = Information(NAT, (70, 10, 8, 7, 3, 2))
     second = made(title="Round two", notion=notion, channel=personal.lip_response(notion.prior, NAT))
@@ -379,7 +384,8 @@ def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
 
 
 def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
-    """consent --class, --choose-class and --prior are the device's calls; a missing option is named."""
+    """The options --class, --choose-class and --prior of consent have the same effect as the device's methods; a
+    missing option is named."""
     now = {"opens": 0, "closes": 2**39, "period_seconds": 2**38}
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))

@@ -1,4 +1,4 @@
-"""Laws of sending: exactly once at the study, the same bytes until acknowledged, never before its time (promise 16)."""
+"""Laws of sending: a report counts once, is sent as the same bytes until acknowledged, and never early (promise 16)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ URL = "http://127.0.0.1:9"
 
 
 class Network:
-    """Replaces a connection: remembers the sent bytes and gives the prepared answer; by default a receipt."""
+    """A replacement for a connection that records the sent bytes and returns the prepared answer; by default a
+    receipt."""
 
     def __init__(self, *answers: object) -> None:
         self.answers = list(answers)
@@ -81,26 +82,26 @@ class Answer:
 
 
 def receipt(body: bytes, *refused: int) -> bytes:
-    """Return the answer of a study that took all but the envelopes at some positions."""
+    """Return the answer of a study that stored all envelopes except those at the given positions."""
     count = len(list(read_batch(body)))
     said = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": count, "refused": list(refused)}
     return json.dumps(said).encode()
 
 
 def never(to: object) -> http.client.HTTPConnection:
-    """The network, where none may be used."""
+    """Fail the test, because the network must not be used."""
     raise AssertionError("something was sent")
 
 
 def agreed(device, data=DATA, address=URL):
-    """The id of a campaign the device joined and agreed to, and whose reports go to an address."""
+    """Let the device join and agree to a campaign with an address for its reports; return the campaign's id."""
     joined = device.join(data, address).campaign_id
     device.consent(joined)
     return joined
 
 
 def waiting(device):
-    """All envelopes that wait, in order."""
+    """Return all waiting envelopes, in order."""
     return [bytes(row) for (row,) in device._store.rows("SELECT envelope FROM outbox ORDER BY number")]
 
 
@@ -114,7 +115,7 @@ def at(address):
 
 @pytest.fixture
 def study(tmp_path):
-    """A study of both campaigns."""
+    """Return a study of both campaigns."""
     made = Study.create(tmp_path / "lib")
     made.import_campaign(DATA, [AUTHOR.public], "first")
     made.import_campaign(SECOND, [AUTHOR.public], "second")
@@ -122,7 +123,8 @@ def study(tmp_path):
 
 
 def count(study):
-    """Ingest the uploads; return the number of counted reports of each campaign, and the refused ones."""
+    """Ingest the uploads; return the number of counted reports of each campaign, and the number of refused
+    envelopes."""
     files = inbox.waiting(study.path)
     done = ingest(study, files, now=OPENS + 5000 * PERIOD - 1, threads=1)
     signed = [open_campaign(data, [AUTHOR.public]) for data in (DATA, SECOND)]
@@ -134,7 +136,8 @@ def count(study):
 
 
 def test_at_most_200_envelopes_wait_and_what_does_not_fit_costs_nothing(open_device, clock):
-    """The 201st answer is refused before it is drawn, for every value; the oldest stay; sending makes room."""
+    """The 201st answer is refused before it is drawn, for every value; the oldest envelopes stay; sending makes
+    room."""
     device = open_device()
     first, second = agreed(device), device.join(SECOND).campaign_id
     for period in range(MOST_ENVELOPES - 1):
@@ -157,7 +160,8 @@ def test_at_most_200_envelopes_wait_and_what_does_not_fit_costs_nothing(open_dev
 
 
 def test_at_most_256_kib_wait(open_device, clock):
-    """An answer whose report might not fit is refused, and so is any envelope; what fits is queued."""
+    """An answer whose report might not fit is refused, and so is any envelope that does not fit; one that fits is
+    queued."""
     device = open_device()
     first = agreed(device)
     longest = device.records.campaigns.find(first).longest_report
@@ -194,9 +198,10 @@ def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device,
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE] + [None])
 def test_whatever_the_network_does_every_report_counts_once(study, open_device, clock, fault):
-    """Under each fault, and all mixed, while people go on answering: exactly once at the study, nothing refused.
+    """Under each fault, and under a mixture of all, while people continue to answer, the study counts each report
+    exactly once and refuses nothing.
 
-    A campaign's second upload after a lost answer is the same file, so nothing even has to be refused as replayed.
+    After a lost answer a campaign's second upload is the same file, so no report is refused as replayed either.
     """
     dice = random.Random(1)
     kinds = [fault] if fault else [kind for kind in Fault if kind is not Fault.NONE]
@@ -224,7 +229,7 @@ def test_whatever_the_network_does_every_report_counts_once(study, open_device, 
 
 
 def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(study, open_device, place, monkeypatch):
-    """An envelope that was acknowledged and is still queued leaves a second time, and is counted once."""
+    """An envelope that was acknowledged but is still queued is sent a second time and counted once."""
     device = open_device(place)
     device.answer(agreed(device), "none")
 
@@ -249,7 +254,8 @@ def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(stu
 
 
 def test_campaigns_are_not_joined_on_the_way(open_device, clock):
-    """Each upload is of one campaign, with its enrolment first, and all together are what waited."""
+    """Each upload has the envelopes of one campaign, the enrolment first; all uploads together have exactly the waiting
+    envelopes."""
     device = open_device()
     ids = [agreed(device, DATA), agreed(device, SECOND)]
     for period in range(3):
@@ -270,7 +276,8 @@ def test_campaigns_are_not_joined_on_the_way(open_device, clock):
 
 
 def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place):
-    """An envelope queued after a failure waits for the next upload, over a restart too."""
+    """A failed upload is repeated with the same bytes, also after a restart; an envelope queued after the failure waits
+    for the next upload."""
     first = agreed(device := open_device(place))
     device.answer(first, "none")
     network = Network(
@@ -309,7 +316,8 @@ def test_before_its_time_nothing_is_sent_and_it_is_said_when(open_device):
 
 
 def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
-    """If the next attempt is later than the longest delay allows, the clock went back, so the attempt is made now."""
+    """If the next attempt is later than the longest delay allows, the clock was set back, so the attempt is made
+    now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
     device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=Network(Answer(500)))
@@ -320,7 +328,8 @@ def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
     ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MOST_SECONDS), ("-5", 60), ("x", 60)]
 )
 def test_a_device_waits_as_long_as_it_is_asked_and_a_day_at_most(open_device, asked, waits):
-    """The later of the drawn moment and Retry-After holds, for refusals of any kind that pass."""
+    """After every temporary refusal, the device waits until the later of the drawn moment and Retry-After, at most a
+    day."""
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
@@ -330,7 +339,7 @@ def test_a_device_waits_as_long_as_it_is_asked_and_a_day_at_most(open_device, as
 
 
 def test_retry_after_may_be_a_date():
-    """A date counts from now, a date in the past for nothing, one far away for a day."""
+    """A date in Retry-After is converted to seconds from now: a past date to 0, a distant date to a day."""
     for seconds, waits in ((100, 100), (-100, 0), (10**7, MOST_SECONDS)):
         assert retry_after(email.utils.formatdate(OPENS + seconds, usegmt=True), OPENS) == waits
     assert retry_after(None, OPENS) == retry_after("Mon, 99 Foo 2020", OPENS) == 0
@@ -338,7 +347,7 @@ def test_retry_after_may_be_a_date():
 
 @pytest.mark.parametrize("failures", [0, 1, 5, 10, 11, 12, 5000])
 def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day_at_most(failures):
-    """Exact law: each second of 0 .. min(24 h, 2^f min) has as many of the 2^64 draws as any other, but for one."""
+    """Exact law: all seconds of 0 .. min(24 h, 2^f min) have the same number of the 2^64 draws, up to one."""
     window = min(86_400, 60 * 2**failures)
     firsts = [-(-(second << 64) // (window + 1)) for second in range(window + 2)]
     for second in range(0, window + 1, max(1, window // 500)):
@@ -353,7 +362,8 @@ def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day
 
 @pytest.mark.parametrize("value", LABELS)
 def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clock, value):
-    """Under the same seed: the same attempts at the same times with bodies of the same length (promise 9)."""
+    """Under the same seed, every answer gives the same attempts at the same times with bodies of the same length
+    (promise 9)."""
 
     def manner(label: str) -> tuple[object, ...]:
         clock.now = OPENS
@@ -374,7 +384,8 @@ def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clo
 
 
 def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, place, tmp_path):
-    """400 at the codec or the envelope: kept, reported as refused each time, never retried; others go on."""
+    """After status 400 at the stage codec or envelope, an upload is kept, reported as refused each time and never
+    retried; other uploads continue."""
     device = open_device(place)
     first = agreed(device)
     agreed(device, SECOND)
@@ -399,7 +410,7 @@ def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, p
     ],
 )  # fmt: skip
 def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, answer):
-    """After any other answer, everything is still queued and sent again."""
+    """After any answer except a receipt, everything stays queued and is sent again."""
     device = open_device()
     agreed(device)
     before = waiting(device)
@@ -418,7 +429,7 @@ def test_a_longer_answer_than_a_receipt_is_none(open_device):
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
 def test_a_receipt_takes_off_only_what_was_sent(open_device, tmp_path, meanwhile):
-    """While an upload is on its way another process may send, export or forget, and answer: no new report is lost."""
+    """While an upload is on its way, another process may send, export, forget and answer, and no new report is lost."""
     device = open_device()
     joined = agreed(device)
 
@@ -444,7 +455,7 @@ def test_a_receipt_takes_off_only_what_was_sent(open_device, tmp_path, meanwhile
 
 
 def test_a_second_process_does_not_send_what_is_on_its_way(open_device, place):
-    """An attempt holds off all others from the moment it begins."""
+    """From the moment an attempt begins, no other process starts one."""
     device, other = (open_device(place, urandom=lambda n: b"\xff" * n) for _ in range(2))
     agreed(device)
 
@@ -484,7 +495,8 @@ def test_nothing_is_sent_where_it_could_be_read(open_device):
 
 
 def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, monkeypatch):
-    """With an untrusted certificate, or one of another name, nothing is sent. With a trusted one of this name it is."""
+    """With an untrusted certificate, or one for another name, nothing is sent; with a trusted certificate for this
+    name, the upload is sent."""
     tls = self_signed(tmp_path)
     device = open_device()
     agreed(device)
@@ -508,7 +520,8 @@ def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, m
 
 
 def test_the_command_says_sent_not_yet_or_failed(study, tmp_path, capsys):
-    """Exit 0 sent or nothing to do, 75 not yet and when, 1 failed; with --json all of it for a script."""
+    """The exit code is 0 for sent or nothing to do, 75 for not yet (with the time), and 1 for failed; --json prints the
+    same for a script."""
     store = ["--store", str(tmp_path / "store")]
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))
     now = {"opens": 0, "periods": 1, "period_seconds": 2**38}

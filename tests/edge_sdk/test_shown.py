@@ -1,4 +1,4 @@
-"""Laws of the state that an app draws: it is the device's own, and reading it changes nothing."""
+"""Laws of the state that an app displays: it equals the device's own state, and reading it changes nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MICRO = 10**6
     ],
 )
 def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, labels):
-    """A question has the kind, the size and the labels of its domain; every label can be answered."""
+    """A question has the kind, the size and the labels of its domain; every label is a valid answer."""
     device = open_device()
     joined = device.join(campaign(domain=domain)).campaign_id
     asked = questions(device, joined)[0]
@@ -51,8 +51,8 @@ def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, l
 
 
 def test_what_counts_is_what_the_device_takes():
-    """The number or day that another one counts as is the device's own. It is empty if that is the same, or if it is
-    rounded at random. A number outside is refused if the campaign refuses it."""
+    """The number or day as which an answer counts is the one that the device reports. It is empty if the answer itself
+    counts, or if it is rounded at random. A number outside the range is refused if the campaign refuses it."""
     steps = NumberRange.of(0, 10, "2.5", clamp=True)
     for typed, counted in (("2.5", ""), ("3.75", "5"), ("3.74", "2.5"), ("11", "10"), ("-1", "0")):
         assert AnswerChoices("number", 5, line=steps).counts_as(typed) == counted
@@ -67,7 +67,7 @@ def test_what_counts_is_what_the_device_takes():
 
 
 def test_many_days_are_asked_for_by_their_ends(open_device):
-    """More days than anybody reads are no list."""
+    """A question with too many days to read has its first and last day, and no list."""
     device = open_device()
     days = Dates.of("2026-01-01", "2026-12-31")
     found = questions(device, device.join(campaign(domain=days)).campaign_id)[0]
@@ -75,7 +75,8 @@ def test_many_days_are_asked_for_by_their_ends(open_device):
 
 
 def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
-    """The question has the ends, decimal places and unit; the terms say the range, and how other numbers count."""
+    """The question has the ends, the decimal places and the unit; the terms state the range, and how other numbers
+    count."""
     device = open_device()
     asked = campaign(domain=NumberRange.of(17, 90, "0.5", unit="years", clamp=True))
     terms = device.join(asked)
@@ -110,7 +111,8 @@ def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):
 
 
 def test_what_was_given_is_what_was_reported(open_device, clock):
-    """The latest report of each value has the bytes that were queued, waits until it left, and comes latest first."""
+    """The latest report of each value has the bytes that were queued, and is marked as waiting until it is sent; the
+    latest is first."""
     device = open_device()
     joined = agreed(device, campaign())
     assert given(device, joined) == []
@@ -133,7 +135,7 @@ def test_what_was_given_is_what_was_reported(open_device, clock):
 
 
 def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
-    """Each report takes one, and another period has all."""
+    """Each report reduces the number of answers left in its period by one; another period has all answers left."""
     device = open_device()
     joined = agreed(device, campaign(answers=3))
     for taken, label in enumerate(LABELS[:3]):
@@ -143,7 +145,7 @@ def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
 
 
 def test_what_waits_is_told_without_an_attempt(open_device):
-    """Looking at the queue, however often, sends nothing and postpones nothing."""
+    """Reading the state of the queue sends nothing and postpones nothing."""
     device = open_device()
     first, second = (device.join(campaign(title)).campaign_id for title in ("First", "Second"))
     device.consent(second)
@@ -181,7 +183,7 @@ def test_a_class_can_be_chosen_where_each_has_a_prior(open_device, data, fits):
 
 
 def test_the_even_prior_can_be_declared(open_device):
-    """The prior that tells nothing is taken by a campaign for people's own priors."""
+    """A campaign for people's own priors accepts the uniform prior, which reveals nothing."""
     device = open_device()
     joined = device.join(of_own()).campaign_id
     device.consent(joined, prior=even_prior(device, joined))

@@ -1,4 +1,4 @@
-"""The store under a hostile machine: full, read-only, damaged, foreign, shared."""
+"""The store on a bad machine: the disk is full or read-only, or the file is damaged, foreign or shared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.edge_sdk.conftest import LABELS, OPENS, Dice, agreed, campaign
 
 @pytest.fixture
 def answering(open_device, clock, place):
-    """A device in a folder with a campaign it agreed to, and the campaign's id."""
+    """Return a device in a folder that agreed to a campaign, and the campaign's id."""
     device = open_device(place)
     campaign_id = agreed(device, campaign(periods=5000, period_seconds=10))
     return device, campaign_id
@@ -34,7 +34,7 @@ def test_the_folder_and_its_files_are_the_owners_alone(answering, place):
 
 
 def test_the_settings_are_the_ones_promised(answering):
-    """WAL, synchronous=FULL and secure_delete, and doctor tells them."""
+    """The store uses WAL, synchronous=FULL and secure_delete, and doctor prints these settings."""
     found = answering[0].doctor()
     assert (found["journal_mode"], found["synchronous"], found["secure_delete"]) == ("wal", 2, 1)
     assert found["mode of device.secret"] == "0600"
@@ -42,7 +42,7 @@ def test_the_settings_are_the_ones_promised(answering):
 
 
 def test_the_secret_is_made_once(open_device, place):
-    """A second opening reads the secret and asks for no randomness."""
+    """A second opening reads the secret and draws no random bytes."""
     dice = Dice()
     with open_device(place, urandom=dice) as device:
         secret = device._store.secret
@@ -59,7 +59,7 @@ def test_the_secret_is_made_once(open_device, place):
     ],
 )
 def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, error, text):
-    """A store and a secret that do not belong together are noticed (promise 10)."""
+    """A secret that belongs to another store is detected (promise 10)."""
     open_device(place).close()
     change(place / SECRET_FILE)
     with pytest.raises(error, match=text):
@@ -140,7 +140,7 @@ except StoreError as error:
 
 
 def test_a_store_that_cannot_be_written_says_so(answering, place):
-    """A store of another owner, or a read-only one, is an error that says what to check."""
+    """For a store of another owner, or a read-only store, the error says what to check."""
     answering[0].close()
     for folder in (place, *place.parents[:4]):
         folder.chmod(0o555)
@@ -156,7 +156,7 @@ def test_a_store_that_cannot_be_written_says_so(answering, place):
 
 @pytest.mark.parametrize("damage", ["header", "middle", "cut"])
 def test_a_damaged_store_is_refused_with_advice(answering, place, damage):
-    """Damage is named as damage, and nothing is answered from it."""
+    """A damaged store is reported as damaged, and nothing is answered from it."""
     device, campaign_id = answering
     device.close()
     path = place / DATABASE_FILE
@@ -174,7 +174,7 @@ def test_a_damaged_store_is_refused_with_advice(answering, place, damage):
 
 @pytest.mark.parametrize("version", [VERSION + 1, 99])
 def test_a_store_of_another_format_is_refused(open_device, place, version):
-    """A store that another release wrote is left alone."""
+    """A store with the format of another release is refused and not changed."""
     open_device(place).close()
     with sqlite3.connect(place / DATABASE_FILE) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
@@ -184,7 +184,7 @@ def test_a_store_of_another_format_is_refused(open_device, place, version):
 
 
 def test_a_database_of_another_program_is_refused(open_device, place):
-    """Another file is never opened as a store."""
+    """A database of another program is never opened as a store."""
     place.mkdir(parents=True)
     with sqlite3.connect(place / DATABASE_FILE) as connection:
         connection.execute("CREATE TABLE notes (text)")
@@ -194,7 +194,7 @@ def test_a_database_of_another_program_is_refused(open_device, place):
 
 
 def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
-    """The store is a folder."""
+    """A file in place of the store's folder is refused."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="is a file: name a folder"):
         open_device(tmp_path / "file")
@@ -205,7 +205,7 @@ def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
 
 
 def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
-    """While another process writes, a device waits; in the end it gives up with nothing changed."""
+    """While another process writes, a device waits; after a time limit it raises an error, with nothing changed."""
     device, campaign_id = answering
     monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     impatient = open_device(place)
@@ -226,7 +226,8 @@ with Device.open(sys.argv[1], [AUTHOR.public], clock=lambda: OPENS) as device:
 
 @pytest.mark.slow
 def test_processes_share_a_store(open_device, place):
-    """Four processes that begin and use one store at once keep its quota, its caps and one secret."""
+    """Four processes that create and use one store at the same time respect its quota and caps, and share one
+    secret."""
     run = [sys.executable, "-c", WORKER, str(place)]
     workers = [subprocess.Popen([*run, str(number)], stderr=subprocess.PIPE) for number in range(4)]
     for worker in workers:
@@ -238,7 +239,8 @@ def test_processes_share_a_store(open_device, place):
 
 
 def test_opening_a_store_again_gives_up_no_lock(answering, open_device, place):
-    """While a connection is open, no other process acts as the last one, whichever files this process opens again."""
+    """While a connection is open, no other process behaves as the last connection, even if this process opens the
+    store's files again."""
     open_device(place).close()
     program = "import sys; from edge_sdk import Device; Device.open(sys.argv[1]).close()"
     subprocess.run([sys.executable, "-c", program, str(place)], check=True)

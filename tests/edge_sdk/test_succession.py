@@ -1,4 +1,4 @@
-"""Laws of following: a unit goes on with its study's next campaign only where its owner's one permission covers it."""
+"""Laws of following: a unit continues with its study's next campaign only if its owner's permission covers it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL = "https://study.example"
 
 
 class Offering:
-    """In place of the network: a study that offers these campaigns."""
+    """A replacement for the network: a study that offers the given campaigns."""
 
     def __init__(self, *campaigns: bytes) -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
@@ -47,8 +47,8 @@ class Offering:
 
 
 def test_only_what_the_permission_covers_is_followed(open_device, clock):
-    """A next campaign with another author, promise, enrolment or address is not agreed to. One with the same terms is,
-    and it is recorded for the next start."""
+    """The unit does not agree to a next campaign with another author, promise, enrolment or address. It agrees to one
+    with the same terms, and records this for the next start."""
     device = open_device()
     first = agreed(device, campaign(), URL)
     before = device.budget.reserved
@@ -72,7 +72,7 @@ def test_only_what_the_permission_covers_is_followed(open_device, clock):
 
 
 def test_a_dearer_worst_case_is_not_followed(open_device, clock):
-    """More draws than the owner agreed to are more than the permission covers, at the same level."""
+    """The permission does not cover a campaign with more draws than the owner agreed to, even at the same level."""
     device = open_device()
     few = agreed(device, campaign(periods=2), URL)
     more = campaign(title="Next", opens=OPENS + 2 * WEEK, periods=3)
@@ -80,8 +80,8 @@ def test_a_dearer_worst_case_is_not_followed(open_device, clock):
 
 
 def test_a_unit_follows_its_study_by_itself(world, tmp_path):
-    """With ``follow = true`` a unit whose campaign is over asks its study, by a real process, and reads on in the next
-    campaign, over a restart too; without it, it ends."""
+    """With ``follow = true``, a unit whose campaign is over queries its study, by a real process, and continues with
+    the next campaign, also after a restart; without the option, the unit ends."""
     # A time in the far future: the child process uses the real clock.
     opens = 10**10
     first = load_average(opens=opens, periods=1)

@@ -1,4 +1,4 @@
-"""A device whose reports are each designed for the posterior after the earlier ones."""
+"""A device with transcripts: the channel of each report is designed for the posterior after the earlier reports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made(notion: TranscriptPrior = NOTION, channel=None, **changes) -> bytes:
 
 
 def report_of(data: bytes, sealed: bytes) -> tuple[int, int, int]:
-    """Period, slot and output."""
+    """Return the period, slot and output of a report."""
     report = Report.decode(envelope.decode(sealed).unverified)
     [y] = report.outputs(open_campaign(data, [AUTHOR.public]).terms)
     return report.period, report.slot, y
@@ -40,7 +40,7 @@ def report_of(data: bytes, sealed: bytes) -> tuple[int, int, int]:
 
 @pytest.fixture
 def agreed(open_device):
-    """A device that agreed to a campaign with transcripts."""
+    """Return a device that agreed to a campaign with transcripts."""
 
     def make(data: bytes, place: object = ":memory:", **options):
         device = open_device(place, **options)
@@ -54,7 +54,8 @@ def agreed(open_device):
 @pytest.mark.parametrize("notion", [NOTION, DRIFTING], ids=["still", "drifting"])
 @pytest.mark.parametrize("periods", [range(6), (0, 1, 4, 5, 9)], ids=["every", "some"])
 def test_every_report_is_drawn_for_the_earlier_ones(agreed, clock, notion, periods) -> None:
-    """Each output is the sample of the channel for the posterior of the outputs before, and says how many there are."""
+    """Each output is a sample of the channel for the posterior after the earlier outputs, and its slot is the number of
+    these."""
     data, dice = made(notion), Dice(7)
     device, joined = agreed(data, urandom=dice)
     earlier = []
@@ -83,7 +84,8 @@ def test_every_report_costs_the_level(agreed, clock) -> None:
 
 
 def test_the_worst_case_counts_every_period_of_a_window(open_device) -> None:
-    """A campaign of two values and many periods costs as many reports as a window touches, not as many as values."""
+    """In a window, a campaign of two values and many periods costs one report for each period that the window touches,
+    not one for each value."""
     notion = TranscriptPrior(NAT // 10, (3, 1))
     data = made(notion, domain=Values(("yes", "no")))
     device = open_device(budget=BudgetPolicy(lifetime=10, window=(3 * WEEK, 0.39)))
@@ -95,7 +97,7 @@ def test_the_worst_case_counts_every_period_of_a_window(open_device) -> None:
 
 
 def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> None:
-    """A retry gives the same bytes at no cost, and another value in the same period is refused."""
+    """A retry in the same period gives the same bytes at no cost, and another value is refused."""
     data = made()
     device, joined = agreed(data)
     for period in range(3):
@@ -111,7 +113,8 @@ def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> Non
 
 
 def test_what_was_told_is_known_in_both_currencies(agreed, clock) -> None:
-    """The transcript sums the levels that were charged, and the LDP levels of the channels that were used."""
+    """The transcript reports the sum of the charged levels, and the sum of the LDP levels of the channels that were
+    used."""
     data = made()
     device, joined = agreed(data)
     earlier, ldp = [], 0
@@ -128,7 +131,7 @@ def test_what_was_told_is_known_in_both_currencies(agreed, clock) -> None:
 
 
 def test_a_transcript_outlives_the_process(agreed, open_device, place, clock) -> None:
-    """A device that is opened again goes on where it was."""
+    """A device that is opened again continues its transcript."""
     data, dice = made(), Dice(2)
     device, joined = agreed(data, place)
     earlier = [(0, report_of(data, device.answer(joined, LABELS[1]).envelope)[2])]
@@ -141,7 +144,8 @@ def test_a_transcript_outlives_the_process(agreed, open_device, place, clock) ->
 
 
 def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
-    """A report before the latest one would depend on a later one: it is refused, with nothing charged."""
+    """A report for a period before the latest one is refused without a charge, because it would depend on a later
+    report."""
     device, joined = agreed(made())
     for period in (0, 2):
         clock.now = OPENS + period * WEEK
@@ -155,7 +159,8 @@ def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
 
 
 def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
-    """After an answer, forgetting ends the campaign for good; the spent amount stays, and no output does."""
+    """After an answer, forgetting ends the campaign permanently; the spent amount stays, and all outputs are
+    deleted."""
     data = made()
     device, joined = agreed(data, place)
     device.answer(joined, LABELS[0])
@@ -181,7 +186,8 @@ def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
 
 
 def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
-    """The same bytes are drawn and reports are equally long, for every answer and every earlier answer."""
+    """For every answer and all earlier answers, the same number of random bytes is drawn and reports have the same
+    length."""
     data, seen = made(), set()
     for answers in ([0, 0, 0], [0, 3, 5], [5, 5, 1]):
         dice = Dice()

@@ -1,4 +1,4 @@
-"""Laws of a unit that answers a form: a source for each question, and only those of the asked ones are read."""
+"""Laws of a unit that answers a form: each question has a source; only those of the asked questions are read."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ READINGS_OF = {"vote": "yes", "age": "18", "home": "0.5,1.5"}
 
 
 def tables(**sources: str) -> str:
-    """A configuration with a table for each question."""
+    """Return a configuration with a table for each question."""
     return HEAD + "".join(f"[source.{name}]\n{keys}\n" for name, keys in sources.items())
 
 
 def counted(name: str, reading: str) -> str:
-    """A source that is a program; each run of it adds a line to the file ``runs``."""
+    """Return a source that is a program; each run adds a line to the file ``runs``."""
     script = f"import sys; open('runs', 'a').write('{name}\\\\n'); print('{reading}')"
     return f'command = ["{sys.executable}", "-c", "{script}"]'
 
@@ -52,7 +52,7 @@ def form(**changes: object) -> bytes:
 
 
 class FormWorld(World):
-    """A world whose readings are by question: a text, or ("", reason). ``names`` has the questions that were read."""
+    """A world with a reading for each question: a text, or ("", reason). ``names`` has the questions that were read."""
 
     def __init__(self, file: Path, readings: dict[str, object], seed: int) -> None:
         self.names: list[str] = []
@@ -66,7 +66,7 @@ class FormWorld(World):
 
 @pytest.fixture
 def world(tmp_path):
-    """Makes worlds of a form whose unit has a view, and closes their stores."""
+    """Return a function that makes worlds of a form whose unit has a view; their stores are closed after the test."""
     with contextlib.ExitStack() as made:
 
         def make(
@@ -108,7 +108,7 @@ def test_a_table_that_is_not_understood_is_refused_by_its_name(tmp_path, text, s
 
 
 def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
-    """A table belongs to a question, with any name: only keys that are no tables are those of a single source."""
+    """A table with any name belongs to a question; only keys that are not tables configure a single source."""
     found = load(written(tmp_path / "unit", tables(file='file = "a"', field='file = "b"\nfield = 1'))).sources
     folder = tmp_path / "unit"
     assert found == {"file": Source(file=folder / "a"), "field": Source(file=folder / "b", field=1)}
@@ -146,7 +146,8 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
 def test_sources_that_do_not_fit_the_questions_are_refused_before_a_unit_begins(
     tmp_path, capsys, monkeypatch, text, data, says
 ):
-    """A question without a source, a source without a question, both kinds mixed up: one line, and no store."""
+    """A question without a source, a source without a question, and a mixture of both forms are each refused with one
+    line, and no store is made."""
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
     file = written(tmp_path / "unit", text, data)
     for words in ([], ["--check"]):
@@ -158,8 +159,8 @@ def test_sources_that_do_not_fit_the_questions_are_refused_before_a_unit_begins(
 
 
 def test_two_readings_have_the_time_of_one(tmp_path):
-    """Sources that name no timeout share that of a single one; a unit plans for the pair that may take
-    longest, whichever its view asks, and files take no time."""
+    """Sources without a timeout share the timeout of a single source. A unit plans for the pair that may take longest,
+    independently of its view; files take no time."""
     command = 'command = ["a"]'
     terms = open_campaign(form(), [AUTHOR.public]).terms
     single = fit(load(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).terms)
@@ -174,8 +175,8 @@ def test_two_readings_have_the_time_of_one(tmp_path):
 
 
 def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, capsys, monkeypatch):
-    """The asked question is unknown before consent, so all are read once, with source, reading and resulting answer;
-    afterwards there is no store, so nothing was drawn or charged."""
+    """The asked question is unknown before consent, so the check reads every source once and prints source, reading and
+    resulting answer. Afterwards there is no store, so nothing was drawn or charged."""
     monkeypatch.chdir(tmp_path)
     text = tables(
         vote=counted("vote", "maybe"),
@@ -212,14 +213,16 @@ def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, 
     ],
 )
 def test_a_check_says_what_a_reading_would_be_answered_as(tmp_path, capsys, keys, program, answer):
-    """Skipped, scaled, outside, and answers in place of a reading: as the unit would do it."""
+    """The check shows skipped, scaled and out-of-range readings, and answers in place of a reading, as the unit would
+    treat them."""
     file = written(tmp_path / "unit", tables(**FILES | {"age": f"command = [{program}]\n{keys}"}), form())
     assert main(["run", str(file), "--check", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sources"][1]["answer"] == answer
 
 
 def test_a_number_that_is_rounded_at_random_counts_as_one_of_two():
-    """The check names both values that the dice can round a reading to, and one where there is nothing to round."""
+    """The check names both values to which a reading may be rounded, and a single value if there is nothing to
+    round."""
     age = SourcedQuestion("age", NumberRange.of(17, 19, random=True), False, Source(), 0)
     assert [age.labels(age.answer(text)["age"]) for text in ("17.5", "18", "99")] == [("17", "18"), ("18",), ("19",)]
 
@@ -229,8 +232,8 @@ def test_a_number_that_is_rounded_at_random_counts_as_one_of_two():
 
 @each_view
 def test_only_the_sources_of_the_asked_questions_are_read(world, view):
-    """Each slot reads the sources of the questions that the view asks, in the form's order, and no other; the device
-    keeps their readings."""
+    """Each slot reads only the sources of the questions that the view asks, in the form's order; the device stores
+    their readings."""
     one = world(view)
     one.until(OPENS + PERIOD)
     assert one.names == list(NAMES[view]) * READINGS
@@ -243,8 +246,8 @@ def test_only_the_sources_of_the_asked_questions_are_read(world, view):
 
 @pytest.mark.parametrize("failing", ["vote", "age"])
 def test_one_failed_reading_of_two_means_no_answer(world, failing):
-    """Nothing is drawn, kept or charged. The log reports it once, in the words of a single source, and does not reveal
-    which question failed; both sources are read in either case."""
+    """If one of two readings fails, nothing is drawn, stored or charged. The log reports it once, in the words of a
+    single source, and does not reveal which question failed; both sources are read in either case."""
     one = world(1, readings=READINGS_OF | {failing: "much too secret"})
     one.until(OPENS + 2 * EVERY)
     assert one.log[1:] == [f"{NOTHING}: the reading is skipped"]
@@ -257,7 +260,8 @@ def test_one_failed_reading_of_two_means_no_answer(world, failing):
 
 
 def test_an_answer_instead_is_of_its_question_only(world):
-    """A skipped question where its source fails, beside the reading of the other one, and no word in the log."""
+    """If a source fails, its question alone gets the configured answer, such as skipped, beside the reading of the
+    other question; the log has no line."""
     text = tables(**FILES | {"age": FILES["age"] + "\ninstead = 'skipped'"})
     one = world(1, text, READINGS_OF | {"age": ("", "broken")})
     one.until(OPENS + PERIOD)
@@ -266,7 +270,8 @@ def test_an_answer_instead_is_of_its_question_only(world):
 
 
 def test_a_source_that_fits_no_question_is_refused_before_consent(tmp_path):
-    """The unit itself refuses too, before it agrees to anything, whichever question it would be asked."""
+    """The unit itself also refuses before it agrees to anything, independently of the question that it would be
+    asked."""
     file = written(tmp_path / "unit", tables(vote='file = "a"', home='file = "b"'), form())
     one = World(file)
     with contextlib.closing(one.unit), pytest.raises(ConfigurationRefused, match="question 'age' has no source"):
@@ -277,8 +282,8 @@ def test_a_source_that_fits_no_question_is_refused_before_consent(tmp_path):
 
 @each_view
 def test_as_many_programs_run_as_questions_are_asked(world, tmp_path, monkeypatch, view):
-    """A whole life with programs as sources and a store on the disk: each slot runs the programs of the asked questions
-    once, and each slot's answer leaves once."""
+    """During a whole campaign with programs as sources and a store on the disk, each slot runs the programs of the
+    asked questions once, and each slot's answer is sent once."""
     monkeypatch.chdir(tmp_path)
     text = tables(**{name: counted(name, reading) for name, reading in READINGS_OF.items()})
     one = world(view, text + '[send]\nexport = "out"\nevery = 3600\n', answers=2, periods=2)
@@ -298,7 +303,7 @@ def test_as_many_programs_run_as_questions_are_asked(world, tmp_path, monkeypatc
 
 
 def test_the_process_answers_a_form(tmp_path):
-    """The command itself, by the real clock, with two programs and a file as sources."""
+    """The real command answers a form under the real clock, with two programs and a file as sources."""
     text = tables(vote='command = ["echo", "yes"]', age='command = ["echo", "18"]', home='file = "reading"')
     data = form(opens=int(time.time()) + 1, periods=1, period_seconds=4, answers=2)
     file = written(tmp_path / "unit", text, data)

@@ -1,4 +1,4 @@
-"""A device with a view: its question, its charges, its memory and its reports (promises 5, 6, 8, 9, 11, 14, 22)."""
+"""A device with a view: its question, charges, memo and reports (promises 5, 6, 8, 9, 11, 14, 22)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def asking(**changes) -> bytes:
 
 
 def dice_of(data: bytes, view: int) -> Dice:
-    """Randomness whose device has a view of a campaign."""
+    """Return a source of randomness that gives its device the given view of a campaign."""
     if (data, view) not in SECRETS:
         signed = open_campaign(data, [AUTHOR.public])
         secrets = ((seed, Dice(seed)(32)) for seed in itertools.count())
@@ -51,7 +51,8 @@ def dice_of(data: bytes, view: int) -> Dice:
 
 @pytest.fixture
 def member(open_device):
-    """Opens a device of a view that agreed to the campaign; returns it, the campaign's id and its randomness."""
+    """Return a function that opens a device of a view that agreed to the campaign; it returns the device, the
+    campaign's id and the device's randomness."""
 
     def make(data: bytes, view: int, **options):
         dice = dice_of(data, view)
@@ -71,7 +72,7 @@ def output(data: bytes, sealed: bytes, view: int) -> int:
 
 @each_view
 def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
-    """For every answer, the report carries exactly what Q_j draws for f_j(x) from the bytes that were asked of the
+    """For every answer, the report contains exactly the output that Q_j draws for f_j(x) from the random bytes of the
     operating system: for each key the channel is Q_j o f_j (promises 6 and 22)."""
     data = asking()
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -86,8 +87,8 @@ def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
 
 
 def test_the_view_is_there_before_any_answer_and_stays(open_device, clock, place):
-    """The view is the same before and after every answer, after a restart, and after forgetting and joining again: no
-    answer, period or draw decides it (promise 22)."""
+    """The view is the same before and after every answer, after a restart, and after forgetting and joining again, so
+    it does not depend on an answer, period or draw (promise 22)."""
     data, seen = asking(), set()
     for label in LABELS:
         with open_device(place) as device:
@@ -106,8 +107,8 @@ def test_the_view_is_there_before_any_answer_and_stays(open_device, clock, place
 
 @each_view
 def test_two_answers_in_one_district_are_one_kept_output(member, clock, view):
-    """Over all answers, as many outputs are drawn and paid for as the view has inputs, and every answer of a district
-    has the same (promise 8); the cost is that of the view, and the memo knows no more than the view asks for."""
+    """Over all answers, one output is drawn and charged for each input of the view, and all answers of a district have
+    the same output (promise 8). The cost is that of the view, and the memo stores only the view's inputs."""
     data = asking(periods=40)
     device, campaign_id, _ = member(data, view)
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -127,8 +128,8 @@ def test_two_answers_in_one_district_are_one_kept_output(member, clock, view):
 
 @each_view
 def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, view):
-    """A slot holds the view's input: another answer with the same input is a retry, one with another input is
-    refused."""
+    """A slot stores the view's input: another answer with the same input is a retry, and an answer with another input
+    is refused."""
     data = asking()
     device, campaign_id, _ = member(data, view)
     first = device.answer(campaign_id, LABELS[0])
@@ -145,7 +146,8 @@ def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, v
 @each_view
 @pytest.mark.parametrize("value", LABELS)
 def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, value, view):
-    """For every answer and every view: random bytes in the same order, as long a report, the same cost (promise 9)."""
+    """For every answer and every view, random bytes are drawn in the same order, and the report has the same length and
+    cost (promise 9)."""
     device, campaign_id, dice = member(asking(), view)
     receipt = device.answer(campaign_id, value)
     assert dice.asked == [32, DITHER_BYTES, 8]
@@ -177,8 +179,8 @@ def test_whether_a_device_with_a_view_sends_never_depends_on_what_it_answered(me
 
 @each_view
 def test_what_is_reserved_is_what_the_own_view_can_cost(member, clock, view):
-    """Consent reserves the draws of the device's view; the terms tell the campaign's worst. Forgetting counts every
-    answer as another one, and never more than the view has inputs (promises 7 and 11)."""
+    """Consent reserves the draws of the device's view; the terms state the campaign's worst case. Forgetting counts
+    every answer as a new value, and at most as many as the view has inputs (promises 7 and 11)."""
     data = asking(periods=40)
     device, campaign_id, _ = member(data, view)
     inputs = (6, 3, 2)[view]
@@ -195,8 +197,8 @@ def test_what_is_reserved_is_what_the_own_view_can_cost(member, clock, view):
 
 @each_view
 def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
-    """Participation, and the words of a refusal, are the same for every view: at joining, and after the caps were
-    lowered between that and consent."""
+    """The decision to participate, and the words of a refusal, are the same for every view: at joining, and at consent
+    after the caps were lowered."""
     data = asking(periods=40)
     device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=5.5))
     with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
@@ -250,7 +252,7 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
 
 
 def test_a_map_is_asked_for_by_district_or_cell(open_device):
-    """Of a grid the sentences speak of cells and districts."""
+    """For a grid, the sentences ask for a cell or a district."""
     grid = Grid(0, 10**6, 0, 10**6, 10**5)
     squares = Districts(((0, 30), (1, 70)))
     data = campaign(domain=grid, maps=(Identity(), Coarse(5), squares), level=NAT // 10)
@@ -267,8 +269,8 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
 
 
 def test_together_with_another_campaign_districts_add_what_they_tell(open_device, clock):
-    """Two answers within a district are not distinguished at all; elsewhere the exposure adds to that of a campaign
-    about the same values that asks for the answer itself."""
+    """Two answers within a district are not distinguished at all. For other pairs, the exposure adds to that of a
+    campaign about the same values that asks for the answer itself."""
     data = asking()
     device = open_device(urandom=dice_of(data, 1))
     plain = campaign("Plain", level=NAT // 2)
@@ -283,7 +285,7 @@ def test_together_with_another_campaign_districts_add_what_they_tell(open_device
 
 @each_view
 def test_readings_of_a_view_are_bundled(member, tmp_path, view):
-    """Collected readings leave in one report, in the width of the widest view, with one charge for each district."""
+    """Collected readings are sent in one report, in the width of the widest view, with one charge for each district."""
     data = asking(answers=12)
     device, campaign_id, _ = member(data, view)
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -300,8 +302,8 @@ def test_readings_of_a_view_are_bundled(member, tmp_path, view):
 
 
 def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
-    """The next campaign is followed if it asks the same shares of devices for the same; the decision depends on the
-    terms of the whole campaign, and not on the view of the device in either."""
+    """The next campaign is followed if its views have the same shares of devices and the same maps. The decision
+    depends on the terms of the whole campaign, and not on the device's view in either campaign."""
     later = {"title": "Next", "opens": OPENS + 10 * WEEK, "enrolment": "enrolled"}
 
     def joined(data: bytes, view: int):
@@ -316,8 +318,8 @@ def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
 
 
 def test_what_a_unit_is_checked_for_does_not_depend_on_a_key_that_it_will_not_have(tmp_path):
-    """Before a unit has a store, its view is not known: the check names no view, and the caps are to have room for any
-    of them, each time anew."""
+    """Before a unit has a store, its view is not known: the check names no view, and requires in every run that the
+    caps have room for each view."""
     (tmp_path / "c.campaign").write_bytes(asking(periods=40, addresses=("https://study.example",)))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     text = (
@@ -335,7 +337,7 @@ def test_what_a_unit_is_checked_for_does_not_depend_on_a_key_that_it_will_not_ha
 
 
 def test_one_coarse_view_is_everybodys(open_device):
-    """If all devices have one coarse view, no other view is mentioned."""
+    """If all devices have the same coarse view, no other view is mentioned."""
     device = open_device()
     terms = device.join(campaign(maps=(Coarse(2),)))
     assert terms.asked == (
@@ -346,7 +348,7 @@ def test_one_coarse_view_is_everybodys(open_device):
 
 
 def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
-    """terms, preview and audit state this device's question; consent prints the reserved amount."""
+    """The commands terms, preview and audit state this device's question; consent prints the reserved amount."""
     monkeypatch.chdir(tmp_path)
     data = asking(opens=int(time.time()) - 60)
     (tmp_path / "c.campaign").write_bytes(data)

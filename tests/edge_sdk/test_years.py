@@ -1,8 +1,8 @@
-"""Years of answers, seen by the ledger and by an observer who keeps every envelope that ever left (promises 7, 8,
-9).
+"""Years of answers, checked against the ledger and an observer who stores every sent envelope (promises 7, 8, 9).
 
-Two devices live the same life with other values. An observer sees the same of both, except for the outputs themselves;
-and each keeps its owner's caps. Charges are taken from the receipts, so the ledger is tested and not trusted.
+Two devices go through the same events with different values. An observer cannot distinguish them except by the outputs
+themselves, and each stays within its owner's caps. Charges are taken from the receipts, so the ledger is tested and not
+trusted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PRIOR = (50, 20, 10, 10, 5, 5)
 
 
 def signed(title: str, notion, channel, period_seconds: int, answers: int = 1, opens: int = OPENS, **changes) -> bytes:
-    """A campaign of about three years."""
+    """Return a campaign of about three years."""
     terms = Campaign(
         title, "Which?", "", "Town library", Values(LABELS), notion, "any", plain_views(channel), opens,
         opens + 3 * YEAR, period_seconds, answers, 1, "open", **changes,
@@ -69,7 +69,7 @@ MEMORY = Path("/dev/shm")  # noqa: S108  # a test's store may be in any folder
 
 
 class Life:
-    """One device, open twice as two processes would, and what its owner and an observer know of it."""
+    """One device, opened twice as by two processes, with the data that its owner and an observer have."""
 
     def __init__(self, folder: Path, clock: Clock, policy: BudgetPolicy) -> None:
         self.folder, self.clock, self.dice = folder, clock, Dice()
@@ -83,7 +83,7 @@ class Life:
         return Device.open(self.folder / "store", [AUTHOR.public], policy, clock=self.clock, urandom=self.dice)
 
     def give(self, handle: int, name: str, x: int, reading: int | None, collects: bool) -> object:
-        """An observer's knowledge of an answer: the filled place, and the length of its content."""
+        """Answer; return the data that an observer has: the filled slot, and the length of its content."""
         device = self.handles[handle]
         give = device.collect if collects else device.answer
         try:
@@ -106,7 +106,7 @@ class Life:
         self.epoch[name] += 1
 
     def export(self, handle: int) -> object:
-        """The lengths of the sent envelopes."""
+        """Export the waiting envelopes; return their lengths."""
         outbox, batch = self.handles[handle].outbox, []
         for number, name in enumerate([one.campaign_id for one in outbox.destinations()] or [None]):
             path = self.folder / f"{len(self.exports)}-{number}.htr"
@@ -116,7 +116,7 @@ class Life:
         return [(item.kind, len(item.encode())) for item in batch]
 
     def manner(self) -> object:
-        """The queue, and the requests to the operating system."""
+        """Return the observable behaviour: the queue, and the requests to the operating system for random bytes."""
         device = self.handles[0]
         waits = [device.collected(campaign_id) for campaign_id in device.campaigns]
         return (
@@ -156,7 +156,7 @@ class Life:
 
 
 class Years(RuleBasedStateMachine):
-    """Two lives through years, campaigns, restarts, wrong clocks and second thoughts."""
+    """A state machine: two lives through years, campaigns, restarts, wrong clocks and forgetting."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class Years(RuleBasedStateMachine):
             self.join_and_consent(name, 0)
 
     def both(self, act: Callable[[Life, int], object]) -> None:
-        """Do the same in both lives: what an observer knows of it, refusals and their words, is the same."""
+        """Do the same in both lives; check that an observer's data, refusals and their words are the same."""
         seen = []
         for number, life in enumerate(self.lives):
             try:
@@ -243,7 +243,7 @@ class Years(RuleBasedStateMachine):
         handle=st.integers(0, 1),
     )
     def live(self, seed: int, days: int, pause: int, collects: bool, handle: int) -> None:
-        """Some days of answers to all joined campaigns; one life keeps to a value, the other changes it."""
+        """Answer all joined campaigns on several days; one life repeats a value, the other changes it."""
         chance = random.Random(seed)
         for _ in range(days):
             self.clock.now += pause
@@ -335,14 +335,14 @@ def test_years_of_answers_keep_every_cap_and_look_alike(examples, steps):
 
 @pytest.fixture
 def folder():
-    """A folder in memory: the test is about the stored content, not about the time of a disk."""
+    """Return a folder in memory, because the test is about the stored content, not about the speed of a disk."""
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as made:
         yield Path(made)
 
 
 def test_three_years_of_two_people(folder):
-    """One answers the same for three years, the other ever anew: reports, slots, lengths and random bytes are alike,
-    and neither is charged more than was reserved."""
+    """One person repeats an answer for three years, the other always gives a new one: their reports have the same slots
+    and lengths and use the same random bytes, and neither is charged more than was reserved."""
     clock = Clock()
     lives = [Life(folder / f"{number}", clock, BudgetPolicy(lifetime=13)) for number in range(2)]
     for life in lives:
