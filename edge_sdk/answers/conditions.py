@@ -61,7 +61,8 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
 
 def _read(records: Records, joined: Joined, now: int) -> Conditions:
     campaign, closes = records.campaigns.standing(joined)
-    require_not_closed(joined, closes, now)  # a person who has not agreed reads this first
+    # An early closing is reported first, even to a person who has not agreed.
+    require_not_closed(joined, closes, now)
     consent = records.consents.find(campaign)
     if consent is None:
         raise no_consent(joined)

@@ -63,7 +63,7 @@ class Store:
         self.hooks: Hooks | None = None
         self.cache: dict[Hashable, Any] = {}
         self._connection = connection
-        self._version = 0  # of the database, when the cache was last valid
+        self._version = 0  # the data_version for which the cache is valid
         self._closed = False
         self._lock = threading.RLock()  # an app may call from several threads
 

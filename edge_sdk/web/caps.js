@@ -32,7 +32,7 @@ export const DEFAULT_LIFETIME = 8n * NANONATS;
 const once = (charge) => ({ charge, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
 
 /**
- * The cost of this many answers if all differ.
+ * The cost of a number of answers whose values all differ.
  * @param {Commitment} commitment @param {number} answers
  * @returns {bigint}
  */

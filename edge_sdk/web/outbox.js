@@ -15,7 +15,7 @@ import { OutboxFull } from "./errors.js";
 const MOST_ENVELOPES = 200;
 const MOST_BYTES = 256 * 1024;
 
-/** The total length in bytes. @param {Uint8Array[]} envelopes */
+/** The total length of envelopes in bytes. @param {Uint8Array[]} envelopes */
 const sizeOf = (envelopes) => envelopes.reduce((sum, { length }) => sum + length, 0);
 
 /**
@@ -32,7 +32,7 @@ export function requireSpace(state, size) {
     );
 }
 
-/** Delete the record of failures; nothing is in flight. @param {Kept} kept */
+/** Delete the record of the upload: no envelope is in flight, and no attempt has failed. @param {Kept} kept */
 export function beginAnew(kept) {
   kept.upload = { envelopes: 0, failures: 0, notBefore: 0, trouble: "" };
 }

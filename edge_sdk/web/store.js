@@ -56,7 +56,7 @@ import { importDeviceSecret } from "./keys.js";
 
 const DEVICE = "device";
 const CAMPAIGNS = "campaigns";
-/** The signed bytes have a table of their own: they are long and never change. */
+/** The signed bytes are in a separate table, because they are long and never change. */
 const SIGNED = "signed";
 
 /** The result of a request. @template T @param {IDBRequest<T>} request @returns {Promise<T>} */

@@ -93,7 +93,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), memberOf);
   const role = { memberOf, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
-  // A channel made for a prior bounds the lift of each answer: the ratio of two answers is at most twice that level.
+  // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.
   const made = campaign.ownPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
   const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
   /** @type {Map<import("./channels/channel.js").Channel, import("./disclosure.js").Revealed>} */

@@ -13,7 +13,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
 /** @typedef {import("./store.js").Store} Store */
 
 /**
- * One campaign's upload in one call.
+ * The result of one campaign's upload.
  * @typedef {object} Attempt
  * @property {Uint8Array} campaignId
  * @property {number} envelopes number of envelopes
@@ -37,7 +37,7 @@ const HOPELESS = ["codec", "envelope"];
 const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 * 2 ** failures) + 1)) >> 64n);
 
 /**
- * True if an upload is due; a time beyond the longest delay was set while the clock was ahead.
+ * True if an upload is due. A time beyond the longest delay was stored while the clock was ahead, so it is ignored.
  * @param {Kept} kept @param {number} now
  */
 const due = ({ upload }, now) => upload.trouble !== "hopeless" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);

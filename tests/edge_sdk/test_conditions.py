@@ -59,7 +59,7 @@ def results(folder, operations, always):
     """The result or refusal of each operation, with the budget and the length of the queue after it."""
     clock, found = Clock(), []
     with contextlib.ExitStack() as stack:
-        stack.enter_context(few_envelopes(7))  # two are enrolments
+        stack.enter_context(few_envelopes(7))  # two of them are enrolments
         if always:
             stack.enter_context(reads_always())
         devices = [
@@ -144,7 +144,7 @@ def test_an_answer_reads_no_condition_again(monkeypatch):
         device.answer(asked, value)
         counted.append(len(read))
     assert counted[0] > counted[1] == counted[2]
-    monkeypatch.setattr(UploadQueue, "_size", None)  # not called any more
+    monkeypatch.setattr(UploadQueue, "_size", None)  # a later answer must not call it
     device.answer(asked, "secondary")
     device.close()
 

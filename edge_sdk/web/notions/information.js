@@ -123,7 +123,7 @@ export function requireDeclared(prior) {
 export const declaredWire = ({ prior, level }) => (level ? [prior, level] : prior);
 
 /**
- * The inverse of `declaredWire`.
+ * The prior and the level that a wire form declares; the inverse of `declaredWire`.
  * @param {any} wire @returns {Declared}
  * @throws {ReportError} not a declared prior, or not a level
  */

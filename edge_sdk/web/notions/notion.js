@@ -13,8 +13,8 @@ import { big } from "../codec.js";
  * @typedef {object} Certificate
  * @property {bigint} declared the declared level of the notion
  * @property {bigint} audited the smallest level that the channel provably keeps under its notion
- * @property {bigint | null} ldp its LDP level; null if it is infinite
- * @property {bigint} cost charged for one fresh answer
+ * @property {bigint | null} ldp the LDP level of the channel; null if it is infinite
+ * @property {bigint} cost nanonats charged for one fresh answer
  * @property {bigint | null} ball the level for any prior within a declared radius; null if none is declared
  * @property {Certificate[]} classes the certificate of each class, if the notion is one of classes
  */
@@ -25,7 +25,7 @@ export const upTo = (length) => Array.from({ length }, (_, x) => x);
 /** Require a level in the allowed range. @param {any} value @returns {bigint} @throws {NotionError} */
 export const levelFrom = (value) => big(value, "a level, in nanonats,", NotionError, MIN_LEVEL, MAX_LEVEL);
 
-/** A predicate on a channel's integers, at a declared level. */
+/** A privacy notion: a predicate on a channel's integers, with a declared level. */
 export class Notion {
   /** True if the notion can be applied to the inputs of a view (SPEC 6.12). */
   carriesViews = false;
@@ -105,7 +105,7 @@ export class Notion {
   }
 }
 
-/** The largest ratio of two inputs' probabilities of one output. @param {Channel} channel @returns {Worst} */
+/** The largest ratio of the probabilities of one output under two inputs. @param {Channel} channel @returns {Worst} */
 export function worstPair(channel) {
   const all = channel.apart(upTo(channel.inputs));
   return channel.loss(all, all);

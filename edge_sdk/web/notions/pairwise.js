@@ -11,7 +11,7 @@ import { Notion, levelFrom, requireKept, upTo } from "./notion.js";
 /** @typedef {import("../channels/channel.js").Channel} Channel */
 /** @typedef {[number, number, bigint]} Bound class of x, class of x', level */
 
-/** A bound for some ordered pairs of classes. */
+/** The base class of notions that bound some ordered pairs of classes. */
 class Pairwise extends Notion {
   /**
    * @param {any[]} wire @param {bigint} level @param {number[][] | null} classes null if all inputs are in one class

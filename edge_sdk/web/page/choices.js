@@ -1,4 +1,4 @@
-/** The fields of a question: a list, a set, a number, a day. Each passes on its answer as an argument of `answer`. */
+/** The fields of a question: a list, a set, a number, a day. Each passes on an answer that `answer` accepts. */
 
 import { el } from "./dom.js";
 import { date, number, say, typed } from "./say.js";

@@ -37,7 +37,7 @@ const filled = (text, values) =>
 /** The texts of a key that has a list. @param {string} key @returns {string[]} */
 export const list = (key) => key.split(".").reduce((found, part) => found[part], catalogues[spoken]);
 
-/** A promise in words. @param {import("../promise.js").Promised} promised */
+/** The sentences of a promise in the page's language. @param {import("../promise.js").Promised} promised */
 export function promised({ keys, sensitive, numbers }) {
   const values = Object.fromEntries(Object.entries(numbers).map(([name, one]) => [name, number(one)]));
   const sentences = catalogues[spoken].promise;
@@ -63,14 +63,14 @@ export function typed(words) {
   return (grouped ? bare.replaceAll(group, "") : bare).replace(",", ".");
 }
 
-/** A level in nats with three digits, rounded up. @param {bigint} nanonats */
+/** A level in nats as text, rounded up to three digits. @param {bigint} nanonats */
 export const above = (nanonats) => nats(nanonats, ceilDiv);
 
-/** A level in nats with three digits, rounded down. @param {bigint} nanonats */
+/** A level in nats as text, rounded down to three digits. @param {bigint} nanonats */
 export const below = (nanonats) => nats(nanonats, (n, d) => n / d);
 
 /**
- * A level in nats with three digits.
+ * A level in nats as text with three digits.
  * @param {bigint} nanonats @param {(n: bigint, d: bigint) => bigint} quotient of two integers, rounded up or down
  */
 function nats(nanonats, quotient) {
@@ -80,26 +80,26 @@ function nats(nanonats, quotient) {
   return number(`${thousandths.slice(0, -3)}.${thousandths.slice(-3).replace(/0+$/, "")}`);
 }
 
-/** A probability in percent, rounded up. @param {import("../exact.js").Fraction} share @returns {string} */
+/** A probability as text in percent, rounded up. @param {import("../exact.js").Fraction} share @returns {string} */
 export function percent({ n, d }) {
   if (n && 100n * n < d) return say("belief.rare");
   if (n < d && 100n * n > 99n * d) return say("belief.sure");
   return say("belief.percent", { percent: Number(ceilDiv(100n * n, d)) });
 }
 
-/** The local date of a time. @param {number} seconds UTC @returns {string} */
+/** The local date of a time, as text in the page's language. @param {number} seconds UTC @returns {string} */
 export const day = (seconds) => dated(new Date(seconds * 1000));
 
-/** A date. @param {string} written YYYY-MM-DD */
+/** A day as text in the page's language. @param {string} written YYYY-MM-DD */
 export const date = (written) => dated(new Date(`${written}T00:00Z`), { timeZone: "UTC" });
 
-/** A date in the page's language. @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] its time zone */
+/** A date as text in the page's language. @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] its time zone */
 const dated = (moment, where) => moment.toLocaleDateString(spoken === "de" ? "de" : "en-GB", { dateStyle: "long", ...where });
 
 /** The local time of day of a time. @param {number} seconds UTC @returns {string} HH:MM */
 export const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);
 
-/** A duration in the largest unit that divides it. @param {number} seconds */
+/** A duration as text, in the largest unit that divides it. @param {number} seconds */
 export function span(seconds) {
   for (const [unit, length] of /** @type {[string, number][]} */ ([["days", 86_400], ["hours", 3600], ["minutes", 60]]))
     if (seconds % length === 0) return say(`span.${unit}`, { count: seconds / length });

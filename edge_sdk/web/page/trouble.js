@@ -1,4 +1,4 @@
-/** The screen of an error: the reason and the remedy, in words of its own for each class of errors. */
+/** The screen of an error: the reason and the remedy, with a text for each class of errors. */
 
 import { BudgetRefused, ClosedEarly, OutboxFull, OutsideSchedule, SignatureRefused, StoreError, Uncertified, Unsupported, BadData } from "../errors.js";
 import { button, el, p } from "./dom.js";
