@@ -6,37 +6,15 @@ The field has no answer until its text is a day of the calendar within the limit
 from __future__ import annotations
 
 from kivy.lang import Builder
-from kivy.properties import ObjectProperty, StringProperty
-from kivy.uix.boxlayout import BoxLayout
+from kivy.properties import StringProperty
 
 from demo_app.texts import date_of, say
-from demo_app.widgets import boxes, field, words
+from demo_app.widgets.field import TypedAnswer
 
-__all__ = ["DayField", "boxes", "field", "words"]
+__all__ = ["DayField"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
-#:import say demo_app.texts.say
-
 <DayField>:
-    orientation: "vertical"
-    size_hint_y: None
-    height: self.minimum_height
-    spacing: look.tight
-    Words:
-        text: root.caption
-        role: "headline"
-        halign: "center"
-        colour: "text" if root.text else "muted"
-        name: root.name + ":caption"
-    Words:
-        text: root.note
-        role: "small"
-        colour: "muted"
-        halign: "center"
-        height: self.texture_size[1] if root.note else 0
-        name: root.name + ":note"
-    Gap:
     Field:
         id: typed
         name: root.name + ":typed"
@@ -47,28 +25,20 @@ Builder.load_string("""
 """)
 
 
-class DayField(BoxLayout):
+class DayField(TypedAnswer):
     """A field for a day between two days.
 
     Attributes:
         low, high: the first and the last, as YYYY-MM-DD.
-        counts: a function from a day to the day that it counts as, "" if it is the same; it raises ValueError for a day
-            that is refused.
-        text: the day as YYYY-MM-DD; "" before a day is typed, and while the typed text is not a day.
-        error: the fault of the typed text.
+        text: the day as YYYY-MM-DD.
+        label: names the requested day and its limits.
     Events:
         on_day: (text) the person typed another day, or none.
     """
 
     low = StringProperty("")
     high = StringProperty("")
-    counts = ObjectProperty(None)
-    text = StringProperty("")
-    caption = StringProperty("")
-    note = StringProperty("")
-    error = StringProperty("")
     label = StringProperty("")
-    name = StringProperty("day")
     __events__ = ("on_day",)
 
     def __init__(self, **properties: object) -> None:

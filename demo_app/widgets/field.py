@@ -1,4 +1,4 @@
-"""A text field with its label above and an error below.
+"""A text field with its label above and an error below, and the base of the widgets for an answer that may be typed.
 
 The label stays visible above the typed text. An error is shown in words, not only by a red border.
 """
@@ -6,13 +6,13 @@ The label stays visible above the typed text. An error is shown in words, not on
 from __future__ import annotations
 
 from kivy.lang import Builder
-from kivy.properties import BooleanProperty, StringProperty
+from kivy.properties import BooleanProperty, ObjectProperty, StringProperty
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.textinput import TextInput
 
 from demo_app.widgets import boxes, words
 
-__all__ = ["Field", "Typed", "boxes", "words"]
+__all__ = ["Field", "Typed", "TypedAnswer", "boxes", "words"]
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look
@@ -72,6 +72,26 @@ Builder.load_string("""
         role: "small"
         colour: "alert"
         height: self.texture_size[1] if root.error else 0
+
+<TypedAnswer>:
+    orientation: "vertical"
+    size_hint_y: None
+    height: self.minimum_height
+    spacing: look.tight
+    Words:
+        text: root.caption
+        role: root.role if root.text else "headline"
+        halign: "center"
+        colour: "text" if root.text else "muted"
+        name: root.name + ":caption"
+    Words:
+        text: root.note
+        role: "small"
+        colour: "muted"
+        halign: "center"
+        height: self.texture_size[1] if root.note else 0
+        name: root.name + ":note"
+    Gap:
 """)
 
 
@@ -104,3 +124,25 @@ class Field(BoxLayout):
 
     def on_enter(self) -> None:
         """Do nothing; Kivy calls this when Enter is pressed."""
+
+
+class TypedAnswer(BoxLayout):
+    """An answer that may be typed, below a caption with the answer and a note about what counts.
+
+    Attributes:
+        counts: a function from a typed answer to the one that it counts as, "" if it is the same; it raises ValueError
+            for an answer that is refused.
+        text: the answer; "" before it is given, and while the typed text is not an answer.
+        caption: the answer in words, or the request for one.
+        role: the role of the caption's text when there is an answer.
+        note: the answer that counts instead; "" if it is the same.
+        error: the fault of the typed text.
+    """
+
+    counts = ObjectProperty(None, allownone=True)
+    text = StringProperty("")
+    caption = StringProperty("")
+    role = StringProperty("headline")
+    note = StringProperty("")
+    error = StringProperty("")
+    name = StringProperty("")

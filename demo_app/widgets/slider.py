@@ -14,15 +14,14 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from kivy.lang import Builder
-from kivy.properties import BooleanProperty, NumericProperty, ObjectProperty, StringProperty
+from kivy.properties import BooleanProperty, NumericProperty, StringProperty
 from kivy.uix.behaviors import FocusBehavior
-from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.slider import Slider
 
 from demo_app.texts import say, written
-from demo_app.widgets import field
+from demo_app.widgets.field import TypedAnswer
 
-__all__ = ["NumberSlider", "Track", "field"]
+__all__ = ["NumberSlider", "Track"]
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look
@@ -59,24 +58,7 @@ Builder.load_string("""
             width: dp(1.4)
 
 <NumberSlider>:
-    orientation: "vertical"
-    size_hint_y: None
-    height: self.minimum_height
-    spacing: look.tight
-    Words:
-        text: root.caption
-        role: "display" if root.text and not root.error else "headline"
-        halign: "center"
-        colour: "muted" if not root.text or root.error else "text"
-        name: root.name + ":caption"
-    Words:
-        text: root.note
-        role: "small"
-        colour: "muted"
-        halign: "center"
-        height: self.texture_size[1] if root.note else 0
-        name: root.name + ":note"
-    Gap:
+    role: "display"
     Track:
         id: track
         name: root.name + ":track"
@@ -149,19 +131,16 @@ class Track(FocusBehavior, Slider):
         return True
 
 
-class NumberSlider(BoxLayout):
+class NumberSlider(TypedAnswer):
     """A number between two, dragged or typed.
 
     Attributes:
         low, high: the least and the largest, as numbers.
         places: maximum number of decimal places that the track writes.
         step: the distance between two numbers that count as different, from ``low`` on; 0 if every number is allowed.
-        counts: a function from a typed number to the number that it counts as, "" if it is the same; it raises
-            ValueError for a number that is refused. None if numbers outside are refused and all others count as typed.
+        counts: None if numbers outside are refused and all others count as typed.
         unit: after the number, such as "h"; may be empty.
-        text: the number as a decimal fraction with a point, as typed or dragged; "" before a number is chosen, and
-            while the typed text is not a number.
-        error: the fault of the typed text.
+        text: the number as a decimal fraction with a point, as typed or dragged.
     Events:
         on_number: (text) the person named another number, or none.
     """
@@ -170,13 +149,7 @@ class NumberSlider(BoxLayout):
     high = NumericProperty(100)
     places = NumericProperty(0)
     step = NumericProperty(0)
-    counts = ObjectProperty(None, allownone=True)
-    note = StringProperty("")
     unit = StringProperty("")
-    text = StringProperty("")
-    caption = StringProperty("")
-    error = StringProperty("")
-    name = StringProperty("number")
     __events__ = ("on_number",)
 
     def __init__(self, **properties: object) -> None:

@@ -173,7 +173,10 @@ class Gallery(App):
         days = Dates.of("2026-01-01", "2026-12-31", 7)
         card = Card()
         day = DayField(
-            low="2026-01-01", high="2026-12-31", counts=AnswerChoices(days.kind, days.size, line=days).counts_as
+            name="day",
+            low="2026-01-01",
+            high="2026-12-31",
+            counts=AnswerChoices(days.kind, days.size, line=days).counts_as,
         )
         day.bind(on_day=lambda _, text: self.note(text))
         card.add_widget(day)
