@@ -63,7 +63,7 @@ def cold(number: str, folder: Path, place: Path) -> float:
         taken = time.perf_counter() - start
         running.terminate()
     if line.strip() != "ready":
-        raise RuntimeError("the app did not come up")
+        raise RuntimeError("the app ended before its first screen was ready")
     return taken
 
 
@@ -107,7 +107,7 @@ def run() -> list[tuple[str, str]]:
         *(
             (
                 f"longest frame, from {question} to the report [at most 100 ms]",
-                f"{longest[title][0] * 1e3:.0f} ms, of them {longest[title][1] * 1e3:.0f} ms the app's own work",
+                f"{longest[title][0] * 1e3:.0f} ms, of which {longest[title][1] * 1e3:.0f} ms is the app's own work",
             )
             for title, question in QUESTIONS.items()
         ),

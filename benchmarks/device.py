@@ -198,7 +198,7 @@ def run() -> list[tuple[str, str]]:
         module, names = imports()
         peak, whole = command(folder)
     return [
-        ("Device.answer beside a signature, a commit and a flush, median [1.4]", f"{median(full) / median(least):.2f}"),
+        ("Device.answer over a signature, a commit and a flush, median [1.4]", f"{median(full) / median(least):.2f}"),
         ("the same, the fastest of each", f"{min(full) / min(least):.2f}"),
         (
             "Device.answer, k = 43,750",

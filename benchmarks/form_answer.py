@@ -99,7 +99,7 @@ def run() -> list[tuple[str, str]]:
     clock, processor = ([median(one[which] for one in of_campaign) for of_campaign in times] for which in (0, 1))
     first, second = (median(found) for found in counted)
     return [
-        ("a form's answer beside a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
+        ("a form's answer over a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
         ("the same on the clock", f"{clock[1] / clock[0]:.2f}"),
         (
             "a single question's answer",

@@ -177,8 +177,8 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     yield f"ingest of {result.read:,} envelopes, {result.outputs:,} reports", str(first)
     yield f"reports a second{many}", f"{result.outputs / first.wall:,.0f}"
     yield "reports a second of two processors, by processor time", f"{2 * result.outputs / first.cpu:,.0f}"
-    yield f"libsodium alone over ingest{one.format(0.9)}", alone.over(first)
-    yield f"the same file again, times faster{one.format(20)}", first.over(again)
+    yield f"time of libsodium alone over the time of ingest{one.format(0.9)}", alone.over(first)
+    yield f"speed-up if the same file is ingested again{one.format(20)}", first.over(again)
     yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
     yield "bytes a report in the table", f"{table / result.outputs:.1f}"
 

@@ -54,7 +54,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     tenth = max(1, len(seconds) // 10)
     yield f"deduplication of {COMMIT_ROWS:,} reports, first tenth of {rows:,}", f"{sum(seconds[:tenth]) / tenth:.3f} s"
     yield f"deduplication of {COMMIT_ROWS:,} reports, last tenth of {rows:,}", f"{sum(seconds[-tenth:]) / tenth:.3f} s"
-    yield "the same by a look through all rows of the period", f"{looked.cpu:.3f} s"
+    yield "the same, by reading all rows of the period", f"{looked.cpu:.3f} s"
     took, tally = timed(lambda: study.tally(signed))
     yield f"tally of {rows:,} rows", str(took)
     if tally.reports != rows:

@@ -160,14 +160,17 @@ def run() -> Iterator[tuple[str, str]]:
         raise RuntimeError("the engines do not leave the same rows, or do not make the same estimate of them")
     core = REPORTS_VERIFIED / single.ingest.wall
     verify, ingest = (single.verify, double.verify), (single.ingest, double.ingest)
-    yield "verification on 2 workers over 1, reports a second [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"
+    yield "speed-up of verification, 2 workers over 1 [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"
     yield "  processor time of the workers, 2 over 1", f"{verify[1].cpu / verify[0].cpu:.2f}"
-    yield "ingest on 2 workers over 1, reports a second", f"{ingest[0].wall / ingest[1].wall:.2f}"
+    yield "speed-up of ingest, 2 workers over 1", f"{ingest[0].wall / ingest[1].wall:.2f}"
     yield "  processor time of the workers, 2 over 1", f"{ingest[1].cpu / ingest[0].cpu:.2f}"
-    yield "ingest on 2 threads over 1, local engine", f"{thread.ingest.wall / threads.ingest.wall:.2f}"
-    yield "ingest on 2 workers beside the local engine, seconds", f"{double.ingest.wall / threads.ingest.wall:.2f}"
+    yield "speed-up of ingest, 2 threads over 1, local engine", f"{thread.ingest.wall / threads.ingest.wall:.2f}"
+    yield "time of ingest, 2 workers over the local engine", f"{double.ingest.wall / threads.ingest.wall:.2f}"
     for what, turns in (("local", threads), ("2 workers", double)):
-        yield f"a known file beside the first time, {what}", f"{turns.ingest.wall / turns.known.wall:.1f} times as fast"
+        yield (
+            f"a known file, compared with its first ingest, {what}",
+            f"{turns.ingest.wall / turns.known.wall:.1f} times as fast",
+        )
     yield "rows and estimates of all engines", "the same bytes"
     for what, turns in (("1 worker", single), ("2 workers", double)):
         seconds = " / ".join(f"{one.wall:.1f}" for one in (turns.verify, turns.ingest, turns.known))
@@ -272,8 +275,9 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         jobs = ((study_version, table.version(), shard, number, [parts[shard]]) for shard in range(number))
         settled = [item.future.result() for item in engine.workers.in_order(steps.settle, jobs, at=preferred)]
         took = time.perf_counter() - began
-        if sum(one.outcome.accepted.total() for one in settled) != len(fresh):
-            raise RuntimeError(f"not the {len(fresh)} fresh reports settled")
+        accepted = sum(one.outcome.accepted.total() for one in settled)
+        if accepted != len(fresh):
+            raise RuntimeError(f"{accepted} reports were settled, not the {len(fresh)} fresh ones")
         tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled]))
         table = tables.snapshot(study.path / REPORTS)
         yield f"slots of {size:,} outputs, {what}", f"{took:.1f} s"

@@ -122,8 +122,8 @@ ROWS = (
         "infinite where some pair is not protected: high-low, blocks, and a channel that sometimes sends the truth"),
     SokRow("(eps, delta)-LDP", f"{POINT} up to delta, {FREE}", "delta is the probability that the ratio is not bounded",
         _delta("ldp"),
-        "the smallest delta at eps = 1/2. It is not that probability: it is the mass above e^eps, and a channel that "
-        "reveals everything with probability delta has it, too"),
+        "the smallest delta at eps = 1/2. Delta is not that probability: it is the mass above e^eps, and a channel "
+        "that reveals everything with probability delta has the same delta"),
     SokRow("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
         _nats("lip"),
         "never above LDP's, and never below half of it. No report raises the belief in a value of this prior by more "
@@ -137,12 +137,12 @@ ROWS = (
     SokRow("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
     SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
         _nats("differential-identifiability"),
-        "the prior's own odds count: a report that says nothing has ln({most} / {rarest}) = {silent:.2f}, so a level "
-        "below that cannot be kept; most of each level comes from the prior, not from the report"),
+        "the odds of the prior count: a report without information has a level of ln({most} / {rarest}) = "
+        "{silent:.2f}, so no lower level can be kept; most of each level comes from the prior, not from the report"),
     SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
-        "secrets: below 3 or not, under the prior and an even law. Secrets wider than values are better hidden than "
-        "the worst pair"),
+        "secrets: below 3 or not, under the prior and an even law. Such sets of values are better hidden than the "
+        "worst pair of values"),
     SokRow("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
         "never above LDP's, never below mutual information under any prior; listed with the context-aware notions, "
         "but it depends on no prior"),
@@ -183,20 +183,20 @@ def notions(setting: Setting) -> ExperimentResult:
             released[name] = None
     rows.append(
         Finding(
-            "local k-anonymity and l-diversity (Def. 3, 4): of a release; protect the identity in it, and against "
-            "attribute disclosure",
+            "local k-anonymity and l-diversity (Def. 3, 4): notions of a release, which protect the identity and "
+            "against attribute disclosure",
             "; ".join(f"{name} {'-' if pair is None else f'{pair[0]:,} and {pair[1]}'}"
                       for name, pair in released.items()),
-            f"of {PEOPLE:,} reports: how many share the rarest output, and how many answers could have given the "
-            "output that fewest could. Both are properties of one release: k grows with the number of people and says "
-            "nothing about a channel, l = 1 says that some report gives its answer away. Reports of bits (-) are "
-            "counted bit by bit",
+            f"of {PEOPLE:,} reports: the number of reports with the rarest output, and the least number of answers "
+            "that can give an output. Both are properties of one release: k grows with the number of people and "
+            "does not describe the channel; l = 1 means that some report reveals its answer. Reports of bits (-) "
+            "are counted bit by bit",
         )
     )  # fmt: skip
     rare = found["truth once in 100"].as_json()["levels"]
     verdict = (
-        "Ask for a point-wise notion: telling the truth once in a hundred has a mutual information of "
-        f"{rare['mutual-information']:.3f} nats and a maximal leakage of {rare['maximal-leakage']:.3f}, less than "
+        "Choose a point-wise notion: a channel that tells the truth once in a hundred times has a mutual information "
+        f"of {rare['mutual-information']:.3f} nats and a maximal leakage of {rare['maximal-leakage']:.3f}, less than "
         f"randomised response at 1 nat ({_nats('mutual-information')(found['randomised response'])} and "
         f"{_nats('maximal-leakage')(found['randomised response'])}), and reveals one answer in a hundred."
     )
@@ -251,13 +251,14 @@ def sweep(setting: Setting) -> ExperimentResult:
             f"{flat['maximal-leakage'][one]:.3f} under both priors; LIP is {flat['lip'][one]:.3f} (even) and "
             f"{skewed['lip'][one]:.3f} (skewed), mutual information {flat['mutual-information'][one]:.3f} and "
             f"{skewed['mutual-information'][one]:.3f}",
-            "no difference. That one channel has several context-aware levels is not said",
+            "no difference. The paper does not state that one channel has several context-aware levels",
         ),
         Finding(
             "context-aware notions give more utility for the same eps",
             f"a LIP campaign of 1 nat has an LDP level of {lip['ldp'][one]:.2f} and a mutual information of "
             f"{lip['mutual-information'][one]:.3f}, {ratio:.1f} times that of randomised response under the same prior",
-            "it is allowed up to twice its level under LDP; compare campaigns at the same LDP level as well",
+            "the LDP level of a LIP campaign may be up to twice its own level; compare campaigns at the same LDP "
+            "level as well",
         ),
         Finding(
             "(limits are not given)",
@@ -266,8 +267,8 @@ def sweep(setting: Setting) -> ExperimentResult:
             f"rest by belief lost; of maximal leakage {skewed['maximal-leakage'][top]:.2f} of at most "
             f"{math.log(len(PRIOR)):.2f}; of mutual information {skewed['mutual-information'][top]:.2f} of at most "
             f"{entropy:.2f}",
-            "average-case levels end at what there is to know; the same number of nats is a strict promise under one "
-            "notion and none under another",
+            "average-case levels cannot exceed the information in the answers; the same number of nats is a strict "
+            "promise under one notion and none under another",
         ),
     )
     verdict = (
@@ -328,7 +329,7 @@ def utility(setting: Setting) -> ExperimentResult:
             lines(lambda point: point.asked),
         ),
         Panel(
-            "against what leaks on average",
+            "against the mean leakage",
             "mutual information, nats",
             "squared error of one person",
             lines(lambda point: point.leak),
@@ -352,8 +353,9 @@ def utility(setting: Setting) -> ExperimentResult:
             "average-case suits trends over many people, point-wise the individual",
             "all of these levels are of one person's report; the average is over that person's outputs, not over "
             "people",
-            "collecting from many does not turn one into the other: where people are independent, what statistics of "
-            "the reports reveal of a person is at most what their own report does, under each of the notions",
+            "collecting reports from many people does not turn one into the other: if people are independent, "
+            "statistics of the reports reveal at most as much about a person as their own report, under each of the "
+            "notions",
         ),
         Finding(
             "point-wise protection demands higher overheads in processing and storage",
@@ -361,7 +363,7 @@ def utility(setting: Setting) -> ExperimentResult:
             + "; ".join(
                 f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
             ),
-            "not with today's channels; only the convex programme of the average-case one is expensive, and its "
+            "not with today's channels; only the convex programme of the average-case channel is expensive, and the "
             "author solves it once",
         ),
         Finding(
@@ -459,7 +461,7 @@ def relations(setting: Setting) -> ExperimentResult:
         Finding(
             "LIP bounds what an output adds under the prior",
             f"over all priors at once its level is LDP's, up to {ball:.0e} nats",
-            "the ball of radius 1 around any prior is all priors: what LIP gains it gains from knowing one",
+            "the ball of radius 1 around any prior is all priors: the advantage of LIP comes from knowing one prior",
         ),
         Finding(
             "differential identifiability is like LDP, with a prior",

@@ -93,7 +93,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
         Finding(
             "the more blocks, the better",
             f"at {sum(steps)} of {len(steps)} steps from one number of blocks to the next",
-            "no difference" if all(steps) else "where few answer, both are as far away as can be and only chance tells",
+            "no difference" if all(steps) else
+            "if few people answer, both estimates are as far from the truth as possible, and only chance decides",
         ),
         Finding(
             "equal blocks save a factor of m in the number of people",
@@ -105,23 +106,24 @@ def figure_2(setting: Setting) -> ExperimentResult:
         Finding(
             f"Geo(λ): p(i) ∝ (1 - λ)^i λ, drawn for λ = {DECAY:g}",
             f"p(i) ∝ λ^i is drawn here: as printed, one value of {VALUES:,} would have {printed[0]:.0%} of the people",
-            "λ and 1 - λ look exchanged; what is left of the captions names one λ only, so Zipf(1) is our choice",
+            "λ and 1 - λ seem to be exchanged; the captions name a single λ, so Zipf(1) is our choice",
         ),
         Finding(
             "spreading the heavy values over many blocks is another case, Geo(λ)*",
-            f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people {last[permuted][1]:.3f} against "
-            f"{last[geometric][1]:.3f} where they share a few blocks; LDP {last[permuted][0]:.3f} and "
-            f"{last[geometric][0]:.3f}",
+            f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people the distance is {last[permuted][1]:.3f}, and "
+            f"{last[geometric][1]:.3f} where the heavy values share a few blocks; LDP has {last[permuted][0]:.3f} "
+            f"and {last[geometric][0]:.3f}",
             "the noise of a block grows with its people: with the heavy values in few blocks, the others are known to "
             "be nearly empty",
         ),
         Finding(
-            "(how a distribution is made of the unbiased estimates is not said)",
-            "they are projected on the simplex here; with the best channel in each block and empirical Bayes "
+            "(the paper does not state how the unbiased estimates become a distribution)",
+            "they are projected on the simplex here; with the best channel in each block and empirical Bayes the "
+            "distance is "
             + "; ".join(f"{ours:.3f} instead of {theirs:.3f} ({law})" for law, (_, theirs, ours) in last.items()),
-            "two gains of different kinds: the channel's is in every unbiased estimate, the estimator's in the shape; "
-            f"empirical Bayes is the nearer one at {len(curves) - len(behind)} of {len(curves)} points"
-            + (f", and farther at most by {max(behind):.2f}, where few people give it little to learn a law from"
+            "these are two gains: the channel improves every unbiased estimate, and the estimator uses the shape of "
+            f"the distribution; empirical Bayes is nearer at {len(curves) - len(behind)} of {len(curves)} points"
+            + (f", and farther by at most {max(behind):.2f}, where few people answer"
                if behind else ""),
         ),
     )  # fmt: skip
@@ -168,7 +170,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         log_y=True,
     )  # fmt: skip
     gain = Panel(
-        "what Hadamard loses", "epsilon, nats", "times the error of the best channel",
+        "the loss by Hadamard", "epsilon, nats", "times the error of the best channel",
         tuple(
             Curve(names[m], LEVELS, tuple(error[m, "hadamard", eps] / error[m, "best", eps] for eps in LEVELS), "other")
             for m in shown
@@ -193,7 +195,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "eq. 20: the expected distance is at most 2 (e^eps + 1)/(e^eps - 1) sqrt(3 sum of k_j^2 / n)",
-            f"it is {min(bounded):.0%} to {max(bounded):.0%} of that",
+            f"the exact distance is {min(bounded):.0%} to {max(bounded):.0%} of the bound",
             "a bound for all laws, and a loose one: plan with the exact error, not with it",
         ),
         *(
@@ -205,13 +207,13 @@ def block_gains(setting: Setting) -> ExperimentResult:
                 + f" times that of the best channel at {', '.join(f'{eps:g}' for eps in FEW)} nats "
                 f"({bits[m, 'hadamard']} bits and at most {bits[m, 'best']})",
                 "optimal in order for eps = O(1), as the paper says; projective geometry, or k-ary response in small "
-                "blocks, keeps its error where eps is large, at hardly more bits",
+                "blocks, has a smaller error where eps is large, with hardly more bits",
             )
             for m in (1, *BLOCKS)
         ),
         Finding(
-            "(no channel of values that are equally common has less error than subset selection)",
-            "the best channel we send has at most "
+            "(for equally common values, no channel has less error than subset selection)",
+            "the best of our channels has at most "
             + ", ".join(f"{ratio:.2f} (blocks of {VALUES // m})" for m, ratio in beside.items())
             + " times its error at the levels drawn",
             "subset selection takes a bit for each value; projective geometry takes the logarithm of their number",
@@ -225,8 +227,8 @@ def block_gains(setting: Setting) -> ExperimentResult:
     )
     lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "best", eps] for eps in (1.0, 4.0)}
     verdict = (
-        f"Blocks divide the people needed by their number, or more ({saved[BLOCKS[-1]]:.0f} for {BLOCKS[-1]} at 1 "
-        f"nat); Hadamard inside takes {lost[1.0] - 1:.0%} more people at 1 nat and {lost[4.0]:.0f} times as many at 4 "
-        f"(blocks of {VALUES // BLOCKS[0]}), so let `auto` choose."
+        f"With m blocks, the number of people needed is smaller by a factor of m or more ({saved[BLOCKS[-1]]:.0f} for "
+        f"{BLOCKS[-1]} at 1 nat); Hadamard response within the blocks needs {lost[1.0] - 1:.0%} more people at 1 nat "
+        f"and {lost[4.0]:.0f} times as many at 4 (blocks of {VALUES // BLOCKS[0]}), so let `auto` choose."
     )
     return ExperimentResult((errors, gain), findings, verdict)

@@ -76,8 +76,9 @@ def estimators(setting: Setting) -> ExperimentResult:
             "(any estimate of the right order will do)",
             f"empirical Bayes is nearer than the projection in {sum(won)} of {len(won)} cases, the posterior mode "
             f"nearer than empirical Bayes in {sum(mode)}",
-            "empirical Bayes learns from the estimates how the shares are spread; an even prior pulls towards an even "
-            "law, which helps where it is even. Without a declared prior halftruth offers no posterior mode",
+            "empirical Bayes learns from the estimates how the shares are spread; an even prior moves the estimate "
+            "towards an even law, which helps if the law is even. Without a declared prior halftruth offers no "
+            "posterior mode",
         ),
     )
     pairs = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])

@@ -113,8 +113,8 @@ def table_1(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             f"with {whole:,} check-ins",
-            f"{said(many)}, where as many are drawn from our law" if not places.whole else said(many),
-            f"our law has {used:,} cells with anybody in them; the more cells are in use, the farther the estimate",
+            f"{said(many)}, with as many drawn from our law" if not places.whole else said(many),
+            f"our law has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
         Finding(
             "(Hadamard response throughout)",
@@ -124,7 +124,7 @@ def table_1(setting: Setting) -> ExperimentResult:
             "projective geometry over the grid and in large blocks, the best of three in small ones",
         ),
         Finding(
-            "(how a distribution is made of the estimates is not said)",
+            "(the paper does not state how the estimates become a distribution)",
             f"empirical Bayes: {said(curve('hadamard', 'empirical-bayes'))} with Hadamard, "
             f"{said(curve('best', 'empirical-bayes'))} with the best channel; posterior mode under an even prior: "
             + ", ".join(f"{away:.3f} {_named(grid)}" for grid, away in mode),
@@ -163,7 +163,7 @@ def figure_3(setting: Setting) -> ExperimentResult:
             "a map of the check-ins; most are along the coasts and in the large cities",
             f"{int(np.count_nonzero(places.counts)):,} of {len(places.counts):,} cells are in use; the most popular "
             f"holds {truth.max():.1%} of the check-ins, the 100 most popular {truth[top].sum():.0%}",
-            "the paper's map holds all of Gowalla" if not places.whole else "the same data",
+            "the paper's map shows all of Gowalla" if not places.whole else "the same data",
         ),
         Finding(
             "(no map of the estimates)",

@@ -51,7 +51,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         ("high-low, Hadamard", "hadamard", "published"),
         ("high-low, projective", "projective", "optimum"),
         ("high-low, unary (a bit a value)", "utility-oue", "other"),
-        ("high-low, projective, the part told", "order", "bound"),
+        ("high-low, projective, share stated", "order", "bound"),
     )
     panels = tuple(
         Panel(
@@ -100,7 +100,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             )
             + f" times the error, in the order of the panels and at {', '.join(f'{eps:g}' for eps in FEW)} nats",
             "a large order reveals more about the sensitive values and hides the others more often. Without a stated "
-            "share, halftruth takes the order with the smallest worst-case loss if that share is even, a tenth or a "
+            "share, halftruth takes the order with the smallest worst-case loss over an even share, a tenth and a "
             f"half: at most {worth:.2f} times the error, at the levels drawn",
         ),
         Finding(
@@ -116,7 +116,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
     verdict = (
         f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people hold one, say so: at "
         f"1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times the squared error; projective geometry "
-        f"instead of Hadamard matters at large levels ({error[*first, 'hadamard', 4.0] / at[4.0]:.1f} times less error "
-        "at 4 nats)."
+        "instead of Hadamard matters at large levels (the error at 4 nats is smaller by a factor of "
+        f"{error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
     )
     return ExperimentResult(panels, findings, verdict)

@@ -67,8 +67,8 @@ def in_few_bits(points: Sequence[OfPoints], unary: Sequence[Exact], size: int, l
     bits = sorted({one.bits for one in points})
     return Finding(
         "(budgets by item take a bit for each item)",
-        "our graded projective response has of IDUE's total error "
-        + ", ".join(f"{ratio:.2f} times at {eps:g}" for ratio, eps in zip(ratios, levels, strict=True))
+        "the ratio of the total errors of our graded projective response and of IDUE is "
+        + ", ".join(f"{ratio:.2f} at {eps:g}" for ratio, eps in zip(ratios, levels, strict=True))
         + f" nats, in {bits[0]} to {bits[-1]} bits instead of {size:,}",
         "two weights for each class of items on a symmetric design; no published mechanism takes so few bits",
     )

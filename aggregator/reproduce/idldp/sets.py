@@ -176,8 +176,8 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "IDUE-PS has the smallest RE of the three",
-            f"confirmed: of OUE-PS's {max(a / b for a, b in zip(true['IDUE-PS'], true['OUE-PS'], strict=True)):.0%} at "
-            "most",
+            f"confirmed: at most {max(a / b for a, b in zip(true['IDUE-PS'], true['OUE-PS'], strict=True)):.0%} of "
+            "OUE-PS's",
             f"k is not given for this side of the figure; it is {most} here, and {many} beside it",
         ),
         Finding(
@@ -188,16 +188,16 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
                 f"{precise_at('IDUE-PS', eps):.2f} beside {precise_at('OUE-PS', eps):.2f} at {eps:g}"
                 for eps in (1.0, 2.0, 4.0)
             ),
-            "the noisiest counts, of the best protected items, crowd into the top of a ranking of raw counts, the more "
-            "the fewer names are asked for; the paper's k is not given",
+            "the best protected items have the noisiest counts, so some of them reach the top of a ranking of raw "
+            "counts, above all if k is small; the paper does not give its k",
         ),
         Finding(
             "(the ranking is of the unbiased estimates)",
             "ranked by empirical Bayes, the same reports of IDUE-PS have a precision of "
             + ", ".join(f"{precise_at(BAYES, eps):.2f} at {eps:g}" for eps in (1.0, 2.0, 4.0))
             + f", above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_EPS)}",
-            "a posterior mean takes the noise of each item into account, so items of less budget no longer crowd in; "
-            "under OUE all are equally noisy and the ranking stays as it is",
+            "a posterior mean takes the noise of each item into account, so items with less budget no longer reach "
+            "the top by noise; under OUE all counts are equally noisy, and the ranking stays the same",
         ),
     )
     verdict = (
@@ -233,7 +233,7 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
             "a larger k generally leads to a lower precision",
             f"IDUE-PS {found['IDUE-PS'][0][0]:.2f} at {BY_K[0]} and {found['IDUE-PS'][-1][0]:.2f} at {BY_K[-1]}, "
             f"OUE-PS {found['OUE-PS'][0][0]:.2f} and {found['OUE-PS'][-1][0]:.2f}",
-            "items of the middle are close to each other",
+            "the shares of items in the middle of the ranking are close to each other",
         ),
         Finding(
             "(the ranking is of the unbiased estimates)",
@@ -318,9 +318,9 @@ def _by_length(which: Set, setting: Setting) -> ExperimentResult:
             "l is best near the mean size at 4 nats, below it at 2; earlier work takes the 90th percentile",
             f"the mean size is {average:.1f}, the 90th percentile {upper:.0f}; the planner takes "
             f"{words(_of(plan, 'IDUE'))} for IDUE-PS, {words(_of(plan, 'OUE'))} for OUE-PS",
-            f"for RE({most}) the paper's rule is about right: {words(least)}. The planner's l is another thing, that "
-            "of the unbiased estimate's least expected squared error over all items, for the channel and the number of "
-            "people at hand; "
+            f"for RE({most}) the paper's rule is about right: {words(least)}. The planner's l has another aim, the "
+            "least expected squared error of the unbiased estimate over all items, for this channel and number of "
+            "people; "
             + ("it is the exact optimum" if _of(plan, "IDUE") == best_total else "it is not the exact optimum")
             + ", and smaller, because the counts of the many rare items are mostly noise, which grows with l^2",
         ),
@@ -329,13 +329,14 @@ def _by_length(which: Set, setting: Setting) -> ExperimentResult:
             f"at l = {which.small}, IDUE-PS's RE({most}) is "
             + ", ".join(f"{errors[eps, 'IDUE'][lengths.index(which.small)]:.2f} at {eps:g}" for eps in LEVELS)
             + f" nats; without any noise it would be {cut:.2f}",
-            "cutting sets off is a bias that no budget removes; above it, noise still counts at the smaller levels",
+            "cutting sets off causes a bias that no budget removes; besides the bias, noise matters at the "
+            "smaller levels",
         ),
         Finding(
             "(l is left open: future work)",
             f"at the planner's l IDUE-PS's RE({most}) is {words(chosen, '.2f')} nats; at its best l "
             + words({eps: min(errors[eps, "IDUE"]) for eps in LEVELS}, ".2f"),
-            "whoever wants the most frequent items alone pads further than for all items",
+            "if only the most frequent items matter, a larger padding is better than for all items",
         ),
     )
     verdict = (
@@ -389,7 +390,7 @@ def padding(setting: Setting) -> ExperimentResult:
                 shown(f"{BAYES}, planner's l", levels, found[label, BAYES], "ours"),
                 shown(FURTHER, levels, found[label, FURTHER], "optimum"),
                 shown(f"{PLAIN_FURTHER}, same l", levels, found[label, PLAIN_FURTHER], "server"),
-                shown("every count taken for 0", levels, [nothing[label]] * len(levels), "alone"),
+                shown("every count estimated as 0", levels, [nothing[label]] * len(levels), "alone"),
             ),
             log_y=True,
         )
@@ -406,9 +407,10 @@ def padding(setting: Setting) -> ExperimentResult:
     findings = [
         Finding(
             f"(the padding of least error is left open) {label}",
-            f"the planner's l for IDUE-PS is {by_level(label, 'IDUE-PS')} nats. At {PADDED:g} nats that has "
-            f"{part(label, 'IDUE-PS', 'percentile'):.1%} of the squared error with the 90th percentile, "
-            f"{upper[label]}, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of that of OUE-PS with the planner's l for it",
+            f"the planner's l for IDUE-PS is {by_level(label, 'IDUE-PS')} nats. At {PADDED:g} nats IDUE-PS then has "
+            f"{part(label, 'IDUE-PS', 'percentile'):.1%} of its squared error with the 90th percentile, "
+            f"{upper[label]}, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of the error of OUE-PS with the planner's l "
+            "for OUE-PS",
             "the noise grows with the square of l, and with thousands of items it outweighs the bias" + partly(people),
         )
         for label, people in crowds.items()
@@ -416,24 +418,25 @@ def padding(setting: Setting) -> ExperimentResult:
     findings += [
         Finding(
             "(the estimate is the unbiased one)",
-            "empirical Bayes, the default, with the planner's l for it has, of the unbiased estimate's squared error "
-            f"at {PADDED:g} nats, " + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
-            "it takes away the noise of rare items, so it bears a larger l, with which less is cut off: "
+            f"relative to the unbiased estimate's squared error at {PADDED:g} nats, empirical Bayes, the default, "
+            "with the planner's l for it has "
+            + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
+            "it reduces the noise of rare items, so a larger l is better, which cuts off less: "
             + "; ".join(f"{by_level(label, BAYES)} ({label})" for label in crowds),
         ),
         Finding(
-            "(the planner foresees the error of empirical Bayes)",
-            "of the paddings tried the best for empirical Bayes, in surveys, is "
+            "(the planner predicts the error of empirical Bayes)",
+            "the best padding for empirical Bayes in simulated surveys, among those tried, is "
             + "; ".join(f"{by_level(label, FURTHER)} ({label})" for label in crowds)
             + f". At {PADDED:g} nats it has "
             + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in crowds)
             + " of the squared error at the planner's l",
-            "the planner knows no survey, only the sets and the noise to expect; the least of several simulated errors "
-            "is also less by chance",
+            "the planner uses no survey, only the sets and the expected noise; the least of several simulated errors "
+            "is also smaller by chance",
         ),
         Finding(
             "IDUE-PS has less error than OUE-PS",
-            f"with empirical Bayes on both and that best padding, {PADDED:g} nats: "
+            f"with empirical Bayes for both and that best padding, its part of OUE-PS's error at {PADDED:g} nats is "
             + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
             f"means of {setting.repeats} surveys, in which it matters which of the few large counts have the "
             "smallest budget; the padding and the estimate make far larger differences than the mechanism",
@@ -442,17 +445,17 @@ def padding(setting: Setting) -> ExperimentResult:
             "(the error is not compared with that of an estimate of zero)",
             "at 1 nat the unbiased counts of IDUE-PS have, with the planner's l, "
             + ", ".join(f"{found[label, 'IDUE-PS'][one] / nothing[label]:.2g} ({label})" for label in crowds)
-            + " times the squared error of taking every count for 0; empirical Bayes with the planner's l for it "
-            + ", ".join(f"{found[label, BAYES][one] / nothing[label]:.2g}" for label in crowds),
+            + " times the squared error of estimating every count as 0; empirical Bayes with the planner's l for "
+            "it has " + ", ".join(f"{found[label, BAYES][one] / nothing[label]:.2g}" for label in crowds),
             "a total over thousands of items is mostly the noise of the many rare ones",
         ),
     ]
     verdict = (
         f"For sets at {PADDED:g} nats, padded for least error, IDUE-PS has "
         + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in crowds)
-        + " of OUE-PS's squared error; empirical Bayes, with the padding the planner chooses for it, has "
+        + " of OUE-PS's squared error; empirical Bayes, with the padding that the planner chooses for it, has "
         + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%}" for label in crowds)
-        + " of what is left."
+        + " of IDUE-PS's."
     )
     return ExperimentResult(panels, tuple(findings), verdict, "; ".join(people.label for people in crowds.values()))
 

@@ -52,7 +52,7 @@ COMPARED = ("RAPPOR", "OUE", "IDUE")
 
 BAYES = "IDUE, empirical Bayes"
 PLAIN_BAYES = "OUE, empirical Bayes"
-FLOOR = "no unbiased estimate from bits is below"
+FLOOR = "lower bound of unbiased estimates from bits"
 SIMULATED = ", simulated"
 
 CROWD = 100_000
@@ -170,8 +170,9 @@ def figure_2(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "IDUE outperforms RAPPOR and OUE",
-            f"at 1 nat, of OUE's error IDUE has {at('power law', 'IDUE', one) / at('power law', 'OUE', one):.0%} "
-            f"(power law) and {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} (uniform), RAPPOR "
+            "at 1 nat, relative to OUE's error, IDUE has "
+            f"{at('power law', 'IDUE', one) / at('power law', 'OUE', one):.0%} (power law) and "
+            f"{at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} (uniform), RAPPOR "
             f"{at('uniform', 'RAPPOR', one) / at('uniform', 'OUE', one):.0%}",
             "no difference. There is a limit: for any other budgets, no unbiased estimate from a unary "
             "encoding has less than a quarter of OUE's error of an item that nobody holds. IDUE has "
@@ -179,48 +180,48 @@ def figure_2(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "opt1 and opt2 are near-optimal",
-            f"opt1 has {at('uniform', 'IDUE opt1', one) / at('uniform', 'IDUE', one) - 1:.0%} more than opt0 at 1 nat "
-            f"and {at('uniform', 'IDUE opt1', -1) / at('uniform', 'IDUE', -1) - 1:.0%} more at {levels[-1]:g}, opt2 "
-            f"{at('uniform', 'IDUE opt2', one) / at('uniform', 'IDUE', one) - 1:.0%} and "
+            f"opt1 has {at('uniform', 'IDUE opt1', one) / at('uniform', 'IDUE', one) - 1:.0%} more error than opt0 at "
+            f"1 nat and {at('uniform', 'IDUE opt1', -1) / at('uniform', 'IDUE', -1) - 1:.0%} more at {levels[-1]:g}, "
+            f"opt2 {at('uniform', 'IDUE opt2', one) / at('uniform', 'IDUE', one) - 1:.0%} and "
             f"{at('uniform', 'IDUE opt2', -1) / at('uniform', 'IDUE', -1) - 1:.0%} (uniform); even the better of the "
             f"two is up to {better:.0%} above opt0",
-            "neither is at every level: opt1 is near-optimal at small ones, and opt2 is mostly OUE. With opt0 solved "
-            "in its convex form there is no need for either",
+            "neither is near-optimal at every level: opt1 is at small levels, and opt2 is mostly the same as OUE. "
+            "Opt0 can be solved in its convex form, so neither is needed",
         ),
         Finding(
             "the power law has exponent 2, scaled and rounded to 1 .. 100",
             "shares in proportion to 1/i - 1/(i+1); over all assignments of items, the error of IDUE at 2 nats differs "
             f"by {reading:.1%} at most",
-            "the paper does not say how it scales; only the last term of eq. 7 depends on it, and its expectation not "
-            "even that where budgets are dealt by chance",
+            "the paper does not state the scaling; only the last term of eq. 7 depends on it, and the expectation "
+            "does not if budgets are assigned at random",
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            "empirical Bayes from the same reports of IDUE has, of its error, "
+            "relative to the unbiased estimate's error, empirical Bayes from the same reports of IDUE has "
             f"{at('uniform', BAYES, one) / at('uniform', 'IDUE', one):.1%} at 1 nat and "
             f"{at('uniform', BAYES, two) / at('uniform', 'IDUE', two):.1%} at 2 (uniform), "
             f"{at('power law', BAYES, one) / at('power law', 'IDUE', one):.0%} and "
             f"{at('power law', BAYES, two) / at('power law', 'IDUE', two):.0%} (power law); from OUE's "
             f"{at('uniform', PLAIN_BAYES, one) / at('uniform', 'OUE', one):.1%} and "
             f"{at('power law', PLAIN_BAYES, one) / at('power law', 'OUE', one):.0%} at 1",
-            "how large shares tend to be is learnt from all items together; this moves the total far more than any "
-            "choice of mechanism",
+            "empirical Bayes learns the typical size of a share from all items together; this changes the total "
+            "error far more than any choice of a mechanism",
         ),
         Finding(
             "(the size of a report is not counted)",
             f"a word of IDUE or OUE has {EVEN:,} bits here; projective geometry at the least budget, plain LDP, has "
             f"{plain[0]:.2f} times OUE's error at 2 nats in {plain[1]} bits",
-            "a unary encoding pays with a bit for each item",
+            "a unary encoding needs a bit for each item",
         ),
         in_few_bits(points["uniform"], exactly_idue["uniform"], EVEN, levels),
     )
     verdict = (
-        "Budgets by item pay where few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the rest at "
-        f"2 eps, IDUE has {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} of OUE's squared error at 1 nat "
-        f"and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2; our graded projective response "
-        f"has {at('uniform', LABEL, one) / at('uniform', 'IDUE', one):.2f} and "
-        f"{at('uniform', LABEL, two) / at('uniform', 'IDUE', two):.2f} times IDUE's, "
-        f"in {points['uniform'][one].bits} bits instead of {EVEN:,}."
+        "Budgets by item pay off if few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the rest at 2 "
+        f"eps, IDUE has {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} of OUE's squared error at 1 nat "
+        f"and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2; our graded projective response has "
+        f"{at('uniform', LABEL, one) / at('uniform', 'IDUE', one):.2f} and "
+        f"{at('uniform', LABEL, two) / at('uniform', 'IDUE', two):.2f} times IDUE's, in {points['uniform'][one].bits} "
+        f"bits instead of {EVEN:,}."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -310,10 +311,10 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
         Finding(
             "IDUE has the smallest total error and RE(20) at every level",
             ("confirmed" if worst < 1 else "not everywhere")
-            + f": of OUE's total error {part('mse', 'IDUE', 'OUE', one):.0%} at 1 nat and "
-            f"{part('mse', 'IDUE', 'OUE', four):.0%} at 4; of its RE({most}) {part('re', 'IDUE', 'OUE', one):.0%} and "
-            f"{part('re', 'IDUE', 'OUE', four):.0%}",
-            "no difference; RE is a mean over how budgets may be dealt" + _partly(people),
+            + f": it has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's total error at 1 nat and "
+            f"{part('mse', 'IDUE', 'OUE', four):.0%} at 4, and {part('re', 'IDUE', 'OUE', one):.0%} and "
+            f"{part('re', 'IDUE', 'OUE', four):.0%} of OUE's RE({most})",
+            "no difference; RE is averaged over random assignments of budgets to items" + _partly(people),
         ),
         Finding(
             "(the estimate is the unbiased one)",
@@ -321,8 +322,8 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
             f"nats, from OUE's {part('mse', PLAIN_BAYES, 'OUE', two):.2%}; but an RE({most}) of "
             f"{found['re', BAYES][two]:.2f} instead of {found['re', 'IDUE'][two]:.2f}",
             "hardly anybody holds most of the items, and empirical Bayes estimates that; of the frequent items it "
-            "keeps those that exceed the noise, and draws the others to zero. For counts of frequent items take the "
-            "unbiased estimate, for the whole distribution empirical Bayes",
+            "keeps those that exceed the noise, and shrinks the others to zero. For counts of frequent items take "
+            "the unbiased estimate, for the whole distribution empirical Bayes",
         ),
         Finding(
             "(no consistent distribution is made)",
@@ -332,8 +333,8 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
                 for place in (one, two, four)
             )
             + " nats",
-            "both are what halftruth offers beside the unbiased estimate; for so many values and so much noise it "
-            "takes empirical Bayes by itself",
+            "halftruth offers both beside the unbiased estimate; its default for many values and much noise is "
+            "empirical Bayes",
         ),
         in_few_bits(points, exactly_idue, people.size, levels),
     )
@@ -388,9 +389,9 @@ def figure_4(setting: Setting) -> ExperimentResult:
         Finding(
             "IDUE has the smallest RE for every k",
             ("confirmed" if max(map(max, parts.values())) < 1 else "not everywhere")
-            + ": of OUE's "
-            + ", ".join(f"{max(each):.0%} at most ({label})" for label, each in parts.items()),
-            f"no difference; the level of this figure is not given, it is {eps:g} nats here"
+            + ": relative to OUE's, it is "
+            + ", ".join(f"at most {max(each):.0%} ({label})" for label, each in parts.items()),
+            f"no difference; the paper does not give the level of this figure, which is {eps:g} nats here"
             + _partly(crowds["Kosarak"]).replace("; a", "; of Kosarak a"),
         ),
         Finding(
@@ -399,20 +400,20 @@ def figure_4(setting: Setting) -> ExperimentResult:
             + ", ".join(f"from k = {k} on ({label})" if k else f"at no k ({label})" for label, k in crossing.items())
             + "; at k = 100 it has "
             + ", ".join(f"{found[label, BAYES][-1] / found[label, 'IDUE'][-1]:.0%} ({label})" for label in crowds),
-            "an item drawn to zero has a relative error of one, however noisy its count; unbiased counts of rarer "
-            "items are off by more than that",
+            "an item that is shrunk to zero has a relative error of one, however noisy its count; unbiased counts of "
+            "rarer items have a larger one",
         ),
         Finding(
             "(budgets by item take a bit for each item)",
-            "our graded projective response has of IDUE's RE, over all k, "
-            + ", ".join(f"{most:.2f} times at most ({label})" for label, most in short.items()),
+            "the ratio of the REs of our graded projective response and of IDUE is, over all k, "
+            + ", ".join(f"at most {most:.2f} ({label})" for label, most in short.items()),
             "a point of a projective geometry instead of a word of bits",
         ),
     )
     best = parts["Retail"]
     verdict = (
-        f"Of frequent items IDUE has {max(best):.0%} of OUE's relative error at {eps:g} nats, however many of them are "
-        "asked for (Retail, k = 10 to 100)."
+        f"For frequent items, IDUE has at most {max(best):.0%} of OUE's relative error at {eps:g} nats, for every k "
+        "(Retail, k = 10 to 100)."
     )
     return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in crowds.values()))
 
@@ -462,31 +463,32 @@ def figure_5(setting: Setting) -> ExperimentResult:
     top = frequent(people.counts, most)
     findings = (
         Finding(
-            "the fewer items are sensitive, the more IDUE gains",
-            "of OUE's total error it has "
+            "IDUE gains more if fewer items are sensitive",
+            "its part of OUE's total error is "
             + ", ".join(f"{ratio[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.1, 0.2)),
             "no difference; no unbiased estimate from bits goes below "
-            f"{floor(people.size, eps) / found['mse', 'OUE'][0]:.0%}, however few they are",
+            f"{floor(people.size, eps) / found['mse', 'OUE'][0]:.0%}, however few items are sensitive",
         ),
         Finding(
             "with more than 40% of the items at the smaller budget IDUE is almost the same as OUE",
-            "of OUE's total error "
+            "IDUE's part of OUE's total error is "
             + ", ".join(f"{ratio[at[share]]:.1%} with {share:.0%}" for share in (0.4, 0.6, 0.8))
-            + f"; of its RE({most}) "
+            + f"; of OUE's RE({most}) "
             + ", ".join(f"{of_re[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)),
-            "the two budgets, the level and the data set of this figure are not given: here Retail, 2 and 4 nats",
+            "the paper does not give the two budgets, the level and the data set of this figure: here Retail, 2 "
+            "and 4 nats",
         ),
         Finding(
             "a pair of inputs gains twice the least budget at most (Lemma 1)",
-            "and seldom so much: where the others have 1.2 eps in place of 2 eps, IDUE has, of OUE's total error, "
-            + ", ".join(f"{little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
+            "the gain is seldom so large: if the other items have 1.2 eps instead of 2 eps, IDUE's part of OUE's "
+            "total error is " + ", ".join(f"{little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
             "a larger budget does not add what the least budget forbids",
         ),
         Finding(
             "(budgets by item take a bit for each item)",
-            "our graded projective response has of IDUE's total error "
+            "the ratio of the total errors of our graded projective response and of IDUE is "
             + ", ".join(
-                f"{found['mse', LABEL][at[share]] / found['mse', main][at[share]]:.2f} times with {share:.0%}"
+                f"{found['mse', LABEL][at[share]] / found['mse', main][at[share]]:.2f} with {share:.0%}"
                 for share in (0.01, 0.05, 0.2, 0.6)
             )
             + f" sensitive items, the others at 2 eps, in {points.bits} bits instead of {people.size:,}",

@@ -100,8 +100,8 @@ def table_1(setting: Setting) -> ExperimentResult:
             "RAPPOR 10 n, OUE 9.9 n in total",
             f"RAPPOR {rows['RAPPOR'][1]:.3f} n, OUE {rows['OUE'][1]:.3f} n with one c; opt1 {rows['opt1'][1]:.3f} n, "
             f"opt2 {rows['opt2'][1]:.3f} n",
-            "no difference. opt2 gains nothing over OUE here: with a = 1/2, what the four others gain together is what "
-            "the one loses, because e^eps is 4 as well",
+            "no difference. opt2 gains nothing over OUE here: with a = 1/2, the four others together gain exactly "
+            "what the one loses, because e^eps is 4 as well",
         ),
         Finding(
             "opt0 is not convex, so it is for few levels only",
@@ -113,7 +113,7 @@ def table_1(setting: Setting) -> ExperimentResult:
         Finding(
             "(no larger example is printed)",
             "worst total variance over n by opt0, opt1, opt2. " + "; ".join(larger),
-            "opt1 is nearly as good as opt0 with few items; the more the budgets differ, the more all of them gain",
+            "opt1 is nearly as good as opt0 with few items; all three gain more if the budgets differ more",
         ),
     )
     verdict = (

@@ -17,7 +17,7 @@ from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.values import figure_6a, figure_6b, figure_7
 
 EXPERIMENTS = (
-    Experiment("legality", "A9", "For which priors the published channel is legal", legality, 4000, 1000),
+    Experiment("legality", "A9", "The priors for which the published channel is legal", legality, 4000, 1000),
     Experiment("numbers", "A9", "Claimed and true errors of one bit", numbers),
     Experiment("report-error", "A6", "Eq. 22, Proposition 3: a report as it stands", report_error, 4000, 1000),
     Experiment("example1", "A9", "Example 1 (fig. 2): a survey of 100 people", example_1, 10_000, 400),
@@ -26,7 +26,7 @@ EXPERIMENTS = (
     Experiment("fig6a", "A9", "Fig. 6a: five values, random priors", figure_6a),
     Experiment("fig6b", "A9", "Fig. 6b: larger domains", figure_6b),
     Experiment("fig7", "A9", "Fig. 7: the histogram of 20 values", figure_7, 200, 4),
-    Experiment("fig8", "A9", "Fig. 8: priors of people's own, and a trusted server", figure_8, 10_000, 400),
+    Experiment("fig8", "A9", "Fig. 8: people's own priors, and a trusted server", figure_8, 10_000, 400),
     Experiment("fig9a", "A9", "Fig. 9a: popular pages of Kosarak", figure_9a, needs=("kosarak",)),
     Experiment("fig9b", "A9", "Fig. 9b: last check-ins of Gowalla", figure_9b, 100, 4, needs=("gowalla-last",)),
     Experiment("fig8b-cns", "A9", "Fig. 8b of the first version: one district", figure_8b_cns, needs=("gowalla-last",)),

@@ -50,7 +50,7 @@ def legality(setting: Setting) -> ExperimentResult:
         EPSILON,
         "smallest share of the prior",
         (
-            Curve("1/(e^eps + 1): legal above", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
+            Curve("1/(e^eps + 1), legal above it", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
             *(Curve(name, grid, (share,) * len(grid), "other") for name, share in smallest.items()),
         ),
         log_y=True,
@@ -60,13 +60,13 @@ def legality(setting: Setting) -> ExperimentResult:
         return tuple(true_level(published_lip_response(prior, level(eps)), prior) for eps in FULL)
 
     levels = Panel(
-        "what it keeps",
+        "true level of the published channel",
         EPSILON,
         "true level, nats",
         (Curve("claimed", FULL, FULL, "published"), *(Curve(name, FULL, kept(named[name]), "other") for name in named)),
     )
     unprotected = Panel(
-        "people it does not protect, of uniform priors",
+        "people without protection, uniform priors",
         EPSILON,
         "share of people",
         (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "illegal"),),
@@ -102,9 +102,9 @@ def legality(setting: Setting) -> ExperimentResult:
         Finding(
             "its experiments: P1 = 0.1, 0.01 and 0.99; 20 even values; P1 uniform in 0 .. 1",
             f"legal from {legal_from(bit('0.1')):.2f}, {legal_from(bit('0.01')):.2f} and {legal_from((1,) * 20):.2f} "
-            "nats on; of "
-            f"uniform priors {2 / (math.exp(1) + 1):.1%} are out at 1 nat and {2 / (math.exp(2) + 1):.1%} at 2",
-            "these are the figures above; halftruth refuses the published channel where it is not legal, and offers "
+            f"nats on; it is not legal for {2 / (math.exp(1) + 1):.1%} of uniform priors at 1 nat, and for "
+            f"{2 / (math.exp(2) + 1):.1%} at 2",
+            "the figures show these cases; halftruth refuses the published channel where it is not legal, and offers "
             "the optimum",
         ),
     )
@@ -175,27 +175,27 @@ def example_1(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             f"LIP's error is far below LDP's; at 1 nat, eq. 19 gives {people * claimed(share, 1):.3g}",
-            f"the published channel has {people * of_bit(one, prior):.3g}, but its true level is "
+            f"the published channel has an error of {people * of_bit(one, prior):.3g}, but its true level is "
             f"{true_level(one, prior):.2f} nats; the best legal channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
             f"the prior without any report {people * share * (1 - share):.3g}",
-            f"{BROKEN}; with P1 = {share:g} that is so from {legal_from(prior):.2f} nats on",
+            f"{BROKEN}; with P1 = {share:g} this holds from {legal_from(prior):.2f} nats on",
         ),
         Finding(
             f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
             f"{people * unbiased(warner(1), prior):.4g}",
-            "a misprint: the square of e^eps - 1 belongs below, as in eq. 25",
+            "a misprint: the square of e^eps - 1 belongs in the denominator, as in eq. 25",
         ),
         Finding(
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
             f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
             f"{people * unbiased(rare_bit(1), prior):.4g} at 1 nat with q = 1/(e^eps + 1)",
-            f"q is misprinted, and the error counts everybody as a yes; with {share:.0%} of them it is smaller. For "
-            f"one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
+            f"q is misprinted, and the printed error assumes that everybody says yes; with {share:.0%} of them it is "
+            f"smaller. For one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
         ),
         Finding(
             "expected errors",
-            f"the means of {setting.repeats:,} simulated surveys of the legal optimum are within "
-            f"{max(off):.1f} standard errors of it",
+            f"the means of {setting.repeats:,} simulated surveys of the legal optimum are within {max(off):.1f} "
+            "standard errors of the expected error",
             "simulated people answer through the same integers",
         ),
     )
@@ -234,11 +234,11 @@ def figure_5(setting: Setting) -> ExperimentResult:
         Finding(
             "with P1 = 0.99 LIP's advantage over LDP is largest; at 1 nat, eq. 19 gives "
             f"{math.sqrt(claimed(0.99, 1)):.4f}",
-            f"the published channel's true level is {true_level(one, skewed):.2f} nats; the legal optimum has "
-            f"{math.sqrt(of_bit(lip_response(skewed, level(1)), skewed)):.4f}, LDP with MMSE "
+            f"the published channel's true level is {true_level(one, skewed):.2f} nats; the legal optimum has an "
+            f"error of {math.sqrt(of_bit(lip_response(skewed, level(1)), skewed)):.4f}, LDP with MMSE "
             f"{math.sqrt(of_bit(warner(1), skewed)):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
-            f"{BROKEN}; with P1 = 0.99 that is so from {legal_from(skewed):.2f} nats on, so nearly the whole panel is "
-            "out",
+            f"{BROKEN}; with P1 = 0.99 this holds from {legal_from(skewed):.2f} nats on, so the channel is not legal "
+            "in nearly the whole panel",
         ),
         Finding(
             "the gap between LIP and LDP grows as the prior gets skewed",
@@ -249,9 +249,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "LDP without a prior is worst throughout",
-            f"confirmed: at 1 nat and P1 = 0.5, {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} beside "
-            f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with it",
-            "no difference: the prior in the estimate does most of the work, under LDP as well",
+            f"confirmed: at 1 nat and P1 = 0.5 its error is {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f}, and "
+            f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with a prior",
+            "no difference: most of the gain comes from the prior in the estimate, under LDP as well",
         ),
     )
     verdict = (
@@ -311,14 +311,14 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
-            f"the published channel at eps/2 up to {theirs:g} nats; the legal optimum at eps/2 "
+            f"the published channel at eps/2 has less error up to {theirs:g} nats; the legal optimum at eps/2 "
             + (f"up to {legal:g} nats" if legal else "nowhere"),
             f"at eps = 1 the published channel at eps/2 has a true level of {true_level(one, rare):.2f} nats, not "
             f"0.5; it keeps eps/2 from eps = {2 * legal_from(rare):.2f} on",
         ),
         Finding(
             "with P1 = 0.5 the symmetric and the general channel are the same",
-            f"their errors differ by at most {max(abs(ratio - 1) for ratio in symmetric):.1e} of them",
+            f"the relative difference of their errors is at most {max(abs(ratio - 1) for ratio in symmetric):.1e}",
             "no difference",
         ),
         Finding(
@@ -335,8 +335,8 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        "Half the level of LIP does not replace LDP: in the paper it does, because its channel has several times its "
-        f"level ({true_level(one, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
+        "Half the level of LIP does not replace LDP: in the paper it does, because the level of the paper's channel "
+        f"is several times the stated one ({true_level(one, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
 
@@ -358,29 +358,29 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     one = published_lip_response(prior, level(1))
     findings = (
         Finding(
-            "LIP has less error than LDP, the more the rarer popular pages are",
-            f"at 1 nat the published channel has {math.sqrt(of_bit(one, prior)):.5f} at a true level of "
-            f"{true_level(one, prior):.2f} nats; the legal optimum "
+            "LIP has less error than LDP, and the difference is larger if popular pages are rarer",
+            f"at 1 nat the published channel has an error of {math.sqrt(of_bit(one, prior)):.5f} and a true level of "
+            f"{true_level(one, prior):.2f} nats; the legal optimum has "
             f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior)):.5f}, LDP with MMSE "
             f"{math.sqrt(of_bit(warner(1), prior)):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
-            f"{BROKEN}; here that is so from {legal_from(prior):.2f} nats on",
+            f"{BROKEN}; here this holds from {legal_from(prior):.2f} nats on",
         ),
         Finding(
             "for some smaller levels eps/2-LIP has less error than eps-LDP",
-            f"the published channel up to {theirs:g} nats; the legal optimum "
+            f"the published channel has less error up to {theirs:g} nats; the legal optimum "
             + (f"up to {legal:g} nats" if legal else "nowhere"),
-            "the advantage was that of the higher true level",
+            "the advantage came from the higher true level",
         ),
         Finding(
             "pages with more than 15,000 clicks, of 41,270",
             f"pages with more than {bar:,}, of {pages:,}",
-            "the paper's own data" if clicks.whole else "a part of the data: the bar is lowered by the same part; "
-            "these are not the paper's numbers",
+            "the paper's own data" if clicks.whole else
+            "a part of the data is used, and the bar is lowered in proportion: these are not the paper's numbers",
         ),
     )  # fmt: skip
     verdict = (
         f"If a yes is as rare as {share:.2%}, no channel improves much on the prior below {legal_from(prior):.0f} "
-        "nats: legal LIP at "
-        f"1 nat has {math.sqrt(of_bit(lip_response(prior, level(1)), prior) / (share * (1 - share))):.2%} of its error."
+        "nats: legal LIP at 1 nat has "
+        f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior) / (share * (1 - share))):.2%} of the prior's error."
     )
     return ExperimentResult((panel,), findings, verdict, clicks.label)

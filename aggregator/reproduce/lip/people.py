@@ -111,32 +111,33 @@ def figure_8(setting: Setting) -> ExperimentResult:
             "everybody is protected at eps",
             f"of {many:,} people the published channel protects {legal[many, 1.0]:.1%} at 1 nat, "
             f"{legal[many, 2.0]:.1%} at 2, {legal[many, 4.0]:.1%} at 4",
-            "a person is not protected if their prior of either answer is below 1/(e^eps + 1): of uniform priors a "
-            f"part of 2/(e^eps + 1), {2 / (math.e + 1):.1%} at 1 nat",
+            "a person is not protected if their prior of either answer is below 1/(e^eps + 1): this is so for a part "
+            f"2/(e^eps + 1) of uniform priors, {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
-            f"the legal optimum has less, too: at 1 nat {root('best'):.4f} beside {root('ldp'):.4f}; published, "
-            f"{root('published'):.4f}",
+            f"the legal optimum has less error, too: at 1 nat {root('best'):.4f}, and LDP {root('ldp'):.4f}; the "
+            f"published channel has {root('published'):.4f}",
             "the gap is smaller than published, because the unprotected people need more noise",
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
             f"with legal channels and {many:,} people it does at "
             + ("every level drawn" if len(between) == len(levels) else f"{len(between)} of {len(levels)} levels drawn"),
-            "no difference but for the channels",
+            "no difference except for the channels",
         ),
         Finding(
             "a trusted server (CIP) does better than any local model",
-            f"at 1 nat {root('server', crowds[0]):.3f} beside {root('best', crowds[0]):.3f} with {crowds[0]} people, "
-            f"{root('server', crowds[1]):.1g} beside {root('best', crowds[1]):.3f} with {crowds[1]}",
+            f"at 1 nat the server's error is {root('server', crowds[0]):.3f} and that of the devices "
+            f"{root('best', crowds[0]):.3f} with {crowds[0]} people, {root('server', crowds[1]):.1g} and "
+            f"{root('best', crowds[1]):.3f} with {crowds[1]}",
             f"no difference: the paper is right. With {crowds[0]} people this is the optimum over all mechanisms that "
-            "Def. 4 allows; the sum over many people reveals hardly anything about one, so the server publishes it and "
-            "merges only extreme sums, which practically never occur",
+            "Def. 4 allows; the sum over many people reveals hardly anything about one of them, so the server "
+            "publishes it and merges only extreme sums, which practically never occur",
         ),
         Finding(
-            "Prop. 5: with a global prior the trade-off is the solution of a program, of which e^-eps N P1 <= E[S|Y] "
-            "<= N - e^-eps N (1 - P1) is known",
+            "Prop. 5: with a global prior the trade-off is the solution of a program; the paper gives its range, "
+            "e^-eps N P1 <= E[S|Y] <= N - e^-eps N (1 - P1)",
             "the program has a closed form: publish the sum, and pool each tail until its mean is at the end of the "
             "range. The least error of the sum at 1 nat is "
             + " and ".join(
@@ -148,8 +149,8 @@ def figure_8(setting: Setting) -> ExperimentResult:
         Finding(
             "each simulation is run 10,000 times",
             f"simulated surveys up to {SIMULATED:g} nats are within {max(off):.1f} standard errors of the exact error",
-            f"{setting.repeats:,} surveys a level, or {DRAWS:,} people in all where that is less; everybody's channel "
-            "is the one their device derives",
+            f"{setting.repeats:,} surveys at each level, or fewer with {DRAWS:,} people in all; everybody's channel "
+            "is the one that their device derives",
         ),
     )
     verdict = (
@@ -316,22 +317,22 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "LIP has less error than LDP for local priors from people's own history",
-            f"at 1 nat the legal optimum has {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
-            f"{math.sqrt(alone):.4f}; the "
-            f"published channel {math.sqrt(theirs[1.0][one]):.4f}, and it protects {kept[1.0][one]:.1%} of the users",
+            f"at 1 nat the legal optimum has an error of {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
+            f"{math.sqrt(alone):.4f}; the published channel {math.sqrt(theirs[1.0][one]):.4f}, and it protects "
+            f"{kept[1.0][one]:.1%} of the users",
             f"{BROKEN}: people who are nearly always, or never, in one district have a prior near 0 or 1",
         ),
         Finding(
             "users who were never there have a prior of zero",
             f"{int((inside == 0).sum()):,} of {people:,} users; {int(((places.last == REGION) & (inside == 0)).sum())} "
             "of them checked in there last",
-            "a prior of zero is outside the notion; here everybody's history has one check-in more inside and one "
-            "outside",
+            "a prior of zero is outside the notion; here a check-in inside and one outside are added to everybody's "
+            "history",
         ),
         Finding(
             "the region is latitude 50 to 55, longitude 0 to -5",
-            f"the district that holds it, twice as wide: {int((places.last == REGION).sum())} users checked in there "
-            f"last; the sum of the priors, before any report, says {float(p.sum()):.1f}",
+            f"the district that contains it, twice as wide: {int((places.last == REGION).sum())} users checked in "
+            f"there last; the priors alone predict {float(p.sum()):.1f}",
             "here local priors predict most answers, so a report adds little",
         ),
     )
@@ -400,8 +401,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with more values the advantage of LIP is more evident; 83 districts in use",
-            f"{size} districts; at 1 nat the published channel has {root(one):.3f} at a true level of "
-            f"{true_level(one, prior):.2f} nats; legal LIP {math.sqrt(best[at[1.0]]):.3f}, the best LDP channel "
+            f"{size} districts; at 1 nat the published channel has an error of {root(one):.3f} and a true level of "
+            f"{true_level(one, prior):.2f} nats; legal LIP has {math.sqrt(best[at[1.0]]):.3f}, the best LDP channel "
             f"{math.sqrt(ldp[at[1.0]]):.3f}, the prior alone {math.sqrt(alone):.3f}",
             f"{BROKEN}; the rarest district has {min(prior)} of {sum(prior):,} earlier check-ins, so the published "
             f"channel is legal from {legal_from(prior):.2f} nats on",
@@ -417,8 +418,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
             f"total variation from the truth at {shown[0]:g} and {shown[1]:g} nats: MMSE {distances('mmse')}, "
             f"posterior mode (map) {distances('map')}, LDP projected {distances('projection')}, LDP with empirical "
             f"Bayes {distances('empirical-bayes')}; the prior alone {total_variation(law, truth):.3f}",
-            f"means of {setting.repeats} simulated surveys; for so few people over so many districts a prior that is "
-            "nearly right outweighs everything else",
+            f"means of {setting.repeats} simulated surveys; there are few people and many districts, so a nearly "
+            "right prior matters more than the reports",
         ),
     )
     verdict = (
@@ -502,15 +503,15 @@ def one_step(setting: Setting) -> ExperimentResult:
             "the estimate is the sum of E[X_i | Y_i]",
             "computed by Bayes' rule from the integers, report by report, it equals one step of expectation "
             f"maximisation from the prior up to {step:.0e}",
-            "an identity, up to rounding: the estimate goes one step away from the prior and no further, however many "
-            "report",
+            "an identity, up to rounding: the estimate goes one step away from the prior and no further, however "
+            "many people report",
         ),
         Finding(
             "the more users, the better the estimate",
             f"MMSE is {mmse[0]:.3f}, {mmse[2]:.3f}, {mmse[-1]:.3f} from the truth for {crowds[0]:,}, {crowds[2]:,} and "
             f"{crowds[-1]:,} people; the prior alone {total_variation(law, truth):.3f}",
-            f"the papers take the prior to be right. Where it is, MMSE is {near:.4f} away with {int(right.sum()):,} "
-            "people",
+            f"the papers assume that the prior is right. If it is, MMSE is {near:.4f} from the truth with "
+            f"{int(right.sum()):,} people",
         ),
         Finding(
             "(no other estimate is considered)",

@@ -80,14 +80,15 @@ def report_error(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise the MSE and the MAE (eq. 22) at once",
-            f"confirmed wherever the channel is legal: E|X - Y| = 2 P1 P0 e^-eps differs from the least of any legal "
-            f"channel by at most {far:.0e} in {legal:,} random priors and levels",
+            "confirmed wherever the channel is legal: E|X - Y| = 2 P1 P0 e^-eps differs from the least error of any "
+            f"legal channel by at most {far:.0e} in {legal:,} random priors and levels",
             "no difference where every share is at least 1/(e^eps + 1)",
         ),
         Finding(
             f"the same for P1 = 0.1 at 1 nat: E|X - Y| = {2 * 0.09 / math.e:.4f}",
-            f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; of legal channels that of "
-            f"the least squared error has {_mae(one, skewed):.4f}, and always saying no has {least_mae(skewed, 1):.4f}",
+            f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; among legal channels, the "
+            f"one with the least squared error has an absolute error of {_mae(one, skewed):.4f}, and always saying "
+            f"no has {least_mae(skewed, 1):.4f}",
             "elsewhere the two aims differ: the legal optimum of the squared error is also that of the absolute error "
             f"in {same:,} of {setting.repeats - legal:,} priors, those with P1 above 1 / (2 e^eps); below, the least "
             "absolute error is that of no report",

@@ -51,7 +51,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
                 Panel(
                     f"{name}, {exact.in_nats(nano)}", "radius, total variation", "a person's expected squared error",
                     (
-                        Curve("designed for all priors within it", RADII, tuple(ours), "optimum"),
+                        Curve("designed for all priors within the radius", RADII, tuple(ours), "optimum"),
                         Curve("for the prior alone, at a lower level", RADII, tuple(shrunk), "ours"),
                         Curve("randomised response (LDP)", RADII, (plain,) * len(RADII), "ldp"),
                         Curve("no report", RADII, (alone,) * len(RADII), "alone"),
@@ -63,9 +63,9 @@ def rough_prior(setting: Setting) -> ExperimentResult:
             findings.append(
                 Finding(
                     f"{name}, {exact.in_nats(nano)}: {ours[0]:.5f} where the prior is right",
-                    f"{ours[at]:.5f} where it may be off by {SHOWN:g}, {shrunk[at]:.5f} by the channel for the prior "
-                    f"alone at {exact.nats(scaled(nano, _units(SHOWN))):.3f} nats, {plain:.5f} by randomised response, "
-                    f"{ours[-1]:.5f} where nothing is known of the prior",
+                    f"{ours[at]:.5f} where its error may be {SHOWN:g}, {shrunk[at]:.5f} with the channel for the "
+                    f"prior alone at {exact.nats(scaled(nano, _units(SHOWN))):.3f} nats, {plain:.5f} with randomised "
+                    f"response, {ours[-1]:.5f} where nothing is known about the prior",
                     f"the channel for the prior alone keeps {_kept(centre, prior, SHOWN):.3f} nats within that radius",
                 )
             )
@@ -73,14 +73,15 @@ def rough_prior(setting: Setting) -> ExperimentResult:
     findings.append(
         Finding(
             "a curator may know the priors less accurately, which is left to future work",
-            f"halftruth's campaigns declare how far; the level is then certified for all of these priors, on integers. "
-            f"The published form for P1 = 0.3 at 1 nat keeps {true_level(response, PRIORS['P1 = 0.3']):.3f} nats at "
-            f"its prior and {_kept(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
-            "the papers promise nothing to observers whose prior is another one",
+            "halftruth's campaigns declare the maximum error of the prior; the level is then certified for all of "
+            "these priors, on integers. The published form for P1 = 0.3 at 1 nat keeps "
+            f"{true_level(response, PRIORS['P1 = 0.3']):.3f} nats at its prior and "
+            f"{_kept(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
+            "the papers promise nothing about observers with another prior",
         )
     )
     verdict = (
-        f"If the prior may be off by {SHOWN:g}, the promise is kept and accuracy is lost: a report keeps "
-        f"{min(shares):.0%} to {max(shares):.0%} of its gain over an exactly known prior."
+        f"If the error of the prior may be {SHOWN:g}, the promise is kept and accuracy is lost: the gain from a "
+        f"report is {min(shares):.0%} to {max(shares):.0%} of the gain with an exactly known prior."
     )
     return ExperimentResult(tuple(panels), tuple(findings), verdict)

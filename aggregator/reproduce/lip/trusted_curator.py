@@ -69,7 +69,10 @@ def central(people: int, share: float, level: int) -> Central:
         level: nanonats.
     """
     if people < 1 or not 0 < share < 1:
-        raise ValueError("expected at least one person, and a share of ones between 0 and 1")
+        raise ValueError(
+            f"{people} people with a share of ones of {share}: expected at least one person, and a share between 0 "
+            "and 1"
+        )
     odds = math.exp(exact.nats(level))
     mean = people * share
     low = max(mean / odds, people - odds * (people - mean))
@@ -126,7 +129,9 @@ def central_of(shares: Sequence[float], level: int) -> float:
     """
     p = np.asarray(shares, dtype=np.float64)
     if not 1 <= len(p) <= MOST_PEOPLE or not ((p > 0) & (p < 1)).all():
-        raise ValueError(f"expected 1 to {MOST_PEOPLE} people, with shares between 0 and 1")
+        raise ValueError(
+            f"the shares of {len(p)} people: expected 1 to {MOST_PEOPLE} people, with shares between 0 and 1"
+        )
     odds = math.exp(exact.nats(level))
     bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(p))))
     law, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)

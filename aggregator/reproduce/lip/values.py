@@ -78,15 +78,16 @@ def figure_6a(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "the published channel is eps-LIP for every random prior",
-            f"it is for {kept[at[1.0]]:.0%} of {people} people at 1 nat, {kept[at[2.0]]:.0%} at 2, {kept[at[4.0]]:.0%} "
-            f"at 4; the worst has a true level of {worst[at[1.0]]:.2f} nats at 1",
-            f"{BROKEN}, and of five random shares one is mostly small",
+            f"it is eps-LIP for {kept[at[1.0]]:.0%} of {people} people at 1 nat, {kept[at[2.0]]:.0%} at 2, "
+            f"{kept[at[4.0]]:.0%} at 4; the worst has a true level of {worst[at[1.0]]:.2f} nats at 1",
+            f"{BROKEN}, and one of five random shares is mostly small",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP",
-            "the legal optimum at eps/2 has, " + _spans(halves, levels),
-            "for a sum there are legal channels nearly as good as the published one: at 1 nat "
-            f"{math.sqrt(errors['best'][at[1.0]]):.3f} beside {math.sqrt(errors['published'][at[1.0]]):.3f}",
+            "the legal optimum at eps/2 has less error " + _spans(halves, levels),
+            "for a sum there are legal channels nearly as good as the published one: at 1 nat the error is "
+            f"{math.sqrt(errors['best'][at[1.0]]):.3f}, and that of the published one "
+            f"{math.sqrt(errors['published'][at[1.0]]):.3f}",
         ),
     )
     verdict = (
@@ -163,17 +164,17 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "the published channel is 1-LIP for 2 to 20 values",
-            f"for up to {legal}; for {sizes[-1]} its true level is {true[-1]:.2f} nats",
+            f"it is for up to {legal} values; for {sizes[-1]} its true level is {true[-1]:.2f} nats",
             f"{BROKEN}: for an even prior, k <= e^eps + 1 = {math.e + 1:.2f}",
         ),
         Finding(
             "eps/2-LIP overtakes eps-LDP as the domain grows",
-            f"the published channel at eps/2 from {theirs[0]} values on; the legal optimum at eps/2 "
+            f"the published channel at eps/2 has less error from {theirs[0]} values on; the legal optimum at eps/2 "
             + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
             "k-ary response reveals little in a large domain; a channel made for sums distinguishes large and small "
-            f"values. With {sizes[-1]} values at 1 nat the legal optimum has {math.sqrt(errors['best'][-1]):.2f}, the "
-            f"published channel {math.sqrt(errors['published'][-1]):.2f}, LDP {math.sqrt(errors['ldp'][-1]):.2f}, the "
-            f"prior alone {math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
+            f"values. With {sizes[-1]} values at 1 nat the legal optimum has an error of "
+            f"{math.sqrt(errors['best'][-1]):.2f}, the published channel {math.sqrt(errors['published'][-1]):.2f}, "
+            f"LDP {math.sqrt(errors['ldp'][-1]):.2f}, the prior alone {math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
         ),
     )
     verdict = (
@@ -264,7 +265,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
                     *published("published LIP", levels, prior, root),
                     *published("published LIP at eps/2", levels, prior, root, part=0.5),
                     Curve("our best legal LIP", levels, curve("best"), "optimum"),
-                    Curve("no legal LIP is below", levels, curve("bound"), "bound"),
+                    Curve("lower bound of legal LIP", levels, curve("bound"), "bound"),
                     Curve("prior alone", levels, (math.sqrt(prior_mse(prior)),) * len(levels), "alone"),
                 ),
                 log_y=True,
@@ -300,14 +301,14 @@ def figure_7(setting: Setting) -> ExperimentResult:
             f"{math.sqrt(best_of['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(even)):.3f}; with "
             f"a Zipf prior {math.sqrt(best_of['Zipf']['best']):.3f}, {math.sqrt(best_of['Zipf']['best ldp']):.3f}, "
             f"{math.sqrt(prior_mse(zipf)):.3f}",
-            "one person's report says little about 20 values at 1 nat, under any notion; what LIP gains over LDP it "
-            "gains from 2 nats on",
+            "one person's report says little about 20 values at 1 nat, under any notion; LIP has an advantage over "
+            "LDP from 2 nats on",
         ),
         Finding(
             "OUE's error is n 4 e^eps / (e^eps - 1)^2",
-            f"over all {size} values it is {best_of['uniform']['oue']:.4g} a person at 1 nat, "
+            f"over all {size} values it is {best_of['uniform']['oue']:.4g} per person at 1 nat, "
             f"{best_of['uniform']['oue'] / (4 * math.e / (math.e - 1) ** 2):.3g} times that",
-            "the formula is of one value, the other curves are sums over all of them",
+            "the formula is for one value, and the other curves are sums over all values",
         ),
         Finding(
             "context-aware LDP lies between LIP at eps and at eps/2",
@@ -322,9 +323,9 @@ def figure_7(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the estimate is the mean of everybody's posterior (MMSE)",
-            f"total variation from the truth at {ASKED:g} nats, Zipf prior, {PEOPLE:,} people. The prior right: "
+            f"total variation from the truth at {ASKED:g} nats, Zipf prior, {PEOPLE:,} people. With the right prior: "
             + "; ".join(f"{name} {right:.3f}" for name, (right, _) in far.items())
-            + f". The prior wrong for {WRONG:.0%} of them: "
+            + f". With a prior that is wrong for {WRONG:.0%} of them: "
             + "; ".join(f"{name} {wrong:.3f}" for name, (_, wrong) in far.items()),
             "MMSE is best if the prior is right and does not improve if it is wrong; empirical Bayes needs no prior; "
             "the posterior mode (map) is between",
@@ -332,8 +333,8 @@ def figure_7(setting: Setting) -> ExperimentResult:
     )
     ratio = {eps: math.sqrt(found["Zipf", eps]["best"] / found["Zipf", eps]["best ldp"]) for eps in (1.0, 2.0, 4.0)}
     verdict = (
-        "For a histogram of 20 values (Zipf prior), the error of legal LIP, as a part of that of the best LDP channel "
-        "with the same prior in the estimate, is "
+        "For a histogram of 20 values (Zipf prior), the ratio of the errors of legal LIP and of the best LDP "
+        "channel, with the same prior in the estimate, is "
         + ", ".join(f"{part:.0%} at {eps:g}" for eps, part in ratio.items())
         + " nats."
     )
