@@ -1,16 +1,16 @@
-"""The papers' experiments, run with the product and compared with the papers' statements.
+"""Experiments of the papers, run with this software and compared with the papers' statements.
 
-An experiment is a function from a ``Setting`` to an ``ExperimentResult``. It draws and prints nothing: curves and
-findings are data, which ``document`` stores as JSON, ``draw`` draws and ``page`` writes as a table.
+An experiment is a function from a ``Setting`` to an ``ExperimentResult``. It plots and prints nothing: curves and
+findings are data, which ``document`` stores as JSON, ``draw`` plots and ``page`` writes as a table.
 
-To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and its line in ``PAPERS``.
+To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPERIMENTS``, and add a line to ``PAPERS``.
 
     EXPERIMENTS = (
         Experiment("fig5", "A9", "Fig. 5: with and without a prior", _figure_5, repeats=10_000, quick_repeats=300),
         Experiment("fig9a", "A9", "Fig. 9a: Kosarak", _figure_9a, needs=("kosarak",)),
     )
 
-    def _figure_5(setting: Setting) -> Outcome:
+    def _figure_5(setting: Setting) -> ExperimentResult:
         for eps in setting.track(LEVELS):                           # progress; once in an experiment
             ...                                                     # setting.generator, .repeats, .quick
         return ExperimentResult(
@@ -20,12 +20,13 @@ To add a paper, write a module ``aggregator.reproduce.NAME`` with a tuple ``EXPE
             data=None,                                       # or the label of the data set
         )
 
-Tools: ``crowd.tally`` (simulates the reports of a population by the device's exact law), ``crowd.campaign`` (the
-campaign of a question and the name of a mechanism), and the data sets: ``setting.data.retail()``, ``kosarak``,
-``clothing``, ``check_ins_on_grid``, ``last_check_ins``. The ``role`` of a curve gives its colour: ``experiment.ROLES``.
-Numbers in findings must be computed; only the papers' statements may be quoted.
+Experiments may use ``crowd.tally``, which simulates the reports of a population from the device's exact distribution,
+``crowd.campaign``, which makes a campaign from a question and the name of a mechanism, and the data sets
+``setting.data.retail()``, ``kosarak``, ``clothing``, ``check_ins_on_grid`` and ``last_check_ins``. The ``role`` of a
+curve determines its colour (``experiment.ROLES``). Numbers in findings must be computed; only the papers' statements
+may be quoted.
 
-Papers are run by ``halftruth reproduce``; ``python -m aggregator.reproduce`` writes docs/RESULTS.md.
+``halftruth reproduce`` runs a paper's experiments, and ``python -m aggregator.reproduce`` writes docs/RESULTS.md.
 """
 
 from __future__ import annotations
@@ -44,6 +45,6 @@ PAPERS = {
 
 
 def experiments(paper: str) -> tuple[Experiment, ...]:
-    """Return the experiments of a paper, in its order."""
+    """Return the experiments of a paper, in the paper's order."""
     found: tuple[Experiment, ...] = import_module(f"aggregator.reproduce.{paper}").EXPERIMENTS
     return found

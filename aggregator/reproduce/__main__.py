@@ -1,7 +1,7 @@
-"""`make results`: run all papers quickly and update docs/RESULTS.md and its figures.
+"""Run quick versions of all experiments, and update docs/RESULTS.md and its figures (`make results`).
 
-Only the computed parts of the page, between its comments, are replaced. Papers are independent, so they run in
-parallel, one process each.
+Only the computed parts of the page, which are marked by comments, are replaced. Papers are independent, so they run in
+parallel, each in one process.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SEED = 1
 
 
 def main() -> None:
-    """Write the parts of the papers that are named after the folder of data, or of all papers."""
+    """Write the parts of the page for the papers named on the command line after the data folder, or for all papers."""
     if not any(sys.argv[1:2]) or not Path(sys.argv[1]).is_dir():
         sys.exit("the folder of the data sets is missing: make results DATA=DIR")
     figures, page = DOCS / "results", DOCS / "RESULTS.md"

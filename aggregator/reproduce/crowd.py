@@ -1,7 +1,8 @@
-"""Simulated tallies of a population, drawn many reports at once by the device's exact law.
+"""Simulated tallies of a population; many reports are drawn at once from the device's exact distribution.
 
-People with the same value report by the same law, so their counts are one multinomial draw. If a row of the channel is
-too long, the draw follows the steps of the channel's ``sample``. Nothing is signed: `halftruth simulate` does that.
+The reports of people with the same value have the same distribution, so their counts are one multinomial draw. If a row
+of the channel is too long, the draw follows the steps of the channel's ``sample``. These reports are not signed;
+`halftruth simulate` makes signed reports.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _WRITTEN = 2**24
 
 
 def level(eps: float) -> int:
-    """Return a level in nanonats."""
+    """Return a level in nanonats, from ``eps`` in nats."""
     return exact.level_from(eps)
 
 
@@ -44,8 +45,8 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None 
     """Return the campaign of a question, with its certified channel.
 
     Args:
-        mechanism: its name in drafts, such as "auto", "lip" or "hadamard".
-        part: share of the people who hold a sensitive value, if stated.
+        mechanism: the name of the mechanism in drafts, such as "auto", "lip" or "hadamard".
+        part: the share of the people who have a sensitive value; None if it is unknown.
     """
     name, channel = chosen(mechanism, Question(domain, notion, part))
     return Campaign(
@@ -54,11 +55,11 @@ def campaign(domain: Domain, notion: Notion, mechanism: str, part: float | None 
 
 
 def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random.Generator) -> Tally:
-    """Simulate one report of everybody.
+    """Return the tally of one simulated report of each person.
 
     Args:
-        held: (k,) number of people who hold each value.
-        generator: for experiments; devices use the operating system's randomness.
+        held: (k,) the number of people who have each value.
+        generator: the random generator of the experiment; devices use the operating system's random source.
     """
     people = np.asarray(held, dtype=np.int64)
     if people.shape != (channel.inputs,) or people.min() < 0:
@@ -69,10 +70,10 @@ def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random
 def variation(
     terms: Campaign, held: Sequence[int] | Integers, method: str, generator: np.random.Generator, surveys: int
 ) -> float:
-    """Return the mean total variation between the shares of ``held`` and their estimates in simulated surveys.
+    """Return the mean total variation distance between the shares of ``held`` and their estimates in simulated surveys.
 
     Args:
-        method: one of ``estimate.names.METHODS``.
+        method: the estimation method, one of ``estimate.names.METHODS``.
     """
     truth = np.asarray(held) / np.sum(held)
     found = (estimate(terms, tally(terms.channel, held, generator), method=method) for _ in range(surveys))
@@ -95,7 +96,7 @@ def _counts(channel: Channel, people: Integers, generator: np.random.Generator) 
 
 
 def _responses(channel: RandomizedResponse, people: Integers, generator: np.random.Generator) -> Integers:
-    """Draw the counts of true values, and of values from the cover."""
+    """Return random counts of outputs: true values, plus values drawn from the cover."""
     truthful = generator.binomial(people, channel.truth / 2**channel.scale)
     cover = np.array([channel.cover_of(y) for y in range(channel.inputs)], dtype=np.float64)
     if not channel.covered:
@@ -105,7 +106,7 @@ def _responses(channel: RandomizedResponse, people: Integers, generator: np.rand
 
 
 def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> Integers:
-    """Draw each bit: set with probability a by those who hold its value, b by all others."""
+    """Return random counts of set bits; people who have the value of a bit set it with probability a, others with b."""
     class_of = np.asarray(channel.class_of, dtype=np.int64)
     own, other = (np.array(weights)[class_of] / S for weights in (channel.own, channel.other))
     counts: Integers = generator.binomial(people, own) + generator.binomial(people.sum() - people, other)
@@ -113,7 +114,8 @@ def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> In
 
 
 def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -> Integers:
-    """Draw each block by its inner channel; open inputs are reported, or hidden uniformly in the only block."""
+    """Return random counts of outputs. Each block is drawn by its inner channel; an open input is reported, or replaced
+    by a uniform output of the only block."""
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for block, inner in enumerate(channel.channels, 1):
         start = channel.offsets[block]
@@ -143,7 +145,7 @@ def _rows(channel: Channel, people: Integers, generator: np.random.Generator) ->
 
 
 def _columns(channel: Hadamard, people: Integers, generator: np.random.Generator) -> Integers:
-    """Draw the columns of Hadamard's response as ``Hadamard.sample`` does."""
+    """Return random counts of the columns of Hadamard response, drawn in the same way as in ``Hadamard.sample``."""
     row = np.repeat(np.arange(1, channel.inputs + 1), people)
     column = generator.integers(channel.outputs, size=len(row))
     lies = generator.random(len(row)) >= channel.truth / ONE
@@ -152,7 +154,7 @@ def _columns(channel: Hadamard, people: Integers, generator: np.random.Generator
 
 
 def _one_by_one(channel: Channel, people: Integers, generator: np.random.Generator) -> Integers:
-    """Draw each report as a device does."""
+    """Return random counts of outputs; each report is drawn in the same way as on a device."""
     counts = np.zeros(channel.features, dtype=np.int64)
     for x in np.flatnonzero(people):
         for _ in range(people[x]):

@@ -1,9 +1,9 @@
-"""The public data sets of the experiments, read from their original files or from compact forms of them.
+"""Public data sets of the experiments, read from their original files or from compact forms of these files.
 
-The label of a data set tells how much of it was read. A result from a part of the data has the part's name and size,
-and is never presented as computed from the paper's data.
+The label of a data set states which part of the data was read. A result from a part of the data is labelled with the
+name and size of the part, and is never presented as computed from the paper's data.
 
-No data set comes with halftruth: ``SOURCES`` has the address of each.
+halftruth contains no data set; ``SOURCES`` has the address of each.
 
     original                                      compact, numpy arrays without pickles
     kosarak.dat                                   kosarak_first100k.npz   items, and offsets of each list in them
@@ -46,11 +46,11 @@ _LINES = 100_000
 
 
 class MissingData(NotYet):
-    """A data set is not in the folder of data, or no folder was given."""
+    """A data set is not in the data folder, or no folder was given."""
 
 
 class UnreadableData(BadData):
-    """A file is not the data set that its name indicates."""
+    """A file does not contain the data set that its name indicates."""
 
     stage = "data set"
 
@@ -60,11 +60,11 @@ class DataSource:
     """A public data set.
 
     Attributes:
-        title: its common name.
-        originals: possible names of its original file.
-        compact: name of the file in compact form.
-        where: its address.
-        records: number of records of the whole data set.
+        title: the common name of the data set.
+        originals: the possible names of the original file.
+        compact: the name of the file in compact form.
+        where: the web address of the data set.
+        records: the number of records of the whole data set.
     """
 
     title: str
@@ -100,12 +100,12 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Baskets:
-    """Lists of items, one a user.
+    """Lists of items, one list for each user.
 
     Attributes:
-        offsets: (users + 1,); list i is ``items[offsets[i]:offsets[i + 1]]``.
-        items: all lists, one after another; ids from 0, not all of them used.
-        label: name and size of the data that were read.
+        offsets: (users + 1,) the ends of the lists: list i is ``items[offsets[i]:offsets[i + 1]]``.
+        items: all lists, one after another, as item ids from 0; some ids may not occur.
+        label: the name and the size of the data that were read.
         whole: whether the whole data set was read.
     """
 
@@ -128,7 +128,7 @@ class CheckIns:
     """Check-ins on the grid over the United States.
 
     Attributes:
-        counts: (43,750,) check-ins in each cell, rows from the south, columns from the west.
+        counts: (43,750,) the number of check-ins in each cell, with rows from the south and columns from the west.
         label, whole: see ``Baskets``.
     """
 
@@ -142,8 +142,9 @@ class LastCheckIns:
     """The last and the earlier check-ins of each user, in 36 x 36 districts of the world.
 
     Attributes:
-        last: (users,) district of the last check-in.
-        owner, district, count: number of earlier check-ins of user ``owner`` in ``district``, one row a pair.
+        last: (users,) the district of each user's last check-in.
+        owner, district, count: the number ``count`` of earlier check-ins of user ``owner`` in ``district``, with one
+            row for each pair of user and district.
         label, whole: see ``Baskets``.
     """
 
@@ -164,7 +165,7 @@ class LastCheckIns:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """The folder of the data sets.
+    """The folder that contains the data sets.
 
     Attributes:
         path: the folder; None if none was given.
@@ -173,7 +174,7 @@ class DataFolder:
     path: Path | None
 
     def file(self, name: str) -> Path:
-        """Return the file of a data set: the original, or else the compact form.
+        """Return the path of a data set's original file, or of its compact form if there is no original.
 
         Raises:
             MissingData
@@ -191,17 +192,17 @@ class DataFolder:
         )
 
     def kosarak(self) -> Baskets:
-        """Read clicks on a news portal, one basket a user (F. Bodon)."""
+        """Return the clicks on a news portal, one basket for each user (F. Bodon)."""
         return self._baskets("kosarak")
 
     def retail(self) -> Baskets:
-        """Read market baskets of a shop (Brijs et al. 1999)."""
+        """Return the market baskets of a shop (Brijs et al. 1999)."""
         return self._baskets("retail")
 
     def clothing(self) -> Baskets:
-        """Read the rated rentals of each person (Misra, Wan, McAuley 2018); rentals without a rating are left out.
+        """Return the rated rentals of each person (Misra, Wan, McAuley 2018), without rentals that have no rating.
 
-        An item that a person rented twice occurs twice in their list.
+        An item that a person rented twice occurs twice in the person's list.
         """
         path = self.file("clothing")
         if path.suffix == ".npz":
@@ -216,7 +217,8 @@ class DataFolder:
         return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, whole)
 
     def check_ins_on_grid(self) -> CheckIns:
-        """Read the number of check-ins in each cell of the grid over the United States (Cho, Myers, Leskovec 2011)."""
+        """Return the number of check-ins in each cell of the grid over the United States (Cho, Myers, Leskovec
+        2011)."""
         path = self.file("gowalla-grid")
         if path.suffix != ".gz" or "us_grid" not in path.name:
             _, _, latitude, longitude = _check_ins(path)
@@ -232,7 +234,7 @@ class DataFolder:
         return CheckIns(counts, f"{name}, {int(counts.sum()):,} check-ins in the United States", whole)
 
     def last_check_ins(self) -> LastCheckIns:
-        """Read each user's last district and the earlier ones (Cho, Myers, Leskovec 2011)."""
+        """Return the districts of each user's last and earlier check-ins (Cho, Myers, Leskovec 2011)."""
         path = self.file("gowalla-last")
         if path.suffix == ".npz":
             arrays = _arrays(path, "last_district", "early_offsets", "early_district", "early_count")
@@ -270,7 +272,7 @@ def _part(title: str, whole: bool) -> str:
 
 
 def _arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file in compact form."""
+    """Return the arrays called ``names`` from a file in compact form."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return {name: arrays[name] for name in names}
@@ -280,7 +282,7 @@ def _arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
 
 @contextmanager
 def _text(path: Path) -> Iterator[IO[str]]:
-    """Context manager: a text file, compressed or not."""
+    """Context manager that yields an open text file, which may be compressed with gzip."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         try:
             yield file
@@ -289,7 +291,8 @@ def _text(path: Path) -> Iterator[IO[str]]:
 
 
 def _lists(path: Path) -> tuple[Integers, Integers]:
-    """Read a FIMI file: each line is a basket of item ids with blanks between. Empty lines are skipped."""
+    """Return the offsets and the items of the baskets in a FIMI file, whose lines are item ids separated by blanks.
+    Empty lines are skipped."""
     items, ends = array("q"), array("q", [0])
     with _text(path) as file:
         for number, line in enumerate(file, 1):
@@ -305,7 +308,8 @@ def _lists(path: Path) -> tuple[Integers, Integers]:
 
 
 def _rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
-    """Read a file with a JSON object in each line: ``user_id``, ``item_id``, and ``rating``, which may be null."""
+    """Return the user, the item and whether there is a rating of each line, from a file with one JSON object per line:
+    ``user_id``, ``item_id``, and ``rating``, which may be null."""
     user, item, rated = array("q"), array("q"), []
     with _text(path) as file:
         for number, line in enumerate(file, 1):
@@ -325,9 +329,9 @@ def _rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
 
 
 def _check_ins(path: Path) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
-    """Read the user, time in seconds, latitude and longitude of each line.
+    """Return the user, the time in seconds, the latitude and the longitude of each line.
 
-    A line has user, ISO time, latitude, longitude and place, with tabs between.
+    A line has user, ISO time, latitude, longitude and place, separated by tabs.
     """
     parts: list[tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]] = []
     with _text(path) as file:
@@ -371,9 +375,10 @@ def _districts(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) ->
 
 
 def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return the last district of each user, and (owner, district, count) of all earlier check-ins.
+    """Return the last district of each user, and the owner, district and count of all earlier check-ins.
 
-    Of several check-ins in the last second, the first in the file is the last one: the file is newest first.
+    Among several check-ins in a user's last second, the first in the file is the last in time, because the newest come
+    first.
     """
     order = np.lexsort((-np.arange(len(user)), seconds, user))
     owners, starts = np.unique(user[order], return_index=True)
@@ -387,7 +392,8 @@ def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Int
 
 
 def _grid_sheet(path: Path) -> Integers:
-    """Read a CSV of row, col, checkins, users with the cells that are not empty."""
+    """Return the check-ins of each cell from a CSV file with the columns row, col, checkins and users, which omits
+    empty cells."""
     counts = np.zeros(GRID_ROWS * GRID_COLUMNS, dtype=np.int64)
     with _text(path) as file:
         rows = csv.DictReader(file)

@@ -1,6 +1,6 @@
-"""A run of a paper's experiments as a document, with its results, seed and data.
+"""A run of a paper's experiments as a document, with its results, seed and data sets.
 
-Figures, tables and the page are functions of the document alone, so two runs can be compared by their documents.
+Figures, tables and the page are computed from the document alone, so two runs can be compared by their documents.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Found:
     """One experiment of a document.
 
     Attributes:
-        name, row, title: of the experiment.
-        repeats: number of repetitions of random parts.
-        outcome: its result.
+        name, row, title: see ``experiment.Experiment``.
+        repeats: the number of repetitions of random parts.
+        outcome: the result of the experiment.
     """
 
     name: str
@@ -43,14 +43,14 @@ class Found:
 
 @dataclass(frozen=True)
 class Document:
-    """A run of some experiments of one paper.
+    """A run of one, several or all experiments of a paper.
 
     Attributes:
-        paper: the name of its module.
+        paper: the name of the paper's module.
         quick: whether it was a quick run.
         seed: the seed of all random draws.
         found: the experiments that were run.
-        missing: the reasons why others were not run, by name.
+        missing: for each experiment that was not run, by name, the reason.
     """
 
     paper: str
@@ -80,7 +80,7 @@ class Document:
         """Return the document of a machine-readable form.
 
         Raises:
-            UnreadableData: the value is not such a form.
+            UnreadableData: the value is not the machine-readable form of a document.
         """
         try:
             found = tuple(
@@ -102,15 +102,17 @@ def run(
     begun: Callable[[Experiment], None] = lambda _: None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Document:
-    """Run the experiments of a paper; those whose data are missing are listed with the reason.
+    """Run the experiments of a paper, and return their document; experiments whose data are missing are listed with the
+    reason.
 
     Args:
-        only: names of experiments; empty for all.
-        begun: called with each experiment before it runs.
-        advance: moves a progress bar; an experiment has ``experiment.STEPS`` steps.
+        only: the names of the experiments to run; empty for all.
+        begun: a function that is called with each experiment before it runs.
+        advance: a function that moves a progress bar by a number of steps; an experiment has ``experiment.STEPS``
+            steps.
     Raises:
-        ValueError: ``only`` has a name that is no experiment of the paper.
-        UnreadableData: a file is not the data set that its name indicates.
+        ValueError: ``only`` has a name that is not an experiment of the paper.
+        UnreadableData: a file does not contain the data set that its name indicates.
     """
     offered = experiments(paper)
     unknown = sorted(set(only) - {each.name for each in offered})
@@ -135,7 +137,7 @@ def run(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value for JSON: floats are rounded to ``DIGITS``, and NaN and infinity become null."""
+    """Return a value in a form for JSON: floats are rounded to ``DIGITS`` digits, and NaN and infinity become None."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -1,7 +1,7 @@
-"""The figures of a document: one PNG for each experiment, a panel for each of the paper's.
+"""Plots of a document's figures: a PNG file for each experiment, with the panels of the paper's figure.
 
-A colour means the same in every figure. Published results are red, and dotted where they violate the claimed level; the
-best mechanism that keeps the level is blue.
+A colour has the same meaning in every figure. Published results are red, and dotted where they violate the claimed
+level; the best mechanism that satisfies the level is blue.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ MARKS = ("o", "s", "^", "D", "v")
 
 
 def draw(found: Found, path: Path) -> None:
-    """Draw the figure of an experiment to a PNG file."""
+    """Plot the figure of an experiment to a PNG file."""
     panels = found.outcome.panels
     columns = 2 if len(panels) == 4 else min(len(panels), 3)
     rows = -(-len(panels) // columns)
@@ -80,7 +80,7 @@ def draw(found: Found, path: Path) -> None:
 
 
 def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
-    """Draw a panel; return its lines by name."""
+    """Plot a panel, and return its lines by name."""
     lines: dict[str, Line2D] = {}
     times: dict[str, int] = {}
     for curve in panel.curves:

@@ -1,7 +1,7 @@
-"""The input and the result of an experiment.
+"""Types for the input and the result of an experiment.
 
 A result consists of numbers and sentences. It does not depend on its presentation, so a run can be stored, compared
-with an earlier one and drawn again.
+with an earlier run and plotted again.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ STEPS = 1000
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a panel, or marks without a line.
+    """A line in a panel, or marks without a line.
 
     Attributes:
-        name: for the legend.
-        x, y: the coordinates, two lists of the same length; NaN in ``y`` is a gap.
-        role: one of ``ROLES``.
-        marks: simulated points, drawn without a line.
+        name: the name in the legend.
+        x, y: the coordinates of the points; NaN in ``y`` makes a gap.
+        role: one of ``ROLES``, which determines the colour.
+        marks: whether the points are simulated, and plotted without a line.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: the paper's statement, our result, and the reason for a difference, if any."""
+    """A row of the table: the paper's statement, the result here, and the reason for a difference, if any."""
 
     paper: str
     ours: str
@@ -90,9 +90,9 @@ class ExperimentResult:
 
     Attributes:
         panels: the panels of its figure; empty without a figure.
-        findings: rows of the table, at least one.
-        verdict: one sentence with numbers, for a reader who chooses a mechanism.
-        data: label of the data set; None for synthetic data.
+        findings: the rows of the table, at least one.
+        verdict: a sentence with numbers, for a reader who chooses a mechanism.
+        data: the label of the data set; None for synthetic data.
     """
 
     panels: tuple[Panel, ...]
@@ -107,10 +107,11 @@ class Setting:
 
     Attributes:
         data: the folder of data sets.
-        generator: source of randomness; depends only on the seed and the experiment's name.
-        repeats: number of repetitions of random parts.
-        quick: whether fewer points are enough.
-        advance: moves the progress bar; the steps of an experiment sum to ``STEPS``.
+        generator: the random generator, which depends only on the seed and the experiment's name.
+        repeats: the number of repetitions of random parts.
+        quick: whether the run is quick, with fewer points.
+        advance: a function that moves the progress bar by a number of steps; the steps of an experiment sum to
+            ``STEPS``.
     """
 
     data: DataFolder
@@ -120,7 +121,7 @@ class Setting:
     advance: Callable[[int], None]
 
     def track(self, parts: Iterable[Part]) -> Iterator[Part]:
-        """Yield the parts of the work, and advance the progress bar after each."""
+        """Yield the parts of the work, and advance the progress bar after each part."""
         whole = list(parts)
         for place, part in enumerate(whole):
             yield part
@@ -132,12 +133,13 @@ class Experiment:
     """One experiment of a paper.
 
     Attributes:
-        name: short, unique within its paper; figures are files of this name.
-        row: in the list of the papers' contents, such as A9.
-        title: for a heading.
-        run: the experiment.
-        repeats, quick_repeats: number of repetitions of random parts, as in the paper and in a quick run.
-        needs: names in ``data.SOURCES`` of the data sets that it needs.
+        name: a short name, unique within the paper, which is also the name of the figure's file.
+        row: the row in the list of the papers' contents, such as A9.
+        title: the title of the experiment, for a heading.
+        run: the function that runs the experiment.
+        repeats, quick_repeats: the numbers of repetitions of random parts in a full run (as in the paper) and in a
+            quick run.
+        needs: the names in ``data.SOURCES`` of the data sets that the experiment needs.
     """
 
     name: str
@@ -151,18 +153,19 @@ class Experiment:
     def outcome(
         self, data: DataFolder, seed: int, *, quick: bool, advance: Callable[[int], None] = lambda _: None
     ) -> ExperimentResult:
-        """Run the experiment.
+        """Run the experiment, and return its result.
 
         Raises:
-            MissingData: a data set that it needs is not in ``data``.
-            UnreadableData: a file is not the data set that its name indicates.
+            MissingData: a data set that the experiment needs is not in ``data``.
+            UnreadableData: a file does not contain the data set that its name indicates.
         """
         generator = np.random.default_rng([seed, zlib.crc32(self.name.encode())])
         return self.run(Setting(data, generator, self.quick_repeats if quick else self.repeats, quick, advance))
 
 
 def parted(name: str, x: Sequence[float], y: Sequence[float], legal: Sequence[bool], notion: str) -> tuple[Curve, ...]:
-    """Divide a published curve into the part that keeps the claimed level, and the part that does not, named so."""
+    """Return a published curve as two curves: the part that satisfies the claimed level, and the part that does not,
+    whose name says so."""
     kept = tuple(value if keeps else math.nan for value, keeps in zip(y, legal, strict=True))
     # The illegal part extends to the next legal point on either side, so that the line has no gap.
     near = [any(not keeps for keeps in legal[max(place - 1, 0) : place + 2]) for place in range(len(x))]

@@ -1,6 +1,7 @@
-"""Documents as Markdown: a paper's experiments, each with its verdict, figure and table.
+"""Conversion of documents to Markdown: a paper's experiments, each with its verdict, figure and table.
 
-The part of a paper is a function of its document. In a longer text it stands between two comments that name the paper.
+The part of a page about a paper is computed from the paper's document. In a longer text it is between two comments that
+name the paper.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ def part(document: Document, figures: str) -> str:
     """Return the part of a page about one paper.
 
     Args:
-        figures: the folder of its figures, for links.
+        figures: the folder of the paper's figures, for links.
     """
     command = f"halftruth reproduce {document.paper}{' --quick' if document.quick else ''} --seed {document.seed}"
     lines = [

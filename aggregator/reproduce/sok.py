@@ -1,10 +1,10 @@
-"""The notions of the SoK, on example campaigns: Wang, Qin, Qiu 2023.
+"""Experiments on the notions of the SoK, with example campaigns: Wang, Qin, Qiu 2023.
 
-Every campaign is audited by the product under every notion that the paper defines. So the level of a promise under
-another notion is computed, not argued.
+Every campaign is audited under every notion that the paper defines. So the level of a promise under another notion is
+computed, not argued.
 
-Point-wise notions bound every output, average-case ones a mean over outputs; context-free notions hold for every
-prior, context-aware ones for the prior they name.
+Point-wise notions bound every output, and average-case notions bound a mean over outputs. Context-free notions hold for
+every prior, and context-aware notions hold for the prior that they name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ RARELY = Fraction(1, 100)
 
 
 def halves() -> Pufferfish:
-    """Return two secrets (the answer is below 3, or not) with two scenarios: the prior, and a uniform law."""
+    """Return Pufferfish privacy for two secrets (the answer is below 3, or not) in two scenarios: the prior, and a
+    uniform distribution."""
     laws = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
     scenarios = tuple(
         Scenario(name, ((*law[:3], 0, 0, 0), (0, 0, 0, *law[3:]))) for name, law in laws.items()
@@ -54,13 +55,13 @@ def halves() -> Pufferfish:
 
 
 def rarely() -> Table:
-    """Return a channel that reports the answer once in a hundred times, and otherwise a constant."""
+    """Return a channel that reports the answer in 1 of 100 cases, and otherwise a constant."""
     size = len(PRIOR)
     return Table.nearest([[RARELY * (x == y) for y in range(size)] + [1 - RARELY] for x in range(size)])
 
 
 def examples() -> dict[str, Campaign]:
-    """Return a campaign for every kind of promise, with a level of 1 nat if it has a level."""
+    """Return a campaign for every kind of promise, at 1 nat if the promise has a level."""
     one, size = level(1), len(PRIOR)
     settings: dict[str, tuple[Notion, str]] = {
         "randomised response": (Ldp(one), "randomized-response"),
@@ -85,7 +86,8 @@ def examples() -> dict[str, Campaign]:
 
 @dataclass(frozen=True)
 class SokRow:
-    """A notion of the SoK: the paper's statement on it, and a function from an audit to the level of a campaign."""
+    """A notion of the SoK, with the paper's statement about it and a function from an audit to the level of a
+    campaign."""
 
     name: str
     kind: str
@@ -401,7 +403,7 @@ def _never(channel: Channel) -> int:
 
 
 def _between(points: Sequence[_Point], leak: float) -> float:
-    """Interpolate the error at a mutual information."""
+    """Return the error at the mutual information ``leak``, interpolated between points."""
     return float(np.interp(leak, [point.leak for point in points], [point.error for point in points]))
 
 
@@ -486,7 +488,7 @@ def relations(setting: Setting) -> ExperimentResult:
 
 
 def _apart(prior: Sequence[int]) -> float:
-    """Return the largest difference of the random sampling channel's cells from their description."""
+    """Return the largest difference between the cells of the random sampling channel and the paper's formula."""
     channel, law = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
     rows = np.array([[channel.weight(x, y) for y in range(len(law))] for x in range(len(law))]) / 2**channel.scale
     reveal = rows[0, 0] - rows[1, 0]

@@ -1,10 +1,11 @@
-"""Context-aware LDP, the experiments: Acharya, Bonawitz, Kairouz, Ramage, Sun 2020.
+"""Experiments on context-aware LDP: Acharya, Bonawitz, Kairouz, Ramage, Sun 2020.
 
-The gain of a channel is exact, from its integers. The gain of an estimate depends on the distribution of the answers
-and is simulated. The paper draws both as one curve; here they are separate.
+The gain of a channel is computed exactly from its integers. The gain of an estimate depends on the distribution of the
+answers and is simulated. The paper plots both as one curve; here they are separate.
 
-Reports reveal the block and protect the value in it, or protect sensitive values among all. The channels are the
-product's, with Hadamard inside as published, and with the inner channel of least error.
+A report reveals the block and protects the value inside the block, or it protects the sensitive values only. The
+channels are those of this software, with Hadamard response inside, as published, and with the inner channel that has
+the least error.
 """
 
 from __future__ import annotations

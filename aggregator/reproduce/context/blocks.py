@@ -1,6 +1,6 @@
-"""Block-structured LDP, which reveals the block and protects the value in it: fig. 2, and the exact gain of blocks.
+"""Block-structured LDP, which reveals the block and protects the value inside: fig. 2, and the exact gain of blocks.
 
-The noise of a report affects only the values of its own block.
+The noise of a report affects only the values of the report's block.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Four estimates from one tally: the effect of the method of estimation.
+"""Four estimates from one tally, which show the effect of the estimation method.
 
 An unbiased estimate of many values is mostly noise, so the method matters as much as the channel.
 """

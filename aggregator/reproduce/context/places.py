@@ -1,6 +1,6 @@
-"""Check-ins on the grid: Table 1, and its map.
+"""Check-ins on the grid: Table 1 and a map.
 
-People may reveal their district and protect the place inside it.
+People may reveal their district; the place inside the district is protected.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BANDS = ((1e-2, 1.0, "1% or more", "published"), (2e-3, 1e-2, "0.2% to 1%", "ser
 
 
 def grid_blocks(rows: int, columns: int) -> list[int]:
-    """Return the block of each cell of the grid, with ``rows`` parts of latitude and ``columns`` of longitude."""
+    """Return the block of each cell of the grid, with ``rows`` parts of latitude and ``columns`` parts of longitude."""
     down = np.arange(GRID_ROWS) * rows // GRID_ROWS
     across = np.arange(GRID_COLUMNS) * columns // GRID_COLUMNS
     found: list[int] = (down[:, None] * columns + across).ravel().tolist()
@@ -180,7 +180,8 @@ def figure_3(setting: Setting) -> ExperimentResult:
 
 
 def _map(share: Floats) -> tuple[Curve, ...]:
-    """Return the middles of the cells in each of ``BANDS``, no more than a reader can see."""
+    """Return a curve for each of ``BANDS`` with the centres of its cells; there are no more points than a reader can
+    see."""
     curves = []
     for least, most, name, role in reversed(BANDS):
         cells = np.flatnonzero((share >= least) & (share < most) & (share > BANDS[2][0] / 40))

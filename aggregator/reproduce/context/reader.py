@@ -1,6 +1,7 @@
-"""A campaign with its estimators, the paper's distributions, and the number of people needed.
+"""A campaign with estimators of its reports, the paper's distributions, and the number of people needed.
 
-People drawn from a law report by one law of outputs, so a survey of half a million is one multinomial draw.
+If people are drawn from a distribution, the outputs have one distribution too, so a survey of half a million people is
+one multinomial draw.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def blocks_of(size: int, count: int) -> list[int]:
 
 
 def block(size: int, count: int, eps: float) -> Notion:
-    """Return block-structured LDP with ``count`` blocks; plain LDP with one."""
+    """Return block-structured LDP with ``count`` blocks, or plain LDP for one block."""
     return Block.over(level(eps), blocks_of(size, count)) if count > 1 else Ldp(level(eps))
 
 
@@ -68,18 +69,20 @@ class CampaignReader:
         return decoder_of(self.terms.channel)
 
     def drawn(self, law: Floats, people: int, generator: np.random.Generator) -> Tally:
-        """Simulate a report of each of ``people`` drawn from ``law``."""
+        """Return the tally of one simulated report of each of ``people`` people, whose values are drawn from
+        ``law``."""
         outputs = np.maximum(self.decoder.forward(law), 0)
         return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
 
     def tally(self, held: Integers, generator: np.random.Generator) -> Tally:
-        """Simulate one report of everybody; if a row is too long, of as many people drawn by the shares of ``held``."""
+        """Return the tally of one simulated report of each person, with ``held`` people for each value. If a row of the
+        channel is too long, the values are drawn from the shares of ``held`` instead."""
         if isinstance(self.terms.channel, ProjectiveGeometry):
             return self.drawn(held / held.sum(), int(held.sum()), generator)
         return crowd.tally(self.terms.channel, held, generator)
 
     def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
-        """Return the estimated distribution by one of ``METHODS``."""
+        """Return the distribution that one of ``METHODS`` estimates from a tally."""
         if method == "map":
             even = np.full(self.decoder.inputs, 1 / self.decoder.inputs)
             share = tally.counts / tally.reports
@@ -106,7 +109,8 @@ def laws(generator: np.random.Generator) -> dict[str, Floats]:
 
 
 def people_needed(reader: CampaignReader, law: Floats, distance: float) -> float:
-    """Return the number of people for which the expected distance of a normal raw estimate is ``distance``.
+    """Return the number of people for which a normal raw estimate has the expected total variation distance
+    ``distance``.
 
     E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v[x]: one report's contribution to the variance of x
     """

@@ -1,6 +1,6 @@
-"""High-low LDP: some values are sensitive, and people with other values sometimes report a sensitive one.
+"""High-low LDP: some values are sensitive, and people with other values sometimes report a sensitive value.
 
-The best probability of that depends on the share of people who hold a sensitive value.
+The best probability of such a report depends on the share of people who have a sensitive value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
 
 
 def high_low_law(size: int, sensitive: int, part: float) -> Floats:
-    """Return a law that is uniform within the sensitive values and within the others."""
+    """Return a distribution, (k,), that is uniform within the sensitive values (with the sum ``part``) and within the
+    others."""
     return np.where(np.arange(size) < sensitive, part / sensitive, (1 - part) / (size - sensitive))
 
 

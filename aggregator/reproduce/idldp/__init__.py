@@ -1,10 +1,11 @@
-"""Input-discriminative LDP, the experiments: Gu, Li, Xiong, Cao 2020.
+"""Experiments on input-discriminative LDP: Gu, Li, Xiong, Cao 2020.
 
-Budgets are assigned to items at random, and an error depends on the assignment. The expected error over all
-assignments is computed exactly; simulated surveys of the same campaigns are drawn beside it as marks.
+Budgets are assigned to items at random, and an error depends on the assignment. The expected error over all assignments
+is computed exactly; simulated surveys of the same campaigns are plotted as marks.
 
-Errors are the paper's: the sum of squared errors of the counts over n, and RE(k), the mean relative error of the k most
-frequent items. Precision is simulated. Where a figure's level, k or data set is not given, ours is named.
+The errors are those of the paper: the sum of squared errors of the counts divided by n, and RE(k), the mean relative
+error of the k most frequent items. Precision is simulated. If the paper does not state a figure's level, k or data set,
+the result names the one that is used here.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Graded projective response in the experiments of Gu et al. 2020: a point of a geometry instead of a word of bits.
+"""Graded projective response in the experiments of Gu et al. 2020, with points of a geometry instead of words of bits.
 
-A report has information on all items at once, so the error of a count depends on the true shares. For fixed people and
+A report contains information about all items, so the error of a count depends on the true shares. For fixed people and
 a fixed assignment of the budgets to the items, the variance of an item's count is exactly
 
     n (E phi_x(Y)^2 - p_x),   phi_x: addition of a report to the share of x, with mean 1 for x and 0 for other items
 
-Figures: single.
+``single`` has the figures.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ DEALINGS = 40
 
 @dataclass(frozen=True)
 class OfPoints(Exact):
-    """The expected errors of graded projective response; ``parts`` are ``DEALINGS`` assignments of the budgets.
+    """Expected errors of graded projective response. ``parts`` are ``DEALINGS`` random assignments of the budgets.
 
     Attributes:
-        bits: number of bits of a report.
+        bits: the number of bits of a report.
     """
 
     bits: int
 
 
 def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, parts: Parts = USUAL) -> OfPoints:
-    """Return the errors of graded projective response if everybody holds one item.
+    """Return the errors of graded projective response if each person has one item.
 
     Args:
-        eps: budget of the best protected items, in nats.
+        eps: the smallest budget of an item, in nats.
     """
     channel = campaign(people.size, 0, eps, GRADED, parts).channel
     decoder = decoder_of(channel).plain
@@ -58,10 +58,10 @@ def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, p
 
 
 def in_few_bits(points: Sequence[OfPoints], unary: Sequence[Exact], size: int, levels: Sequence[float]) -> Finding:
-    """Return the ratio of the errors of graded projective response and of IDUE, by level.
+    """Return a finding with the ratio of the errors of graded projective response and of IDUE, by level.
 
     Args:
-        size: number of items, which is the number of bits of IDUE's reports.
+        size: the number of items, which is the number of bits of IDUE's reports.
     """
     ratios = [ours.mse / theirs.mse for ours, theirs in zip(points, unary, strict=True)]
     bits = sorted({one.bits for one in points})

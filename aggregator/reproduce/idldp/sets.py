@@ -1,7 +1,8 @@
 """Sets of items: figs. 6 to 8 of Gu et al. 2020, and the padding that the planner chooses.
 
-Padding to l multiplies the noise by l and takes away bias, so every l has an exact error for every level, and
-the best one is computed before anybody has answered. The paper leaves it open; its two rules of thumb stand beside it.
+Padding to l multiplies the noise by l and reduces the bias. The error of every l is computed exactly for every level,
+so the best l is known before anybody has answered. The paper leaves the choice of l open; its two rules of thumb are
+compared with the best l.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ class Set:
     """A data set of item sets, with the settings of its experiments.
 
     Attributes:
-        name: its name in figures.
-        most: k of its RE(k).
+        name: the name of the data set in figures.
+        most: k of the RE(k) that is computed for this data set.
         longest: the largest padding that is tried.
-        small: a padding that is small for it.
+        small: a padding that is small for this data set.
     """
 
     name: str
@@ -66,11 +67,11 @@ class Set:
     small: int
 
     def lengths(self, *, quick: bool) -> tuple[int, ...]:
-        """Return the paddings that are compared."""
+        """Return the padding lengths that are compared."""
         return tuple(length for length in (FEWER if quick else LENGTHS) if length <= self.longest)
 
     def read(self, data: DataFolder) -> ItemHolders:
-        """Return the people of the data set."""
+        """Return the people of the data set with their items."""
         found = {"Clothing": data.clothing, "Retail": data.retail, "Kosarak": data.kosarak}[self.name]()
         return ItemHolders.of(found)
 
@@ -94,7 +95,8 @@ def planned(
     *,
     unbiased: bool,
 ) -> Padding:
-    """Return the planner's padding for everybody's sets, for the paper's unbiased estimate or for the default one."""
+    """Return the planner's padding for the sets of all people, for the paper's unbiased estimate or for the default
+    estimate."""
 
     def decoder(length: int) -> Decoder:
         if name == "OUE":
@@ -105,7 +107,7 @@ def planned(
 
 
 def _by_k(estimates: Sequence[Floats], people: ItemHolders, ks: Sequence[int]) -> list[tuple[float, float]]:
-    """Precision and RE for each k."""
+    """Return the mean precision and the mean RE over the estimates, for each k."""
     return [
         (
             mean([precision(each, people, k) for each in estimates]),
@@ -118,7 +120,7 @@ def _by_k(estimates: Sequence[Floats], people: ItemHolders, ks: Sequence[int]) -
 def _curves(
     x: Sequence[float], found: dict[str, list[tuple[float, float]]], true: dict[str, list[float]]
 ) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
-    """Of precision, simulated, and of RE, exact but for empirical Bayes."""
+    """Return the curves of the simulated precision, and the curves of RE, which is exact except for empirical Bayes."""
     roles = {f"{name}-PS": ROLES[name] for name in COMPARED} | {PLAIN_BAYES: "server", BAYES: "ours"}
     precise = [shown(name, x, [one for one, _ in found[name]], role) for name, role in roles.items()]
     relatives = [shown(name, x, true.get(name, [two for _, two in found[name]]), role) for name, role in roles.items()]
@@ -129,7 +131,8 @@ def _curves(
 def _measured(
     people: ItemHolders, length: int, eps: float, ks: Sequence[int], setting: Setting
 ) -> tuple[dict[str, list[tuple[float, float]]], dict[str, list[float]]]:
-    """Return precision and RE by k of each mechanism and estimate at a level; and the exact RE by k."""
+    """Return the simulated precision and RE of each mechanism and estimate by k, and the exact RE of each mechanism by
+    k."""
     found: dict[str, list[tuple[float, float]]] = {}
     true: dict[str, list[float]] = {}
     for name in COMPARED:
@@ -142,7 +145,7 @@ def _measured(
 
 
 def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float]) -> str:
-    """Return a sentence on the settings where one is more precise than another by more than chance."""
+    """Return words for the settings where ``name`` is more precise than ``other`` by more than chance."""
     more = [f"{at:g}" for at, (a, _), (b, _) in zip(x, found[name], found[other], strict=True) if a > b + CHANCE]
     return "everywhere" if len(more) == len(x) else f"at {', '.join(more)}" if more else "nowhere"
 
@@ -261,7 +264,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
 
 
 def figure_8_retail(setting: Setting) -> ExperimentResult:
-    """Compute RE(100) of Retail, which the paper reports to be similar, without a figure."""
+    """Compute RE(100) of Retail; the paper reports similar results without a figure."""
     return _by_length(RETAIL, setting)
 
 
@@ -461,5 +464,5 @@ def padding(setting: Setting) -> ExperimentResult:
 
 
 def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
-    """Return the simulated error of empirical Bayes."""
+    """Return the simulated total squared error of empirical Bayes."""
     return mean([squared(each.shrunk, people) for each in repeated(people, length, eps, name, setting)])

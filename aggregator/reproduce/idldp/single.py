@@ -1,7 +1,7 @@
-"""One item of everybody: figs. 2 to 5 of Gu et al. 2020.
+"""One item for each person: figs. 2 to 5 of Gu et al. 2020.
 
-Errors are exact, from the integers of the channel; simulated surveys are drawn as marks. The figures also have
-empirical Bayes from the same reports, and a lower bound for all unary encodings.
+Errors are computed exactly from the integers of the channel; simulated surveys are plotted as marks. The figures also
+show empirical Bayes from the same reports, and a lower bound for all unary encodings.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ BY_K = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 
 
 def bits(channel: Channel) -> Bits:
-    """Return the channel of a unary encoding."""
+    """Return the channel as the channel of a unary encoding."""
     if not isinstance(channel, Bits):
         raise ValueError(f"words of bits are expected, not {channel.family}")
     return channel
@@ -72,27 +72,27 @@ def bits(channel: Channel) -> Bits:
 def repeated(
     people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
 ) -> list[Simulated]:
-    """Simulate as many surveys as the setting has repetitions."""
+    """Return simulated surveys, one for each repetition of the setting."""
     terms = campaign(people.size, length, eps, RECIPES[name], parts)
     return [survey(people, length, terms, setting.generator) for _ in range(setting.repeats)]
 
 
 def exactly(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:
-    """Return the exact errors of a mechanism; OUE and RAPPOR have the same integers with and without dummies."""
+    """Return the exact errors of a mechanism. OUE and RAPPOR have the same integers with and without dummies."""
     if name in ("RAPPOR", "OUE"):
         return expected(people, length, bits(campaign(people.size, 0, eps, RECIPES[name], parts).channel))
     return expected(people, length, bits(campaign(people.size, length, eps, RECIPES[name], parts).channel))
 
 
 def shown(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
-    """Return a curve of numbers."""
+    """Return a curve with the points (x, y)."""
     return Curve(name, tuple(map(float, x)), tuple(map(float, y)), role, marks)
 
 
 def synthetic(
     size: int, law: np.ndarray[tuple[int, ...], np.dtype[np.float64]], label: str, setting: Setting
 ) -> ItemHolders:
-    """Return people with one item each, distributed by a law."""
+    """Return simulated people with one item each, drawn from ``law``."""
     return ItemHolders(np.arange(CROWD + 1), setting.generator.choice(size, size=CROWD, p=law), size, label)
 
 
@@ -227,7 +227,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
 
 
 def _projective(size: int, eps: float) -> tuple[float, int]:
-    """Return the ratio of the errors of the best plain LDP channel of few bits and OUE, and its bits; uniform law."""
+    """Return the error of projective geometry response at uniform shares divided by that of OUE, and its number of
+    bits."""
     plain = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "projective").channel
     unary = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "oue").channel
     return expected_mse(plain) / expected_mse(unary), plain.output_bits
@@ -419,7 +420,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
 
 
 def figure_5(setting: Setting) -> ExperimentResult:
-    """Compute the error with budgets eps and 2 eps, by the share of the items with the smaller one."""
+    """Compute the error with budgets eps and 2 eps, by the share of the items with the smaller budget."""
     most, eps = 50, 2.0
     people = ItemHolders.first(setting.data.retail())
     shares = (0.01, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8) if setting.quick else (0.01, *(p / 20 for p in range(1, 20)))

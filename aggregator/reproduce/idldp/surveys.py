@@ -1,14 +1,14 @@
-"""People with items, and surveys of them: the exact error of each item, and simulated reports.
+"""People with items, and surveys of these people: the exact error of each item, and simulated reports.
 
 With padding to l, person u's set yields item i with probability q_u: 0, or 1 / max(l, size of the set). For fixed
 people, the contribution of a bit to the estimate has the variance
 
     (b (1 - b) + (a - b) (1 - 2b) mean(q) - (a - b)^2 mean(q^2)) / (a - b)^2
 
-which is eq. 7 of Gu et al. 2020 for sets of one item and l = 1. Budgets are assigned to the items at random, so an
-item's expected error is exactly the mean over the classes of budgets; each simulated survey assigns them again.
+For sets of one item and l = 1 this is eq. 7 of Gu et al. 2020. Budgets are assigned to the items at random, so an
+item's expected error is exactly the mean over the classes of budgets. Each simulated survey has a new assignment.
 
-Experiments: single, sets.
+``single`` and ``sets`` contain the experiments.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ USUAL: Parts = ((0.05, 1.0), (0.05, 1.2), (0.9, 2.0))
 
 @dataclass(frozen=True, eq=False)
 class ItemHolders:
-    """Everybody's set of items.
+    """The set of items of each person.
 
     Attributes:
-        offsets: (n + 1,); person u's set is ``items[offsets[u]:offsets[u + 1]]``.
-        items: all sets, one after another; an item is in a set once.
-        size: m; the items are 0 .. m - 1.
+        offsets: (n + 1,) the ends of the sets: person u's set is ``items[offsets[u]:offsets[u + 1]]``.
+        items: all sets, one after another; an item occurs in a set at most once.
+        size: m, the number of items, which are 0 .. m - 1.
         label: the name of the data.
     """
 
@@ -78,7 +78,7 @@ class ItemHolders:
 
     @classmethod
     def first(cls, baskets: Baskets) -> ItemHolders:
-        """The first item of every basket, among all items."""
+        """Return the first item of every basket, as sets of one item."""
         catalogue, codes = np.unique(baskets.items, return_inverse=True)
         return cls(np.arange(len(baskets) + 1), codes[baskets.offsets[:-1]], len(catalogue), baskets.label)
 
@@ -87,22 +87,23 @@ class ItemHolders:
 
     @cached_property
     def counts(self) -> Integers:
-        """People who hold each item, shape (m,)."""
+        """The number of people who have each item, shape (m,)."""
         return np.bincount(self.items, minlength=self.size)
 
     @cached_property
     def sizes(self) -> Integers:
-        """(n,) of the sets."""
+        """The number of items in each set, shape (n,)."""
         return np.diff(self.offsets)
 
     def sets(self) -> list[tuple[int, ...]]:
-        """Return the sets as tuples."""
+        """Return the sets as tuples of items."""
         items = self.items.tolist()
         ends = self.offsets.tolist()
         return [tuple(items[start:end]) for start, end in pairwise(ends)]
 
     def reported(self, length: int, generator: np.random.Generator) -> Integers:
-        """Draw the (m + l,) numbers of people who report each item or dummy, by the law of ``Items.draws``."""
+        """Return random numbers of people who sample each item or dummy, (m + l,), from the distribution of
+        ``Items.draws``."""
         sizes = self.sizes
         place = generator.integers(np.maximum(sizes, length))
         of_set = place < sizes
@@ -115,7 +116,8 @@ class ItemHolders:
 
 @lru_cache(maxsize=64)
 def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
-    """Return for each item, (m,), the mean over people of the probability to report it, and the mean of its square."""
+    """Return for each item, (m,), the mean over people of the probability of sampling it, and the mean of the
+    square."""
     each = 1 / np.maximum(np.repeat(people.sizes, people.sizes), length)
     once, twice = (
         np.bincount(people.items, weights=weights, minlength=people.size) / len(people) for weights in (each, each**2)
@@ -124,7 +126,7 @@ def chances(people: ItemHolders, length: int) -> tuple[Floats, Floats]:
 
 
 def budgets(size: int, eps: float, parts: Parts) -> list[int]:
-    """Return the budgets in nanonats, the least first; each survey assigns them to the items."""
+    """Return the budgets in nanonats in increasing order; each survey assigns them to the items at random."""
     ends = np.rint(size * np.cumsum([part for part, _ in parts])).astype(int).tolist()
     found: list[int] = []
     for end, (_, times) in zip(ends, parts, strict=True):
@@ -134,7 +136,8 @@ def budgets(size: int, eps: float, parts: Parts) -> list[int]:
 
 @lru_cache(maxsize=2048)
 def campaign(size: int, length: int, eps: float, mechanism: str, parts: Parts = USUAL) -> Campaign:
-    """Return the campaign of item budgets: for single items if ``length`` is 0, else for sets padded to it."""
+    """Return the campaign with item budgets, for single items if ``length`` is 0, and otherwise for sets padded to
+    ``length``."""
     asked = budgets(size, eps, parts)
     if not length:
         return crowd.campaign(crowd.values(size), Graded.over(asked), mechanism)
@@ -147,11 +150,11 @@ class Exact:
     """The expected errors of the items' counts, over reports and over the random assignment of the budgets.
 
     Attributes:
-        counts: (m,) true counts.
-        bias: (m,) mean of the estimate minus the true count.
-        deviation: (t, m) standard deviation of the estimate if the item is in each class of budgets.
-        parts: (t,) share of the items in each class.
-        people: n.
+        counts: (m,) the true counts.
+        bias: (m,) the mean of the estimated count minus the true count.
+        deviation: (t, m) the standard deviation of the estimated count if the item is in each class of budgets.
+        parts: (t,) the share of the items in each class.
+        people: n, the number of people.
     """
 
     counts: Integers
@@ -162,24 +165,24 @@ class Exact:
 
     @property
     def mse(self) -> float:
-        """Sum over the items of the squared error, over n."""
+        """Return the expected squared error summed over the items, divided by n."""
         return float((self.parts @ self.deviation**2 + self.bias**2).sum() / self.people)
 
     @property
     def spread(self) -> float:
-        """Standard deviation of one survey's squared error if there is no bias.
+        """Return the standard deviation of one survey's squared error if there is no bias.
 
-        The square of a normal error has a standard deviation of sqrt(2) times its mean.
+        The square of a normal error with mean zero has a standard deviation of sqrt(2) times the mean of the square.
         """
         return float(np.sqrt(2 * (self.parts @ self.deviation**4).sum()) / self.people)
 
     def lost(self, most: int) -> float:
-        """Return RE(k) without noise: the part due to bias."""
+        """Return the part of RE(k) that is due to bias, which is RE(k) without noise."""
         top = frequent(self.counts, most)
         return float((np.abs(self.bias[top]) / self.counts[top]).mean())
 
     def relative(self, most: int) -> float:
-        """Return RE(k), the mean relative error of the ``most`` frequent items, for normal estimates."""
+        """Return RE(k), the mean relative error of the ``most`` most frequent items, for normal estimates."""
         top = frequent(self.counts, most)
         bias, deviation = self.bias[top], np.maximum(self.deviation[:, top], 1e-12)
         ratio = bias / deviation
@@ -188,7 +191,7 @@ class Exact:
 
 
 def expected(people: ItemHolders, length: int, channel: Bits) -> Exact:
-    """Return the exact errors of a survey; ``length`` is 0 if each person holds one item, without padding."""
+    """Return the exact errors of a survey; ``length`` is 0 if each person has one item, without padding."""
     chance, square = chances(people, max(length, 1))
     own, other = np.array(channel.own) / S, np.array(channel.other) / S
     gap = (own - other)[:, np.newaxis]
@@ -203,13 +206,13 @@ def expected(people: ItemHolders, length: int, channel: Bits) -> Exact:
 
 @dataclass(frozen=True)
 class Simulated:
-    """The reports of a survey, and two estimates of everybody's counts from them.
+    """Reports of a survey, and estimates of the items' counts from these reports.
 
     Attributes:
-        terms: its campaign.
-        linear: its unbiased estimate, by input.
+        terms: the campaign of the survey.
+        linear: the unbiased estimate of the inputs.
         order: (m,) the item of each input.
-        people: n.
+        people: n, the number of people.
     """
 
     terms: Campaign
@@ -219,17 +222,17 @@ class Simulated:
 
     @cached_property
     def raw(self) -> Floats:
-        """The paper's estimate, shape (m,); unbiased except for sets that are cut off."""
+        """The counts that the paper's estimate gives, shape (m,), unbiased except for sets that are truncated."""
         return self._counts(self.linear.raw)
 
     @cached_property
     def projected(self) -> Floats:
-        """(m,) of the nearest distribution to the unbiased estimate."""
+        """The counts of the distribution nearest to the unbiased estimate, shape (m,)."""
         return self._counts(project(self.linear.raw, self._reported))
 
     @cached_property
     def shrunk(self) -> Floats:
-        """(m,) empirical Bayes."""
+        """The counts that empirical Bayes gives, shape (m,)."""
         counts = self._counts(empirical_bayes(self.linear.raw, self.linear.se))
         return self.people * self._reported.possible(counts / self.people)
 
@@ -244,7 +247,7 @@ class Simulated:
 
 
 def survey(people: ItemHolders, length: int, terms: Campaign, generator: np.random.Generator) -> Simulated:
-    """Simulate one report of everybody, with a new assignment of the budgets to the items."""
+    """Return a simulated survey with one report of each person, and a new assignment of the budgets to the items."""
     order = generator.permutation(people.size)
     reported = people.reported(max(length, 1), generator)
     inputs = reported[: people.size][order]
@@ -255,39 +258,40 @@ def survey(people: ItemHolders, length: int, terms: Campaign, generator: np.rand
 
 
 def frequent(counts: Integers | Floats, most: int) -> Integers:
-    """Return the ``most`` items with the largest counts."""
+    """Return the indices of the ``most`` items with the largest counts."""
     top: Integers = np.argsort(-counts, kind="stable")[:most]
     return top
 
 
 def squared(found: Floats, people: ItemHolders) -> float:
-    """Return the sum over the items of the squared error of the counts, over n (Gu et al. 2020, sec. VII)."""
+    """Return the squared error of the counts summed over the items, divided by n (Gu et al. 2020, sec. VII)."""
     return float(((found - people.counts) ** 2).sum() / len(people))
 
 
 def relative(found: Floats, people: ItemHolders, most: int) -> float:
-    """Return RE(k), the mean relative error of the ``most`` frequent items (Gu et al. 2020, sec. VII)."""
+    """Return RE(k), the mean relative error of the ``most`` most frequent items (Gu et al. 2020, sec. VII)."""
     truth = people.counts
     top = frequent(truth, most)
     return float((np.abs(found[top] - truth[top]) / truth[top]).mean())
 
 
 def variation(found: Floats, people: ItemHolders) -> float:
-    """Return the total variation distance: half the sum of the errors, as shares of the people."""
+    """Return the total variation distance: half the sum of the absolute errors, as shares of the people."""
     return float(np.abs(found - people.counts).sum() / 2 / len(people))
 
 
 def precision(found: Floats, people: ItemHolders, most: int) -> float:
-    """Return the share of the ``most`` items with the largest estimates that are among the ``most`` frequent."""
+    """Return the share of the ``most`` items with the largest estimates that are among the ``most`` most frequent
+    items."""
     return len(np.intersect1d(frequent(found, most), frequent(people.counts, most))) / most
 
 
 def floor(size: int, eps: float) -> float:
-    """Return a lower bound of the total squared error of one person, for unary encodings under MinID-LDP.
+    """Return a lower bound on the total squared error of one person for unary encodings under MinID-LDP.
 
-    For an item and another of the least budget, u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0, so u and v of
-    every item are below eps; the variance falls in both, and at u = v = eps it is e^eps / (e^eps - 1)^2, whether the
-    person holds the item or not. OUE has four times that variance for an item that the person does not hold.
+    For an item and another item with the least budget, u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0. So u
+    and v of every item are below eps. The variance falls in u and in v, and at u = v = eps it is e^eps / (e^eps - 1)^2,
+    whether the person has the item or not. OUE has four times this variance for an item that the person does not have.
     """
     return size * float(np.exp(eps) / np.expm1(eps) ** 2)
 

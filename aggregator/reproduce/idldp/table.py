@@ -1,7 +1,7 @@
-"""Table I and Theorem 4 of Gu et al. 2020: the printed parameters, and the guarantee for sets.
+"""Experiments on Table I and Theorem 4 of Gu et al. 2020: the printed parameters, and the guarantee for sets.
 
-Probabilities that were rounded to two digits for print give other variances than those that were meant. Both
-are computed, from the product's integers and from the printed digits.
+Probabilities that were rounded to two digits for print give different variances than the exact probabilities. Both are
+computed: from the integers of this software and from the printed digits.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def notion(budgets: Sequence[float], sizes: Sequence[int] | None = None) -> Grad
 
 
 def variances(own: Floats, other: Floats) -> tuple[Floats, Floats]:
-    """Return the two coefficients, of n and of the count, in the variance of each item's count (eq. 7)."""
+    """Return the coefficients of n and of the true count in the variance of each item's estimated count (eq. 7)."""
     return other * (1 - other) / (own - other) ** 2, (1 - own - other) / (own - other)
 
 
 def total(channel: Bits) -> tuple[float, float]:
-    """Return the least and the largest total variance over n, for all true counts."""
+    """Return the least and the largest total variance divided by n, over all true counts."""
     sizes = np.bincount(channel.class_of)
     fixed, held = variances(np.array(channel.own) / S, np.array(channel.other) / S)
     return float(sizes @ fixed + held.min()), float(sizes @ fixed + held.max())
@@ -124,7 +124,7 @@ def table_1(setting: Setting) -> ExperimentResult:
 
 
 def _local(asked: Graded, setting: Setting) -> float:
-    """Return the relative improvement that a general solver over a and b finds over our optimum."""
+    """Return the relative improvement over the computed optimum that a general solver over a and b finds."""
     sizes = [len(members) for members in asked.classes]
     count = len(sizes)
     bounds = np.full((count, count), np.inf)
@@ -156,7 +156,7 @@ def _local(asked: Graded, setting: Setting) -> float:
 
 
 def theorem_4(setting: Setting) -> ExperimentResult:
-    """Test all pairs of sets of a small catalogue, by the exact law of every output."""
+    """Test the guarantee on all pairs of sets of a small catalogue, with the exact probability of every output."""
     domain = Items(2, 3)
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
     channel = idue.idue_ps(domain, budgets)
@@ -207,7 +207,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
 
 
 def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:
-    """Return the probability of every word of bits for a set whose item is drawn by ``law``."""
+    """Return the probability of every word of bits for a set whose sampled item has the distribution ``law``."""
     whole = sum(law.values())
     found = []
     for word in range(1 << channel.inputs):

@@ -1,10 +1,11 @@
-"""Localized information privacy, the experiments: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
+"""Experiments on localized information privacy: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
 
-The published channel is drawn as published; where it violates its own definition, the name of its curve says so. It is
-compared with the best channel that keeps the definition, and with plain LDP and an estimate that uses the prior.
+The published channel is plotted as published; where it violates the paper's definition, the name of its curve says so.
+It is compared with the best channel that satisfies the definition, and with plain LDP and an estimate that uses the
+prior.
 
-Figures are numbered as in the long version; "cns" marks those of the first. Errors are square roots of the mean squared
-error of one person, as the papers plot them, where a figure does not say otherwise.
+Figures are numbered as in the long version; "cns" marks figures of the first version. Unless a figure states a
+different error, errors are square roots of the mean squared error of one person, as in the papers' plots.
 """
 
 from __future__ import annotations

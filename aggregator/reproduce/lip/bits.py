@@ -1,7 +1,8 @@
-"""One bit: where the published channel is legal, Example 1, figs. 5 and 9a, and fig. 6 of the first version.
+"""Experiments with one bit: legality of the published channel, Example 1, and figs. 5, 9a and 6 (first version).
 
-For two values everything is exact. The legal optimum has a closed form (MATH 2.3), so the gap between it and the
-published curve is the apparent gain from the violated constraint.
+For two values all results are exact. A channel is called legal if it satisfies the definition at its claimed level. The
+legal optimum has a closed form (MATH 2.3), so the gap between it and the published curve is the apparent gain from the
+violated constraint.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from protocol.channels import Channel
 
 
 def legality(setting: Setting) -> ExperimentResult:
-    """Find the priors and levels for which the published channel keeps its definition."""
+    """Find the priors and levels for which the published channel satisfies its definition."""
     grid = tuple(step / 20 for step in range(1, 201))
     named = {"20 values, even": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
@@ -287,7 +288,8 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
 
 
 def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
-    """Return the largest level, 0.05 .. 10 nats, up to which ``half`` at eps/2 is as accurate as LDP at eps; or 0."""
+    """Return the largest level, 0.05 .. 10 nats, up to which ``half`` at eps/2 is as accurate as LDP at eps; 0 if there
+    is no such level."""
     found = 0.0
     for step in range(1, 201):
         eps = step / 20

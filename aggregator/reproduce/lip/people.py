@@ -1,7 +1,7 @@
-"""Many people: declared priors (fig. 8), last check-ins (fig. 9b), and the papers' estimate.
+"""Experiments with many people: declared priors (fig. 8), last check-ins (fig. 9b), and the papers' estimate.
 
-People are simulated with the integers that devices use, and their reports decoded by the product's estimators. Exact
-values are computed where possible, and simulations beside them.
+People are simulated with the integers that devices use, and their reports are decoded with the estimators of this
+software. Exact values are computed where possible, and simulations are shown for comparison.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ FAINT = 1e-12
 
 
 def figure_8(setting: Setting) -> ExperimentResult:
-    """Compare devices with declared priors, uniform in 0 .. 1, and a trusted server: 5, 500 and 50,000 people."""
+    """Compare devices with declared priors, uniform in 0 .. 1, with a trusted server, for 5, 500 and 50,000 people."""
     crowds, levels = (5, 500, 50_000), SPARSE
     shares = {people: np.clip(np.rint(setting.generator.random(people) * UNIT), 1, UNIT - 1) for people in crowds}
     errors: dict[str, list[float]] = {}
@@ -188,7 +188,8 @@ def _own_panel(
 
 
 def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
-    """Return the decoder of people with declared priors of ``yes`` over ``UNIT``, and (people, 2) P(Y = x | X = x)."""
+    """Return the decoder of people with declared priors ``yes`` / ``UNIT``, and the probabilities P(Y = x | X = x),
+    (people, 2)."""
     priors: Integers = np.stack([UNIT - yes, yes], axis=1).astype(np.int64)
     decoder = PersonalDecoder(priors, level(eps), np.full(len(yes), 1 / len(yes)))
     truths: Floats = decoder.ceiling.reshape(priors.shape) * len(yes)
@@ -196,13 +197,14 @@ def _rule(yes: Floats, eps: float) -> tuple[PersonalDecoder, Floats]:
 
 
 def _own_errors(yes: Floats, eps: float) -> Floats:
-    """Return the (people,) errors of each person's bit with the channel for their prior."""
+    """Return the error of each person's bit with the channel for the person's prior, shape (people,)."""
     _, truths = _rule(yes, eps)
     return _bit_errors(yes / UNIT, 1 - truths[:, 0], 1 - truths[:, 1])
 
 
 def _bit_errors(p: Floats, zero_as_one: Floats, one_as_zero: Floats) -> Floats:
-    """Return (people,) P (1 - P) - [P (lambda0 - q1)]^2 / (lambda0 lambda1)   (Jiang, Li, Tandon 2018, eq. 16)."""
+    """Return the error of each person's bit, P (1 - P) - [P (lambda0 - q1)]^2 / (lambda0 lambda1), shape (people,)
+    (Jiang, Li, Tandon 2018, eq. 16)."""
     ones = (1 - p) * zero_as_one + p * (1 - one_as_zero)
     errors: Floats = p * (1 - p) - (p * (1 - ones - one_as_zero)) ** 2 / (ones * (1 - ones))
     return errors
@@ -222,16 +224,17 @@ def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
 
 
 def trusted_sum(p: Floats, eps: float) -> float:
-    """Return the error of a server that publishes the sum of bits, with the extreme sums of each tail merged.
+    """Return the error of a server that publishes the sum of bits and merges the extreme sums of each tail.
 
-    A sum s moves the belief in person i's yes by 1 / (p_i + (1 - p_i) R), in a no by R / (p_i + (1 - p_i) R), with
-    R = P(S - X_i = s) / P(S - X_i = s - 1), which lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S = s - 1)
-    because the law of a sum of bits is log-concave. So a sum keeps eps for everybody if both bounds are within e^-eps
-    and e^eps. A merged tail keeps it if F(c) / F(c - 1) is at most e^eps, F being the tail's probability. That ratio
-    is at least P(c + 1) / P(c), so all sums outside the tail keep eps too. The shortest tails that keep eps are merged.
+    A sum s multiplies the probability of person i's yes by 1 / (p_i + (1 - p_i) R), and that of a no by R / (p_i + (1 -
+    p_i) R), with R = P(S - X_i = s) / P(S - X_i = s - 1). R lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S = s
+    - 1), because the distribution of a sum of bits is log-concave. So a sum satisfies eps for all people if both bounds
+    are between e^-eps and e^eps. A merged tail satisfies eps if F(c) / F(c - 1) is at most e^eps, where F is the tail's
+    probability. This ratio is at least P(c + 1) / P(c), so all sums outside the tail satisfy eps too. The shortest
+    tails that satisfy eps are merged.
 
     Args:
-        p: (n,) prior probability of a one, for each person.
+        p: (n,) the prior probability of a one, for each person.
     """
     law = _law_of_sum(p)
     sums = np.arange(len(law), dtype=np.float64)
@@ -253,7 +256,7 @@ def trusted_sum(p: Floats, eps: float) -> float:
 
 
 def _law_of_sum(p: Floats) -> Floats:
-    """Return the (n + 1,) law of a sum of independent bits, computed by halves."""
+    """Return the distribution of a sum of independent bits, shape (n + 1,), computed by recursive halving."""
     if len(p) <= 64:
         law = np.ones(1)
         for share in p.tolist():
@@ -270,7 +273,8 @@ REGION = 28 * DISTRICTS + 17
 
 
 def figure_8b_cns(setting: Setting) -> ExperimentResult:
-    """Ask whether the last check-in was in one district; each person's earlier check-ins are their prior."""
+    """Compute fig. 8b of the first version: a bit that states whether the last check-in was in one district. Each
+    person's earlier check-ins give their prior."""
     places = setting.data.last_check_ins()
     people = len(places.last)
     here = places.district == REGION
@@ -344,7 +348,8 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
 
 
 def figure_9b(setting: Setting) -> ExperimentResult:
-    """Estimate the histogram of last check-ins over the world's districts; all earlier ones are the common prior."""
+    """Estimate the histogram of last check-ins over the world's districts; all earlier check-ins give the common
+    prior."""
     places = setting.data.last_check_ins()
     earlier = places.earlier
     used = np.flatnonzero(earlier)
@@ -454,7 +459,8 @@ METHODS = {
 
 
 def one_step(setting: Setting) -> ExperimentResult:
-    """Show that the papers' estimate is one step of expectation maximisation, and its error if the prior is wrong."""
+    """Test that the papers' estimate is one step of expectation maximisation, and compute its error if the prior is
+    wrong."""
     size, eps, wrong = 100, 1.0, 0.3
     prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
     law = np.array(prior) / sum(prior)
@@ -531,7 +537,8 @@ def one_step(setting: Setting) -> ExperimentResult:
 
 
 def _step_apart(terms: Campaign, prior: Sequence[int], counted: Tally) -> float:
-    """Return the distance of the mean posterior by Bayes' rule, from the integers, from one EM step by the decoder."""
+    """Return the distance between the mean posterior, computed by Bayes' rule from the integers, and one EM step of the
+    decoder."""
     law, share = np.array(prior) / sum(prior), counted.counts / counted.reports
     mean = np.zeros(len(law))
     for y in np.flatnonzero(counted.counts).tolist():

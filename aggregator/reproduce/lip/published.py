@@ -1,8 +1,8 @@
-"""The published LIP channel and its peers: the error of one bit, and the level that each keeps.
+"""The published LIP channel and others for comparison: the error of one bit, and the level that each satisfies.
 
 The paper's formulas are used only for its claims. Errors and levels are computed from a channel's integers. Where the
 published channel violates its definition, it is computed for comparison, and the name of its curve says so; no campaign
-can use it there.
+can use the channel at such a level and prior.
 """
 
 from __future__ import annotations
@@ -31,40 +31,40 @@ BROKEN = "every share of the prior has to be at least 1/(e^eps + 1)"
 
 
 def true_level(channel: Channel, prior: Sequence[int]) -> float:
-    """Return the LIP level that a channel's integers keep under ``prior``, in nats."""
+    """Return the LIP level that a channel's integers satisfy under ``prior``, in nats."""
     found = channel.loss_against_prior(prior).level
     return math.inf if found is None else exact.nats(found)
 
 
 def keeps(channel: Channel, prior: Sequence[int], eps: float) -> bool:
-    """Return whether a channel's integers keep ``eps`` under ``prior``."""
+    """Return whether a channel's integers satisfy LIP at ``eps`` nats under ``prior``."""
     return true_level(channel, prior) <= eps
 
 
 def legal_from(prior: Sequence[int]) -> float:
-    """Return the level in nats from which the published channel is legal: ln(1 / P_min - 1) (MATH 1.1)."""
+    """Return the smallest level in nats at which the published channel is legal: ln(1 / P_min - 1) (MATH 1.1)."""
     return math.log(sum(prior) / min(prior) - 1)
 
 
 def bit(share: str) -> tuple[int, int]:
-    """Return the prior of a yes with probability ``share``, a decimal: (no, yes)."""
+    """Return the prior (no, yes) as integers, where a yes has the probability ``share``, a decimal."""
     yes = Fraction(share)
     return yes.denominator - yes.numerator, yes.numerator
 
 
 def of_bit(channel: Channel, prior: Sequence[int]) -> float:
-    """Return the error of one person's bit: half the error of their histogram."""
+    """Return the squared error of one person's bit: half the error of their histogram."""
     return max(lip_mse(channel, prior), 0.0) / 2
 
 
 def unbiased(channel: Channel, prior: Sequence[int]) -> float:
-    """Return the error of one person's bit without a prior: the noise of the unbiased estimate."""
+    """Return the squared error of one person's bit without a prior: the variance of the unbiased estimate."""
     law = [weight / sum(prior) for weight in prior]
     return (expected_mse(channel, law) - prior_mse(prior)) / 2
 
 
 def warner(eps: float) -> Channel:
-    """Return randomised response for one bit: plain LDP."""
+    """Return randomised response for one bit, which satisfies plain LDP at ``eps`` nats."""
     return randomized_response(2, level(eps))
 
 
@@ -75,20 +75,20 @@ def rare_bit(eps: float) -> Table:
 
 
 def claimed(share: float, eps: float) -> float:
-    """Return the published error of one bit, P (1 - P) (2 e^-eps - e^-2eps) (eq. 19)."""
+    """Return the squared error of one bit that the paper claims, P (1 - P) (2 e^-eps - e^-2eps) (eq. 19)."""
     return share * (1 - share) * (2 * math.exp(-eps) - math.exp(-2 * eps))
 
 
 def roots(errors: Sequence[float]) -> tuple[float, ...]:
-    """Return square roots; errors below zero, from rounding, count as zero."""
+    """Return the square roots of errors; errors below zero, from rounding, count as zero."""
     return tuple(math.sqrt(max(error, 0.0)) for error in errors)
 
 
 def standard_errors(squares: Floats, expected: float) -> float:
-    """Return the distance of the mean of simulated squared errors from its expectation, in standard errors.
+    """Return the distance between the mean of simulated squared errors and its expectation, in standard errors.
 
-    A sum's error is nearly normal, so its square has a standard deviation of sqrt(2) times its mean; that of a few
-    surveys may be smaller by chance.
+    A sum's error is nearly normal, so its square has a standard deviation of sqrt(2) times the mean of the square. This
+    value is used because the standard deviation of a few surveys may be smaller by chance.
     """
     deviation = max(float(squares.std()), math.sqrt(2) * expected)
     return abs(float(squares.mean()) - expected) * math.sqrt(len(squares)) / deviation
@@ -97,7 +97,8 @@ def standard_errors(squares: Floats, expected: float) -> float:
 def published(
     name: str, levels: Sequence[float], prior: Sequence[int], error: Callable[[Channel], float], *, part: float = 1.0
 ) -> tuple[Curve, ...]:
-    """Return the curves of the published channel at ``part`` of each level, divided by whether it keeps that level."""
+    """Return the curves of the published channel at ``part`` of each level, divided by whether the channel satisfies
+    that level."""
     channels = [published_lip_response(prior, level(eps * part)) for eps in levels]
     legal = [keeps(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
     notion = "eps-LIP" if part == 1 else "eps/2-LIP"

@@ -1,8 +1,9 @@
-"""The distance of a report from the answer: the mean absolute error of one bit, and the law of a report.
+"""The distance between report and answer: the mean absolute error of one bit, and the distribution of a report.
 
-The long version of the paper also wants E|X - Y| small (eq. 22), so that a report means something to those who know no
-prior, and says that the published channel minimises it together with the squared error (Proposition 3), and that a
-report is then distributed as the answer. Both hold exactly where the channel is legal (MATH 2.14).
+The long version of the paper also requires a small E|X - Y| (eq. 22), so that a report is meaningful to a reader
+without a prior. It states that the published channel minimises E|X - Y| together with the squared error (Proposition
+3), and that a report is then distributed as the answer. Both statements are true exactly where the channel is legal
+(MATH 2.14).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from protocol.channels import Channel
 
 
 def least_mae(prior: Sequence[int], eps: float) -> float:
-    """Return the least mean absolute error of one bit under LIP, by any channel or without a report (MATH 2.14)."""
+    """Return the least mean absolute error of one bit under LIP, over all channels and without a report (MATH 2.14)."""
     rare, raised = min(prior) / sum(prior), math.exp(eps)
     edge = 1 / (raised + 1)
     best = 2 * rare * (1 - rare) / raised if rare >= edge else edge * (1 - (raised - 1) * rare)
@@ -43,7 +44,7 @@ def _yes(channel: Channel, prior: Sequence[int]) -> float:
 
 
 def report_error(setting: Setting) -> ExperimentResult:
-    """Test Proposition 3: one channel minimises the squared and the absolute error."""
+    """Test Proposition 3, that one channel minimises the squared and the absolute error."""
     panels = []
     for text in ("0.3", "0.1"):
         prior = bit(text)

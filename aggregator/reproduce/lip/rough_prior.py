@@ -1,6 +1,6 @@
-"""Priors that are only roughly known: the error of the optimum that keeps its level for all near priors (MATH 2.13).
+"""Priors that are only roughly known: the error of the best channel whose level holds for all near priors (MATH 2.13).
 
-The papers assume a correct prior, and leave other cases to future work (sec. III of the first version).
+The papers assume a correct prior, and leave other priors to future work (sec. III of the first version).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _units(radius: float) -> int:
 
 
 def _kept(channel: Channel, prior: tuple[int, ...], radius: float) -> float:
-    """Return the level in nats that a channel keeps for all priors within the radius."""
+    """Return the level in nats that a channel satisfies for all priors within the radius."""
     structure = levels.Structure(channel)
     found = levels.information_in_ball(structure, prior, exact.rational(str(radius))).nanonats
     return math.inf if found is None else exact.nats(found)

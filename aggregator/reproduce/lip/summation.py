@@ -1,11 +1,11 @@
 """The best LIP channel for the sum of one number per person, for comparison with channels for histograms.
 
-The linear program is that of aggregator.families.table.column_generation, a mixture of posteriors whose mean is the
-prior, but the value of a posterior is the squared shift of the number's mean, (sum over x of P[x] f[x] lift[x])^2. It
-is convex along one direction only, so the best posterior for given prices is the greedy filling for one slope of a
-line.
+The linear program is that of ``aggregator.families.table.column_generation``: a mixture of posteriors whose mean is the
+prior. But the worth of a posterior is the squared mean of the centred number, (sum over x of P[x] f[x] lift[x])^2. This
+worth is convex along one direction only, so the best posterior for given prices is the greedy filling for one slope of
+a line.
 
-The channels of campaigns are made for distributions: aggregator.planner.choice.
+The channels of campaigns are chosen for distributions, by ``aggregator.planner.choice``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ _CLOSE = 1e-6
 
 
 def sum_mse(channel: Channel, prior: Sequence[int], values: Sequence[float]) -> float:
-    """Return E[(f(X) - E[f(X)|Y])^2] of one person under the prior (Jiang, Li, Tandon 2019, eq. 14).
+    """Return the expected squared error E[(f(X) - E[f(X)|Y])^2] of one person under the prior (Jiang, Li, Tandon 2019,
+    eq. 14).
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum.
-        values: f.
+        values: the number f(x) of each value x.
     """
     law, f = np.asarray(prior, dtype=np.float64) / sum(prior), np.asarray(values, dtype=np.float64)
     decoder = decoder_of(channel)
@@ -53,10 +54,10 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
 
     Args:
         prior: positive integers.
-        values: f, not all the same.
-        level: nanonats.
+        values: the number f(x) of each value x; not all numbers may be the same.
+        level: the LIP level in nanonats.
     Raises:
-        Uncertified: no rounding was found that keeps the level.
+        Uncertified: no rounding was found that satisfies the level.
     """
     notion = Information(level, tuple(prior))
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -103,7 +104,8 @@ def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
 
 
 def _filled(gains: Floats, law: Floats, b: float) -> Floats:
-    """Return, for (r, k) gains, the (r, k) lifts between 1 / b and b with mean one that gain most (greedy knapsack)."""
+    """Return for each row of ``gains``, (r, k), the lifts with the largest gain, (r, k), by the greedy rule for a
+    knapsack. The lifts are between 1 / b and b, and have the mean one."""
     order = np.argsort(-gains / law, axis=1, kind="stable")
     costs = law[order] * (b - 1 / b)
     before = np.cumsum(costs, axis=1) - costs

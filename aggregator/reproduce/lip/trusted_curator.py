@@ -1,8 +1,9 @@
 """A trusted server for comparison: the least error of a sum of bits under centralised information privacy.
 
-The server holds everybody's bit and publishes an output; no output may move the belief in any one person's bit by more
-than e^eps. ``central`` is for one common prior, where the optimum has a closed form; ``central_of`` is for individual
-priors, by a linear program. Both are for comparison with local mechanisms; no campaign uses them.
+The server has the bit of each person and publishes an output. No output may change the probability of either value of
+one person's bit by more than the factor e^eps. ``central`` applies to one common prior, where the optimum has a closed
+form; ``central_of`` applies to individual priors and solves a linear program. Both are for comparison with local
+mechanisms; no campaign uses them.
 
 Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
 """
@@ -38,12 +39,12 @@ FAINT = 1e-12
 
 @dataclass(frozen=True)
 class Central:
-    """The least error of a sum of n bits that a trusted server publishes.
+    """The least error of a sum of n bits that a trusted server publishes, with its range of estimates.
 
     Attributes:
-        low, high: range of the estimates E[S|Y].
+        low, high: the range of the estimates E[S|Y].
         mse: the least E[(S - E[S|Y])^2] of any mechanism.
-        silent: the same error when nothing is published, n p (1 - p).
+        silent: the error if nothing is published, n p (1 - p).
     """
 
     low: float
@@ -53,20 +54,21 @@ class Central:
 
 
 def central(people: int, share: float, level: int) -> Central:
-    """Return the least error of a sum of ``people`` independent bits with probability ``share`` of a one.
+    """Return the least error of a sum of ``people`` independent bits, each of which is one with the probability
+    ``share``.
 
-    For each person, e^-eps <= P(X_i|y) / P(X_i) <= e^eps for both values; added up over the people,
+    For each person, e^-eps <= P(X_i|y) / P(X_i) <= e^eps for both values. Summed over the people, this gives
 
         max(e^-eps n p, n - e^eps n (1 - p)) <= E[S|y] <= min(e^eps n p, n - e^-eps n (1 - p))
 
     (the paper states e^-eps n p <= S' <= n - e^-eps n (1 - p), which is looser for a share far from 1/2). A server that
-    publishes a function of the sum treats all people alike, so this is all that Def. 4 asks. The optimum is
-    ``least_error`` of the binomial law.
+    publishes a function of the sum treats all people alike, so Def. 4 has no further constraints. The optimum is
+    ``least_error`` of the binomial distribution.
 
     Args:
-        people: n, at least 1.
-        share: p, in (0, 1).
-        level: nanonats.
+        people: n, the number of people, at least 1.
+        share: p, the probability of a one, in (0, 1).
+        level: the level in nanonats.
     """
     if people < 1 or not 0 < share < 1:
         raise ValueError(
@@ -82,14 +84,14 @@ def central(people: int, share: float, level: int) -> Central:
 
 
 def least_error(law: Floats, low: float, high: float) -> float:
-    """Return the least E[(S - E[S|Y])^2] of all outputs Y with low <= E[S|Y] <= high.
+    """Return the least E[(S - E[S|Y])^2] over all outputs Y with low <= E[S|Y] <= high.
 
-    E[S|Y] is a contraction of S (Strassen 1965). Of the contractions into the range the most dispersed one keeps the
-    sums in the middle, and pools each tail until its mean is exactly at the end of the range, splitting one atom at
-    random. Where the two tails would meet, it is the law on the two ends alone.
+    E[S|Y] is a contraction of S (Strassen 1965). The most dispersed contraction into the range does not change the sums
+    in the middle. It pools each tail such that the tail's mean is exactly at the end of the range, and splits one atom
+    at random for this. If the two tails would meet, it is the distribution on the two ends alone.
 
     Args:
-        law: (n + 1,) the law of S over 0 .. n, its mean within the range.
+        law: (n + 1,) the distribution of S over 0 .. n, with its mean inside the range.
     """
     sums = np.arange(len(law), dtype=np.float64)
     below, lower = _tail(law, sums - low)
@@ -101,10 +103,11 @@ def least_error(law: Floats, low: float, high: float) -> float:
 
 
 def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
-    """Return the (n + 1,) part of each atom that is pooled so that the pool's mean is at the end; and the pool's error.
+    """Return the part of each atom that is pooled, (n + 1,), such that the mean of the pool is at the end of the range,
+    and the squared error of the pool.
 
     Args:
-        above: (n + 1,) distance of each atom above the end, increasing.
+        above: (n + 1,) the distance of each atom above the end, in increasing order.
     """
     gathered = np.cumsum(law * above)
     last = int(np.argmax((gathered >= 0) & (above >= 0)))
@@ -118,14 +121,15 @@ def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
 def central_of(shares: Sequence[float], level: int) -> float:
     """Return the least E[(S - E[S|Y])^2] of a sum of bits of people with individual priors, over all mechanisms.
 
-    An output is a posterior over the 2^n databases under which everybody's probability of a one keeps the level
-    (Def. 4); a mechanism is a mixture of posteriors whose mean is the prior. Its error is the variance of S less that
-    of the posteriors' means. The square of a mean is the largest of its tangents, so with an output for each of some
-    tangents this is a linear program; tangents at the means that it finds are added until nothing more is gained.
+    An output is a posterior over the 2^n databases under which each person's probability of a one satisfies the level
+    (Def. 4). A mechanism is a mixture of posteriors whose mean is the prior. Its error is the variance of S minus the
+    variance of the posteriors' means. The square of a mean is the maximum of its tangents, so the problem with one
+    output for each of several tangents is a linear program. Tangents at the means in the solution are added until the
+    error no longer falls.
 
     Args:
-        shares: each person's probability of a one, in (0, 1); at most ``MOST_PEOPLE``.
-        level: nanonats.
+        shares: the probability of a one of each person, in (0, 1); at most ``MOST_PEOPLE`` people.
+        level: the level in nanonats.
     """
     p = np.asarray(shares, dtype=np.float64)
     if not 1 <= len(p) <= MOST_PEOPLE or not ((p > 0) & (p < 1)).all():

@@ -1,7 +1,7 @@
-"""Several values: sums (figs. 6a, 6b) and the histogram (fig. 7).
+"""Experiments with several values: sums (figs. 6a, 6b) and the histogram (fig. 7).
 
-The best channel depends on the question, so each figure has its own legal optimum: a linear program for the sum
-(``summation``), and the product's choice for the histogram.
+The best channel depends on the question, so each figure has a different legal optimum: a linear program for the sum
+(``summation``), and the planner's choice for the histogram.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _legal_half(priors: Sequence[Sequence[int]], levels: Sequence[float]) -> lis
 
 
 def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
-    """Return the mean over people of the variance of a value 0 .. k - 1 before any report."""
+    """Return the mean over people of the prior variance of a value 0 .. k - 1."""
     found = []
     for prior in priors:
         law, f = np.array(prior) / sum(prior), np.arange(len(prior))
@@ -114,7 +114,7 @@ def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
 
 
 def _spans(chosen: Sequence[float], levels: Sequence[float]) -> str:
-    """Return levels in words."""
+    """Return words for the levels ``chosen`` among the plotted levels."""
     if len(chosen) == len(levels):
         return "at every level drawn"
     return f"at {', '.join(f'{eps:g}' for eps in chosen)} nats" if chosen else "at no level drawn"
@@ -200,7 +200,7 @@ ESTIMATORS = (
 
 
 def _far(prior: Sequence[int], setting: Setting) -> dict[str, tuple[float, float]]:
-    """Return the total variation of each estimator with a correct and with a wrong prior."""
+    """Return the total variation distance of each estimator with a correct and with a wrong prior."""
     domain, law = crowd.values(len(prior)), np.array(prior) / sum(prior)
     asked = {
         "lip": crowd.campaign(domain, Information(level(ASKED), tuple(prior)), "lip"),
