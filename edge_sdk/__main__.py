@@ -150,7 +150,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         metavar="FILE",
         type=Path,
         help="where a file key store keeps a second checkpoint, outside DIR and its backups, "
-        "so that a restored DIR is detected",
+        "so that a restored copy of DIR is detected",
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
     parents = [_json_anywhere()]
@@ -178,7 +178,11 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         default=[],
         help="file of an author's public key, trusted for this command only",
     )
-    trusted = command("trust", joining.trust, "show the authors whose campaigns may be joined; add or remove one")
+    trusted = command(
+        "trust",
+        joining.trust,
+        "show the trusted authors, or add or remove one; only their campaigns may be joined without a link",
+    )
     trusted.add_argument("verb", choices=["add", "remove"], nargs="?")
     trusted.add_argument(
         "key",
@@ -188,7 +192,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "beginning of a fingerprint",
     )
     trusted.add_argument("--name", help="name of the author, for display only")
-    shown = campaign(command("terms", joining.terms, "show the terms of a joined campaign again"))
+    shown = campaign(command("terms", joining.terms, "show the terms of a joined campaign"))
     for made in (join, shown):
         made.add_argument(
             "--language", metavar="TAG", help="language of the texts, such as de or pt-BR, if the campaign has it"
@@ -198,20 +202,21 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     consent = campaign(command("consent", commands.consent, "agree to a campaign: reserve its worst-case cost"))
     named = consent.add_mutually_exclusive_group()
     named.add_argument(
-        "--class", dest="as_class", metavar="NAME", help="the class of people you belong to; it is public"
+        "--class", dest="as_class", metavar="NAME", help="the class of people you belong to; the choice is public"
     )
     named.add_argument(
         "--choose-class",
         type=float,
         metavar="NATS",
-        help="let the device choose your class at random, most likely the nearest to your answers; costs NATS",
+        help="let the device choose your class at random, most likely the nearest to your answers; the choice costs "
+        "NATS",
     )
     named.add_argument(
         "--choose-prior",
         type=float,
         metavar="NATS",
         help="let the device choose the prior to declare at random from a public list, most likely the nearest to "
-        "your answers; costs NATS",
+        "your answers; the choice costs NATS",
     )
     consent.add_argument(
         "--prior",
@@ -225,14 +230,14 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "--level",
         type=float,
         metavar="NATS",
-        help="with --prior: declare a personal level below the campaign's too",
+        help="with --prior: also declare a personal level below the campaign's",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
         "value",
         metavar="VALUE",
         nargs="+",
-        help="the answer, or name=answer for each question of a form; - reads it from standard input",
+        help="the answer, or name=answer for each question of a form; - reads the answer from standard input",
     )
     answer.add_argument(
         "--reading",
@@ -278,11 +283,13 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     command("ledger", commands.ledger, "show the amounts reserved, spent and remaining, and all entries")
     preview = campaign(
         command(
-            "preview", commands.preview, "show the size, cost and possible disclosure of an answer; nothing is drawn"
+            "preview",
+            commands.preview,
+            "show the size, cost and possible disclosure of an answer, without drawing or charging",
         )
     )
     preview.add_argument(
-        "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads it from standard input"
+        "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads the answer from standard input"
     )
     preview.add_argument(
         "--prior",
@@ -298,7 +305,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
         "value",
         metavar="VALUE",
         nargs="*",
-        help="one value; - reads it from standard input [default: the value with the highest bound]",
+        help="one value; - reads the value from standard input [default: the value with the highest bound]",
     )
     audited = command("audit", commands.audit, "compute the levels of a campaign under every notion, from its integers")
     audited.add_argument("campaign", metavar="ID|FILE", help="the id of a joined campaign, or any campaign file")
@@ -323,9 +330,9 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     clocked.add_argument(
         "--set",
         action="store_true",
-        help="the clock is correct now and was ahead before: continue from the current time; no spending is refunded",
+        help="continue from the current time, if the clock is right now and was ahead before; spending is not refunded",
     )
-    command("doctor", upkeep.doctor, "show the place of the secret, and the guarantees and limits of this store")
+    command("doctor", upkeep.doctor, "show where the secret is stored, and the guarantees and limits of this store")
     unit = command("run", upkeep.run, "answer automatically, as configured, until the campaign is over; for IoT units")
     unit.add_argument("configuration", metavar="CONFIG", type=Path, help="a TOML file; edge_sdk/units has examples")
     unit.add_argument(

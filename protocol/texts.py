@@ -117,7 +117,7 @@ def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain,
     lines = said.question.split("\n")
     if isinstance(asked, Form) and len(lines) != len(asked.questions):
         raise CampaignError(
-            f"the translation {said.language!r} has {len(lines)} lines of questions, the form has "
+            f"the translation {said.language!r} has {len(lines)} lines of questions, but the form has "
             f"{len(asked.questions)} questions: give the text of each on a line of its own, in order"
         )
     rest = iter(said.labels)
@@ -149,8 +149,8 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
         ):
             if there and len(there) != len(needed):
                 raise CampaignError(
-                    f"the translation {one.language!r} has {len(there)} {name}, the campaign has {len(needed)} to "
-                    "translate: translate each, in order, or none"
+                    f"the translation {one.language!r} has {len(there)} {name}, but the campaign has {len(needed)} to "
+                    "translate: translate all of them in order, or none"
                 )
         translated(asked, maps, one.over(own))
 

@@ -120,7 +120,7 @@ export class Campaign {
     this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
-      throw new CampaignError(`the campaign names ${this.classes.length} classes, its notion has ${claimed}`);
+      throw new CampaignError(`the campaign names ${this.classes.length} classes, but its notion has ${claimed}`);
     requireText(textFrom(fields.mechanism, "mechanism"), "mechanism", 200);
     if (!["distribution", "mean", "ranges", "top", ""].includes(textFrom(fields.goal, "goal")))
       throw new CampaignError("a goal must be one of distribution, mean, ranges, top, or empty");
@@ -181,7 +181,7 @@ export class Campaign {
     if (tag === this.ownTexts.language || (!form && !this.domain.named.length)) return this.domain;
     const lines = question.split("\n");
     if (form && lines.length !== form.questions.length)
-      throw new CampaignError(`the translation "${tag}" has ${lines.length} lines of questions, the form has ${form.questions.length} questions: give the text of each on a line of its own, in order`);
+      throw new CampaignError(`the translation "${tag}" has ${lines.length} lines of questions, but the form has ${form.questions.length} questions: give the text of each on a line of its own, in order`);
     try {
       return domainFrom(renamed(this.fields.domain, [...labels], lines));
     } catch (error) {

@@ -17,5 +17,5 @@ export function requireAffordable(steps, held) {
   if (affordable(steps, held)) return;
   const [what, most] =
     steps > MOST_STEPS ? [`take ${steps} steps`, MOST_STEPS] : [`hold ${held} numbers in memory`, MOST_HELD];
-  throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed`);
+  throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed: choose a mechanism with fewer outputs, or ask about fewer values`);
 }

@@ -98,7 +98,7 @@ function districts(wire) {
   if (new Set(names).size < names.length) throw new ViewError("two districts have the same name");
   const inputs = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== of.length)
-      throw new CampaignError(`the districts have ${of.length} inputs, and the domain has ${domain.size}`);
+      throw new CampaignError(`the districts have ${of.length} inputs, but the domain has ${domain.size}`);
     return count;
   };
   return {
@@ -199,7 +199,7 @@ export function requireFit(views, domain, classes) {
   for (const { map, channel } of views)
     if (channel.inputs !== Math.max(1, classes) * map.inputs(domain))
       throw new CampaignError(
-        `the channel of a view has ${channel.inputs} inputs, and the view has ${map.inputs(domain)} values`,
+        `the channel of a view has ${channel.inputs} inputs, but the view has ${map.inputs(domain)} values`,
       );
   const asked = new Set(views.flatMap(({ map }) => map.questions));
   const missing = domain instanceof Form && domain.questions.find((_, place) => !asked.has(place));
@@ -217,7 +217,7 @@ export function certificatesOf(views, notion, domain) {
   for (const { name, inputs } of notion instanceof Classes ? notion.notions : [notion]) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (!plain && inputs !== null && inputs !== domain.size)
-      throw new NotionError(`the notion has ${inputs} values, and the domain has ${domain.size}`);
+      throw new NotionError(`the notion has ${inputs} values, but the domain has ${domain.size}`);
   }
   const maps = new Map(views.map(({ map }) => [keyOf(map.wire), map]));
   let steps = 0;

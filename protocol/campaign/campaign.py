@@ -340,7 +340,7 @@ class Campaign:
         """
         if name not in self.classes:
             known = ", ".join(self.classes) or "none"
-            raise CampaignError(f"{self.title!r} has no class of that name; its classes are: {known}")
+            raise CampaignError(f"{self.title!r} has no class with the given name; its classes are: {known}")
         return self.classes.index(name)
 
     def input_of(self, x: int, class_index: int, view: int = 0) -> int:

@@ -71,13 +71,13 @@ class Structure:
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
         """Return the inputs grouped by kind; the profile of two different inputs depends only on their kinds."""
-        self.require_steps(self.channel.inputs, "its inputs are all of different kinds")
+        self.require_steps(self.channel.inputs, "comparing all its inputs")
         return [(x,) for x in range(self.channel.inputs)]
 
     def pairs(self) -> Iterator[tuple[int, int]]:
         """Yield ordered pairs of different inputs that include the worst pair for every measure of a profile."""
         kinds = self.kinds
-        self.require_steps(len(kinds) ** 2, "too many pairs of inputs differ")
+        self.require_steps(len(kinds) ** 2, "comparing all pairs of its inputs")
         for first in kinds:
             for second in kinds:
                 if first is not second:
@@ -87,7 +87,7 @@ class Structure:
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         """Return (weight, number of outputs with this weight) pairs of row ``x``; weights of 0 may be left out."""
-        self.require_steps(self.channel.outputs, "it has too many outputs")
+        self.require_steps(self.channel.outputs, "listing its outputs")
         return [(self.channel.weight(x, y), 1) for y in range(self.channel.outputs)]
 
     @cached_property
@@ -177,7 +177,7 @@ class Structure:
             TooLarge
         """
         kinds = self.kinds
-        self.require_steps(len(kinds) * self.profile_steps, "every row would be looked at")
+        self.require_steps(len(kinds) * self.profile_steps, "listing its rows")
         found = []
         for kind in kinds:
             likeliest = max(weight for weight, count in self.row(kind[0]) if count)
@@ -215,14 +215,19 @@ class Structure:
                 best = (most, marginal)
         return best
 
-    def require_steps(self, steps: int, why: str) -> None:
+    def require_steps(self, steps: int, work: str) -> None:
         """Raise if more than ``most`` steps are needed.
 
+        Args:
+            work: the work that needs the steps, as the subject of "takes" in the error.
         Raises:
             TooLarge
         """
         if steps > self.most:
-            raise TooLarge(f"a {self.channel.family} channel of {self.channel.inputs} inputs is too large: {why}")
+            raise TooLarge(
+                f"a {self.channel.family} channel of {self.channel.inputs} inputs is too large: {work} takes more than "
+                f"{self.most:,} steps"
+            )
 
     def require_cells(self) -> None:
         """Raise if the channel has more than ``most`` cells.
@@ -230,4 +235,4 @@ class Structure:
         Raises:
             TooLarge
         """
-        self.require_steps(self.channel.inputs * self.channel.outputs, "it would be walked through cell by cell")
+        self.require_steps(self.channel.inputs * self.channel.outputs, "listing its cells")

@@ -41,7 +41,7 @@ def delta(structure: Structure, level: int) -> Delta:
     odds, one = exact.exp_lower(level), 1 << exact.EXP_BITS
     best, where = -1, (0, 0)
     pairs = list(structure.pairs())
-    structure.require_steps(len(pairs) * structure.profile_steps, "too many pairs of inputs and outputs")
+    structure.require_steps(len(pairs) * structure.profile_steps, "comparing all pairs of its inputs over all outputs")
     for x, other in pairs:
         excess = sum(
             count * (mine * one - odds * theirs)
@@ -62,7 +62,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
     if isinstance(structure, NoiseStructure):
         return _noise_geo(structure, metric)
     kinds = structure.kinds
-    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "too many pairs of inputs differ")
+    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "comparing all pairs of its inputs")
     worst = Level(0)
     for first in kinds:
         for second in kinds:
@@ -119,7 +119,7 @@ def identifiability(structure: Structure, prior: Sequence[int]) -> Level:
     kinds = structure.kinds
     if len(kinds) == len(prior):
         return _columns_identifiability(structure, prior)
-    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "too many pairs of inputs differ")
+    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "comparing all pairs of its inputs")
     likely = [sorted(kind, key=prior.__getitem__, reverse=True)[:2] for kind in kinds]
     unlikely = [sorted(kind, key=prior.__getitem__)[:2] for kind in kinds]
     worst = Loss(1, 1, 0, None, 0)

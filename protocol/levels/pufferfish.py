@@ -71,7 +71,7 @@ class Pufferfish:
                 raise NotionError(f"scenario {scenario.name[:40]!r} has a negative weight")
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
                    for s, o in self.pairs):  # fmt: skip
-            raise NotionError("no scenario allows both secrets of a pair: nothing would be protected")
+            raise NotionError("no scenario allows both secrets of a pair, so nothing would be protected")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def pufferfish(structure: Structure, requested: Pufferfish) -> Distinction:
     for number, scenario in enumerate(requested.scenarios):
         if len(scenario.joint[0]) != structure.channel.inputs:
             raise NotionError(
-                f"the scenarios have {len(scenario.joint[0])} values, and the channel has {structure.channel.inputs}"
+                f"the scenarios have {len(scenario.joint[0])} values, but the channel has {structure.channel.inputs}"
             )
         seen: dict[int, Sequence[int]] = {}
         for pair in requested.pairs:

@@ -63,7 +63,7 @@ class Information(Notion):
         loss = channel.loss_against_prior(self.prior)
         level = loss.level
         if level is None:
-            raise Uncertified(f"output {channel.spelled(loss.y)} rules input {loss.x} out, which no LIP level allows")
+            raise Uncertified(f"output {channel.spelled(loss.y)} rules out input {loss.x}, which no LIP level allows")
         return exact.keeps(loss.numerator, loss.denominator, self.level), level, loss
 
     def audit_steps(self, channel: Channel) -> int:
@@ -87,7 +87,7 @@ class Information(Notion):
         loss = worst_pair(channel)
         level = loss.level
         if level is None:
-            raise Uncertified(f"output {channel.spelled(loss.y)} rules input {loss.other} out, which no level allows")
+            raise Uncertified(f"output {channel.spelled(loss.y)} rules out input {loss.other}, which no level allows")
         return Certificate(self.level, level, level, loss, ball=level if self.radius else None)
 
     def ball_steps(self, channel: Channel) -> int:
@@ -107,13 +107,13 @@ class Information(Notion):
         try:
             found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
         except levels.TooLarge as error:
-            raise Uncertified(f"{error}; a ball of priors cannot be declared") from None
+            raise Uncertified(f"{error}; so a ball of priors cannot be declared") from None
         if found.nanonats is None:
-            raise Uncertified(f"output {channel.spelled(found.y or 0)} rules an input out, which no LIP level allows")
+            raise Uncertified(f"output {channel.spelled(found.y or 0)} rules out an input, which no LIP level allows")
         if found.nanonats > self.level:
             raise Uncertified(
                 f"the channel's level is {exact.in_nats(found.nanonats)} for a prior within the radius "
-                f"{exact.written(Fraction(self.radius, RADIUS_UNITS))} of the declared one, where lip declares "
+                f"{exact.written(Fraction(self.radius, RADIUS_UNITS))} of the declared one, but lip declares "
                 f"{exact.in_nats(self.level)} (output {channel.spelled(found.y or 0)})"
             )
         return found.nanonats

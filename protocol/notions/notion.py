@@ -121,7 +121,7 @@ class Notion(ABC):
         kept, audited, witness = self.audit(channel)
         if not kept:
             raise Uncertified(
-                f"the channel's level is {exact.in_nats(audited)} where {self.name} declares "
+                f"the channel's level is {exact.in_nats(audited)}, but {self.name} declares "
                 f"{exact.in_nats(self.level)} (input {witness.x}"
                 + (f" against {witness.other}" if witness.other is not None else " against the prior")
                 + f", output {channel.spelled(witness.y)})"

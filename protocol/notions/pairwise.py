@@ -66,7 +66,7 @@ class Pairwise(Notion):
             loss = channel.loss(apart[first], apart[second])
             if loss.denominator == 0:
                 raise Uncertified(
-                    f"{self.name} bounds input {loss.x} against {loss.other}, but only the first can answer "
+                    f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can answer "
                     f"{channel.spelled(loss.y)}"
                 )
             if not exact.keeps(loss.numerator, loss.denominator, bound):

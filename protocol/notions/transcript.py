@@ -98,7 +98,9 @@ class TranscriptPrior(Notion):
         loss = channel.loss_against_prior(prior)
         level = loss.level
         if level is None or not exact.keeps(loss.numerator, loss.denominator, self.level):
-            raise Uncertified(f"after this transcript the rule does not keep {exact.in_nats(self.level)}")
+            raise Uncertified(
+                f"after this transcript, the channel of the rule does not keep {exact.in_nats(self.level)}"
+            )
         return Certificate(self.level, level, self.ldp(channel), loss, self.adds)
 
     def audit_steps(self, channel: Channel) -> int:

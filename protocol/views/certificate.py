@@ -42,7 +42,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
         if isinstance(domain, Form) and one.name != Ldp.name:
             raise CampaignError(f"the notion of a form must be ldp, in each class, not {one.name}")
         if not is_plain(views) and one.inputs not in (None, domain.size):
-            raise NotionError(f"the notion has {one.inputs} values, and the domain has {domain.size}")
+            raise NotionError(f"the notion has {one.inputs} values, but the domain has {domain.size}")
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)

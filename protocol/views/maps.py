@@ -212,7 +212,7 @@ class Districts(Map):
     def inputs(self, domain: Domain) -> int:
         _require_single(domain, self.name)
         if self._ends[-1] != domain.size:
-            raise CampaignError(f"the districts have {self._ends[-1]} inputs, and the domain has {domain.size}")
+            raise CampaignError(f"the districts have {self._ends[-1]} inputs, but the domain has {domain.size}")
         return self._count
 
     def input(self, domain: Domain, x: int) -> int:
@@ -267,7 +267,7 @@ class Questions(Map):
         questions = form_of(domain).questions
         if self.places[-1] >= len(questions):
             raise CampaignError(
-                f"a view asks question number {self.places[-1]}, counted from 0, and the form has {len(questions)}"
+                f"a view asks question number {self.places[-1]}, counted from 0, but the form has only {len(questions)}"
             )
         return tuple(questions[place] for place in self.places)
 

@@ -84,7 +84,7 @@ def require_inputs(views: Sequence[View], domain: Domain, classes: int) -> None:
         if view.channel.inputs != max(1, classes) * values:
             each = f" for each of {classes} classes" if classes else ""
             raise CampaignError(
-                f"the channel of a view has {view.channel.inputs} inputs, and the view has {values} values{each}"
+                f"the channel of a view has {view.channel.inputs} inputs, but the view has {values} values{each}"
             )
 
 

@@ -598,7 +598,7 @@ def test_pufferfish_passes_over_what_cannot_be() -> None:
     ):
         with pytest.raises(NotionError):
             Pufferfish(secrets, pairs, scenarios)
-    with pytest.raises(NotionError, match="2 values, and the channel has 5"):
+    with pytest.raises(NotionError, match="2 values, but the channel has 5"):
         levels.pufferfish(structure_of(GRID["response"]), asked)
 
 

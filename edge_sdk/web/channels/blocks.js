@@ -91,7 +91,7 @@ export class Blocks extends Channel {
     );
     inner.forEach((one, j) => {
       if (one.inputs !== members[j + 1].length)
-        throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, and its channel has ${one.inputs}`);
+        throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, but its channel has ${one.inputs}`);
       if (one.inputs === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
     });
     if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs give outputs of a block with a graded channel, which is not allowed");

@@ -90,7 +90,7 @@ export class Values {
   async indexOf(answer) {
     const x = this.places.get(answer);
     if (x === undefined)
-      throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values; the terms list them`);
+      throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values, which the terms list`);
     return x;
   }
 

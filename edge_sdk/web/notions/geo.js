@@ -78,7 +78,7 @@ export class Geo extends Notion {
   audit(channel) {
     const all = channel.apart(upTo(channel.inputs));
     const worst = channel.loss(all, all);
-    if (!worst.d) throw new Uncertified("an output rules an input out, which no level allows");
+    if (!worst.d) throw new Uncertified("an output rules out an input, which no level allows");
     let audited = 0n;
     for (const [{ n, d }, square] of this.losses(channel, worst)) {
       const bound = root((audited ** 2n * square) / this.unit ** 2n);
@@ -88,7 +88,7 @@ export class Geo extends Notion {
       audited = root(ceilDiv(level ** 2n * this.unit ** 2n, square) - 1n) + 1n;
     }
     if (audited > this.level)
-      throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
+      throw new Uncertified(`the channel's level is ${audited} nanonats, but ${this.level} are declared`);
     return audited;
   }
 

@@ -96,7 +96,7 @@ export class Information extends Notion {
     if (!this.radius) return null;
     const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
     const level = levelOf(n, d);
-    if (level === null) throw new Uncertified("an output rules an input out, which no level allows");
+    if (level === null) throw new Uncertified("an output rules out an input, which no level allows");
     if (level > this.level) throw new Uncertified("the channel does not keep the level for every prior within the radius");
     return level;
   }
@@ -327,7 +327,7 @@ export class MutualInformation extends Notion {
     }
     const audited = total > 0n ? ceilDiv(total, whole << BigInt(channel.scale)) : 0n;
     if (audited > this.level)
-      throw new Uncertified(`the channel's level is ${audited} nanonats where ${this.level} are declared`);
+      throw new Uncertified(`the channel's level is ${audited} nanonats, but ${this.level} are declared`);
     return audited;
   }
 }

@@ -143,7 +143,7 @@ class BlocksStructure(Structure):
         if any(self.channel.block_of[x] == OPEN for x in inputs):
             return 1, 1  # only one input gives the output of an open input
         outputs = self.inner[0].channel.outputs
-        self.require_steps(len(inputs) * outputs, "the inputs of its block would be looked at output by output")
+        self.require_steps(len(inputs) * outputs, "listing the outputs of a block")
         marginals = self.marginals(prior)
         best = (0, 1)
         for x in inputs:

@@ -143,7 +143,7 @@ class Blocks(Channel):
                 raise ChannelError(f"a block's inner channel must be one of {', '.join(INNER)}, not {inner.family}")
             if inner.inputs != len(members[block]):
                 raise ChannelError(
-                    f"block {block} has {len(members[block])} inputs, and its channel has {inner.inputs}"
+                    f"block {block} has {len(members[block])} inputs, but its channel has {inner.inputs}"
                 )
             if inner.inputs == 1 and not self.cover:
                 raise ChannelError(

@@ -51,7 +51,7 @@ class GradedStructure(Structure):
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         channel = self.channel
-        self.require_steps(self.channel.prior_steps, "its outputs are too many")
+        self.require_steps(self.channel.prior_steps, "listing its outputs")
         of_class = [channel.masses_of(prior, number) for number in range(len(channel.outside))]
         whole = [sum(map(prior.__getitem__, members)) for members in channel.members]
         for y, parts in enumerate(zip(*of_class, strict=True)):
@@ -63,7 +63,7 @@ class GradedStructure(Structure):
             yield OutputClass(y, 1, tuple(masses.items()))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        self.require_steps(self.channel.prior_steps, "its outputs are too many")
+        self.require_steps(self.channel.prior_steps, "listing its outputs")
         return self.channel.marginals(law)
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
@@ -93,4 +93,4 @@ class GradedStructure(Structure):
 
     def _require_supports(self) -> None:
         steps = 2 * len(self.channel.outside) * self.channel.inputs * self.channel.geometry.support
-        self.require_steps(steps, "its preferred outputs are too many")
+        self.require_steps(steps, "listing the outputs that its inputs prefer")

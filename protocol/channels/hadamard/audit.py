@@ -40,7 +40,7 @@ class HadamardStructure(Structure):
 
     def _agreeing(self, law: Sequence[int]) -> list[int]:
         """Return, for each column, the prior mass of the inputs whose row is +1 there."""
-        self.require_steps(self.channel.outputs * self.channel.output_bits, "its transform takes too long")
+        self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")
         total = sum(law)
         rows = [0, *law] + [0] * (self.channel.outputs - len(law) - 1)
         return [(total + signed) // 2 for signed in walsh(rows)]
@@ -61,7 +61,7 @@ class HadamardStructure(Structure):
         return [least + (high - low) * mass for mass in self._agreeing(law)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        self.require_steps(self.channel.outputs * self.channel.output_bits, "its transform takes too long")
+        self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")
         high, low = self._weights
         agreed = [of(high, marginal) for marginal in marginals]
         other = [of(low, marginal) for marginal in marginals]

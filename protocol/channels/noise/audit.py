@@ -60,7 +60,7 @@ class NoiseStructure(Structure):
             ValueError: a ratio is infinite.
         """
         rows, columns = self.channel.rows, self.channel.columns
-        self.require_steps(self.channel.inputs**2, "too many pairs of inputs differ")
+        self.require_steps(self.channel.inputs**2, "comparing all pairs of its inputs")
         for down, across, loss in self.channel.losses_by_shift():
             # A symmetric distribution has the same loss for a shift to the left and to the right.
             yield (

@@ -38,7 +38,7 @@ class ProjectiveStructure(Structure):
 
     def _masses(self, law: Sequence[int]) -> list[int]:
         """Return, for each output, the prior mass of the inputs that prefer it."""
-        self.require_steps(self.channel.prior_steps, "its outputs are too many")
+        self.require_steps(self.channel.prior_steps, "listing its outputs")
         return self.channel.geometry.masses(law)
 
     @property
@@ -75,4 +75,4 @@ class ProjectiveStructure(Structure):
 
     def _require_supports(self) -> None:
         steps = 2 * self.channel.inputs * self.channel.support
-        self.require_steps(steps, "its preferred outputs are too many")
+        self.require_steps(steps, "listing the outputs that its inputs prefer")

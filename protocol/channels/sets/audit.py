@@ -102,7 +102,7 @@ class SetsStructure(Structure):
                 yield OutputClass(y, 1, tuple(part for part in parts if part[1]))
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        self.require_steps(self.channel.outputs, "it has too many outputs")
+        self.require_steps(self.channel.outputs, "listing its outputs")
         base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
         found = [0] * self.channel.outputs
         for y, mass in self.masses(law):
@@ -174,7 +174,7 @@ class SubsetStructure(SetsStructure):
 
     def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
         size = self.channel.ones
-        self.require_steps(self.counts[0] * (size + 2), "it would be walked through set by set")
+        self.require_steps(self.counts[0] * (size + 2), "listing its sets")
         for members in combinations(range(self.channel.inputs), size):
             yield self._word(members), sum(map(law.__getitem__, members))
 
@@ -241,7 +241,7 @@ class TriplesStructure(SetsStructure):
         return [x for x in self.channel.members(y) if x < self.channel.inputs]
 
     def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
-        self.require_steps(self.channel.outputs, "it has too many outputs")
+        self.require_steps(self.channel.outputs, "listing its outputs")
         return enumerate(self.channel._masses(law))
 
     @property
@@ -252,7 +252,7 @@ class TriplesStructure(SetsStructure):
         yield from (self.of_set(y, prior) for y in sorted({0, 1, *self.channel.extremes(prior)}))
 
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
-        self.require_steps(len(inputs) * self.channel.support + self.channel.outputs, "its triples are too many")
+        self.require_steps(len(inputs) * self.channel.support + self.channel.outputs, "listing its triples")
         masses = list(self.channel._masses(prior))
         for x in inputs:
             having = (self.channel._having(x, place) for place in range(self.channel.support))

@@ -63,9 +63,7 @@ class WindowsStructure(Structure):
                 yield from self._windows(self._start(number, order), each, order, prior, sums)
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        self.require_steps(
-            self.channel.outputs * (len(self.channel.heavies) + 4), "it would be walked through window by window"
-        )
+        self.require_steps(self.channel.outputs * (len(self.channel.heavies) + 4), "listing its windows")
         return self.lifts(prior)
 
     def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
@@ -191,7 +189,7 @@ class WindowsStructure(Structure):
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         channel, lift = self.channel, self._lift
         steps = channel.inputs * channel.orders * len(channel.types) + 4 * channel.outputs
-        self.require_steps(steps, "its rows would be walked through window by window")
+        self.require_steps(steps, "summing its rows over all windows")
         others = [of(single.other << lift, marginals[y]) for y, single in enumerate(channel.singles)]
         at_rest = marginals[len(channel.singles)]
         found = [sum(others) + of(channel.rest(x) << lift, at_rest) for x in range(channel.inputs)]
