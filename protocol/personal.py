@@ -48,7 +48,8 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
         level: nanonats.
     """
     bound, whole = exp_lower(level), sum(prior)
-    least = [max(weight * ONE, whole * ONE - bound * weight) for weight in prior]  # max(P_m, 1 - e^eps P_m)
+    # The cover is proportional to max(P_m, 1 - e^eps P_m).
+    least = [max(weight * ONE, whole * ONE - bound * weight) for weight in prior]
     total = (bound - ONE) * whole + sum(least)
     cover = tuple(-(-(part << RESPONSE_SCALE) // total) for part in least)
     return RandomizedResponse(len(cover), cover[:1] if len(set(cover)) == 1 else cover)

@@ -294,7 +294,7 @@ class _Gate:
             if not begun:
                 failed = Refused(500, "service", "the server failed: keep the reports and send them later")
                 await _refusal(scope, failed)(scope, receive, watched)
-        except asyncio.CancelledError:  # the server stops
+        except asyncio.CancelledError:  # the server is stopping
             if not begun:
                 await _refusal(scope, _busy("the server is stopping"))(scope, receive, watched)
         finally:

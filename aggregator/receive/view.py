@@ -64,7 +64,7 @@ class StudySnapshot:
             NoInbox: the study is in a bucket.
         """
         self._study = study
-        self._path = inbox_of(study.path).parent  # never in a bucket
+        self._path = inbox_of(study.path).parent  # a local path: an inbox is never in a bucket
         self._stamp: Stamp = ()
         self._asked: frozenset[str] = frozenset()
         self._answers: Mapping[str, Answers] = MappingProxyType({})

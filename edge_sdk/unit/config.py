@@ -121,7 +121,7 @@ def load(path: str | os.PathLike[str]) -> Configuration:
         ConfigurationRefused
         OSError: the file cannot be read.
     """
-    import tomllib  # imported here because only units read TOML
+    import tomllib  # imported here because most commands do not need it
 
     file = Path(path)
     try:

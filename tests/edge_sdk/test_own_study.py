@@ -122,7 +122,7 @@ def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path)
     for data in (DATA, SECOND):
         device.answer(agreed(device, data, here), "none")
     mixed = waiting(device)
-    body = b"".join(mixed[place] for place in (0, 2, 1, 3))  # each enrolment before its report
+    body = b"".join(mixed[place] for place in (0, 2, 1, 3))  # two enrolments, then their reports
     from tests.aggregator.test_receive import post
 
     host, _, port = here.removeprefix("http://").partition(":")

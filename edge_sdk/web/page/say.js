@@ -93,7 +93,7 @@ export const day = (seconds) => dated(new Date(seconds * 1000));
 /** A day as text in the page's language. @param {string} written YYYY-MM-DD */
 export const date = (written) => dated(new Date(`${written}T00:00Z`), { timeZone: "UTC" });
 
-/** A date as text in the page's language. @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] its time zone */
+/** A date as text in the page's language. @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] time zone */
 const dated = (moment, where) => moment.toLocaleDateString(spoken === "de" ? "de" : "en-GB", { dateStyle: "long", ...where });
 
 /** The local time of day of a time. @param {number} seconds UTC @returns {string} HH:MM */
