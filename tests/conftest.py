@@ -1,7 +1,7 @@
-"""The order of the suite, how Hypothesis searches, where files go, and what the workers do not do twice.
+"""Settings of the suite: the order of files, Hypothesis's profile, temporary files, and work that workers share.
 
-The files that take longest come first, so that no worker is left alone with one at the end. A file stays on one worker.
-What is left at the end are files of a few seconds, which fill all workers alike.
+The files that take longest come first, so that no worker runs one alone at the end. A file stays on one worker. The
+files at the end take a few seconds each and are shared evenly by all workers.
 """
 
 from __future__ import annotations
@@ -95,11 +95,12 @@ SLOWEST_FIRST = (
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Let each worker begin to collect the suite at another file, and hide what it collects from garbage collection.
+    """Make each worker collect the suite from another file on, and exclude the collected objects from garbage
+    collection.
 
     Pytest rewrites the asserts of a file that has changed, which takes longer than all else of a collection, and keeps
-    the result. Workers that begin at one file all rewrite the same; these find what the others wrote. Modules and tests
-    live as long as the run: no later garbage collection need look at them.
+    the result. Workers that begin at the same file would all rewrite the same files; these use the results of the
+    others. Modules and tests live as long as the run, so no later garbage collection needs to visit them.
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers > 1 and [Path(argument).resolve() for argument in session.config.args] == [TESTS]:
@@ -115,7 +116,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the slow files first and the others in the order of their names; within a file nothing moves."""
+    """Put the slow files first and the others in the order of their names; the order within a file stays."""
     gone = [name for name in SLOWEST_FIRST if not (TESTS / name).is_file()]
     if gone:
         raise pytest.UsageError(f"tests/conftest.py orders files that are not there: {', '.join(gone)}")

@@ -34,7 +34,7 @@ def sources(package: str) -> list[Path]:
 
 
 def imports(parsed: ast.AST) -> Iterator[str]:
-    """Full names of the modules and objects a file imports, at any depth, under TYPE_CHECKING too."""
+    """Return the full names of the modules and objects that a file imports, at any depth, also under TYPE_CHECKING."""
     for node in ast.walk(parsed):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -54,7 +54,7 @@ def tops(path: Path) -> set[str]:
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the four packages by its full name."""
+    """Return every module of the four packages by its full name."""
     return {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
         for package in PACKAGES
@@ -64,7 +64,8 @@ def modules() -> dict[str, Path]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_direction_of_imports(package: str) -> None:
-    """demo_app -> edge_sdk -> protocol <- aggregator, and no other arrow; nothing imports the tests."""
+    """Imports run demo_app -> edge_sdk -> protocol <- aggregator and in no other direction; nothing imports the
+    tests."""
     own = set(PACKAGES) | {"tests", "benchmarks"}
     for path in sources(package):
         beside = BESIDE.get(path.relative_to(ROOT).as_posix(), set())
@@ -72,9 +73,9 @@ def test_direction_of_imports(package: str) -> None:
 
 
 def test_no_imports_go_in_a_circle() -> None:
-    """A module imports no other that leads back to it, at any depth and also under TYPE_CHECKING.
+    """No module imports itself through other modules, at any depth and also under TYPE_CHECKING.
 
-    The arrow of ``from package import name`` goes to the module of that name; without such a module, to the package.
+    ``from package import name`` counts as an import of the module of that name; without such a module, of the package.
     """
     known = modules()
     arrows: dict[str, set[str]] = {}
@@ -90,7 +91,8 @@ def test_no_imports_go_in_a_circle() -> None:
 
 @pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
 def test_a_device_needs_nothing_more(package: str) -> None:
-    """protocol and edge_sdk import the standard library, cryptography, msgpack, and an extra only where it is named."""
+    """protocol and edge_sdk import only the standard library, cryptography, msgpack, and optional packages in the
+    listed files."""
     for path in sources(package):
         foreign = tops(path) - set(sys.stdlib_module_names) - set(PACKAGES)
         assert foreign <= DEVICE_NEEDS | EXTRAS.get(path.relative_to(ROOT).as_posix(), set()), path
@@ -104,7 +106,7 @@ EFFECTS = {
 
 
 def test_the_ground_is_pure() -> None:
-    """protocol opens no file, asks no clock, no network and no chance: all of them are arguments."""
+    """protocol uses no file, clock, network or random source; all of them are arguments."""
     forbidden = {"open", "input", "print", "exec", "eval", "compile", "__import__"}
     for path in sources("protocol"):
         calls = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
@@ -136,13 +138,13 @@ BANNED = {"utils", "util", "helpers", "helper", "manager", "base", "common", "mi
 
 
 def test_no_file_is_called_after_nothing() -> None:
-    """A module's name says its subject; utils, helpers, manager and base say nothing."""
+    """A module's name states its subject; names such as utils, helpers, manager and base are refused."""
     for module in modules():
         assert not set(module.lower().replace(".", "_").split("_")) & BANNED, module
 
 
 def test_words_are_the_fields_own() -> None:
-    """A class or function is never called a helper, manager, util or universe: each thing has one word."""
+    """No class or function is called a helper, manager, util or universe, because each concept has one name."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in modules().values():
         names = [node.name for node in ast.walk(tree(path)) if isinstance(node, kinds)]

@@ -45,7 +45,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_builds_are_reproducible(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """Two builds of one tree are the same bytes, in another folder too."""
+    """Two builds of one tree have the same bytes, also in another folder."""
     again = build(tmp_path / "elsewhere")
     assert [one.name for one in again] == [one.name for one in built]
     assert [one.read_bytes() for one in again] == [one.read_bytes() for one in built]
@@ -76,7 +76,8 @@ def test_the_source_archive_holds_what_the_wheel_is_built_of(built: tuple[Path, 
 
 
 def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """In an environment with nothing else, a device opens, and the desk names the missing packages in one line."""
+    """In an environment with only the wheel and its dependencies, a device opens, and the desk command names the
+    missing packages in one line."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     (site,) = (tmp_path / "venv").rglob("site-packages")
@@ -105,6 +106,6 @@ def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, 
 
 
 def test_nothing_else_is_imported_by_a_device() -> None:
-    """The modules above are all that the dependencies of a device bring, so that the test before misses none."""
+    """The listed modules are all modules that the dependencies of a device install, so the test before is complete."""
     owners = packages_distributions()
     assert {owner for name in OF_A_DEVICE for owner in owners[name]} == {"cryptography", "msgpack", "cffi"}

@@ -1,6 +1,6 @@
 """A designed channel keeps its declared level, for every mechanism and number of values (promise 5).
 
-A catalogue's recipe and the protocol's audit are independent of each other, so their agreement to the nanonat over
+A recipe of the catalogue and the protocol's audit are independent of each other, so their agreement to the nanonat at
 every size is evidence for both. The audit against brute force: tests/protocol.
 """
 
@@ -46,7 +46,8 @@ each = pytest.mark.parametrize(("mechanism", "numbers"), SERVING, ids=[mechanism
 
 
 def kept(mechanism, numbers: bool, sizes) -> int:
-    """Certify the mechanism's channel for each size that it serves, at a level by chance; how many there were."""
+    """Certify the mechanism's channel for each size that it serves, at a random level; return the number of
+    channels."""
     found = 0
     for k in sizes:
         level = random.Random(k).randrange(10**7, 8 * exact.NANONATS)
@@ -76,13 +77,13 @@ def test_all_that_serve_without_a_prior_are_here() -> None:
 
 @each
 def test_the_declared_level_is_the_audited_one(mechanism, numbers) -> None:
-    """At sizes next to every border of a mechanism, and random levels: the audited level is the declared one to a
-    millionth of a nat and never above it, and the channel of a level 0.1% higher is refused."""
+    """At sizes next to every limit of a mechanism, and at random levels, the audited level is at most the declared one
+    and within a millionth of a nat of it, and the channel for a level 0.1% higher is refused."""
     assert kept(mechanism, numbers, SOME)
 
 
 @pytest.mark.long
 @each
 def test_the_declared_level_is_the_audited_one_at_every_size(mechanism, numbers) -> None:
-    """The same for every k up to 1,024."""
+    """The declared level is the audited one for every k up to 1,024."""
     assert kept(mechanism, numbers, range(2, MOST + 1))

@@ -17,7 +17,7 @@ each_face = pytest.mark.parametrize("name", ["aggregator", "edge_sdk", "protocol
 
 
 def typed(face):
-    """The names that type checkers see in a face, each with the module that it is imported from."""
+    """Return the names that type checkers see in a face, each with the module from which it is imported."""
     tree = ast.parse((ROOT / face / "__init__.py").read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
     return {alias.asname or alias.name: node.module for node in block.body for alias in node.names}
@@ -38,8 +38,8 @@ def test_a_face_has_all_its_names_and_no_others(name):
 
 
 def documented(face):
-    """(name, function) of each function of a face and each public method and property of its classes, those of the
-    package that it inherits too."""
+    """Yield (name, function) for each function of a face and each public method and property of its classes, including
+    those inherited within the package."""
     for word in face.__all__:
         found = getattr(face, word)
         members = {word: found}
@@ -78,8 +78,8 @@ def test_each_attribute_and_argument_has_a_line(name):
 
 @each_face
 def test_no_module_has_the_name_of_an_export(name):
-    """A name of a face is never also a file or folder beside it: which of the two is meant would depend on the order
-    of imports."""
+    """A name of a face is never also a file or folder of the package, because its meaning would then depend on the
+    order of imports."""
     face = importlib.import_module(name)
     beside = {path.stem for path in (ROOT / name).iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert not beside & set(face.__all__)

@@ -27,12 +27,12 @@ OF_THE_PHONE = {"android", "certifi", "jnius"}
 
 @cache
 def distributions() -> dict[str, list[str]]:
-    """The distributions that bring each importable name."""
+    """Return the distributions that install each importable name."""
     return dict(packages_distributions())
 
 
 def declared(package: str) -> set[str]:
-    """The distributions that pyproject.toml names for a package."""
+    """Return the distributions that pyproject.toml names for a package."""
     lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS[package] for line in extra_of(extra))]
     return {re.split(r"[\[<>=~! ]", line)[0].lower() for line in lines}
 
@@ -43,7 +43,8 @@ def extra_of(name: str) -> list[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_what_is_imported_is_declared(package: str) -> None:
-    """Every foreign module that a package imports is of a distribution that it names, not one that came along."""
+    """Every foreign module that a package imports belongs to a distribution that the package declares, not to an
+    indirect dependency."""
     own = {*PACKAGES, *sys.stdlib_module_names, *OF_THE_PHONE}
     for path in sources(package):
         for name in tops(path) - own:

@@ -1,6 +1,6 @@
-"""The promise that people read is true: in every face, for every notion, each bound is the exact one, rounded up.
+"""The promise that people read is true: in every program and notion, each bound is the exact one, rounded up.
 
-The exact factors are computed here with decimals of 80 digits, not by the code that is tested.
+The exact factors are computed here with 80 decimal digits, not by the tested code.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def response(level: int) -> RandomizedResponse:
 
 
 def one_sided(level: int) -> RandomizedResponse:
-    """Value 0 keeps the level against every other; the others tell themselves from it by far more."""
+    """Return a channel in which value 0 keeps the level against every other value, and the others exceed it by far
+    against value 0."""
     rare = 2**40
     return RandomizedResponse(
         K, (-(-((2**64 - (K - 1) * rare) << exact.EXP_BITS) // exact.exp_lower(level)), *(rare,) * (K - 1))
@@ -59,7 +60,7 @@ def two_blocks(level: int) -> Blocks:
 
 
 def made(kind: str, level: int) -> tuple[Notion, Channel]:
-    """A notion of this kind at a level, and a channel that keeps it."""
+    """Return a notion of this kind at a level, and a channel that keeps it."""
     half = max(exact.MIN_LEVEL, level // 2)
     few = response(half)
     rows = tuple(tuple(0 if x == y else half if x + y == 1 else level for y in range(K)) for x in range(K))
@@ -89,7 +90,7 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
 
 
 def expected(notion: Notion, certificate: Certificate) -> list[int]:
-    """The levels that the sentences of a notion speak of, in their order."""
+    """Return the levels that occur in the sentences of a notion, in their order."""
     level, ldp = notion.level, certificate.ldp
     more = [] if ldp is None or ldp <= level else [ldp]
     if isinstance(notion, notions.Graded | notions.Matrix):
@@ -104,7 +105,7 @@ def expected(notion: Notion, certificate: Certificate) -> list[int]:
 
 
 def require_true(text: str, levels: Sequence[int], language: str = "en") -> None:
-    """Each bound in the text is at least e^level, and less than one unit of its last digit above it."""
+    """Check that each bound in the text is at least e^level, and exceeds it by less than one unit of the last digit."""
     point, group = MARKS[language]
     written = [found.replace(group, "").replace(point, ".").replace("10^", "1e") for found in BOUND.findall(text)]
     shown = [Decimal(number) for number in written]
@@ -122,7 +123,7 @@ KINDS = [*notions._FROM_WIRE, notions.Classes.name]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None:
-    """At 100 levels the terms of the device, the app in both languages, the desk's audit and the page tell each bound
+    """At 100 levels, the terms of the device, the app in both languages, the desk's audit and the page state each bound
     of a notion as the exact factor, rounded up by less than a unit of its last digit."""
     for level in LEVELS:
         if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:
@@ -157,7 +158,8 @@ def test_every_notion_has_its_sentences_in_every_language() -> None:
 
 
 def test_the_direction_that_high_low_leaves_open_is_told() -> None:
-    """Of high-low, every face says that an answer that is not sensitive is not protected, and how far it may show."""
+    """For high-low, every program says that an answer that is not sensitive is not protected, and how much it may
+    reveal."""
     notion, channel = made("high-low", NAT)
     certificate = notions.certify(channel, notion)
     assert certificate.ldp is not None
@@ -185,7 +187,8 @@ def test_the_direction_that_high_low_leaves_open_is_told() -> None:
     ],
 )
 def test_the_app_writes_factors_as_its_language_does(nats: float, english: str, german: str) -> None:
-    """A factor is rounded up to two digits and written with the marks of the language; a huge one is a power of ten."""
+    """A factor is rounded up to two digits and written with the language's separators; a huge factor is written as a
+    power of ten."""
     for language, words in {"en": english, "de": german}.items():
         texts.speak(language)
         assert texts.times(nats) == words

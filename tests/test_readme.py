@@ -1,4 +1,4 @@
-"""README keeps its word: its device example and its command-line session run as printed."""
+"""README is correct: its device example and its command-line session run as printed."""
 
 import contextlib
 import datetime
@@ -24,14 +24,15 @@ README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8"
 
 
 def block(language):
-    """The one code block of a language."""
+    """Return the only code block of a language."""
     (code,) = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
     return code
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """README's session, run to its end: the draft (its dates moved around today), the counts, every command."""
+    """Return the folder after README's session: the draft (its dates moved around today), the counts, and every
+    command."""
     folder = tmp_path_factory.mktemp("readme")
     today = datetime.datetime.now(datetime.UTC).date()
     draft = block("toml")
@@ -83,6 +84,6 @@ def test_every_command_is_in_the_guide():
 
 
 def test_links_lead_somewhere():
-    """Every file README points to exists."""
+    """Every file to which README links exists."""
     for link in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (Path(__file__).parent.parent / link).exists(), link

@@ -1,4 +1,4 @@
-"""Simulated people send what real devices would: the same bytes from the same dice."""
+"""Simulated people send the same bytes as real devices with the same random numbers."""
 
 from functools import partial
 

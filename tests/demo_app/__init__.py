@@ -1,1 +1,1 @@
-"""The phone app, looked at and touched as a person would, on a screen that no one sees."""
+"""Tests of the phone app on a virtual screen, read and touched as by a person."""

@@ -1,12 +1,13 @@
 """The driver inside a program on a screen: it plays touches and keys, and reports the visible widgets.
 
-Requests come in as lines of JSON on standard input and each is played on the program's own thread by a generator that
-yields once for every frame it waits; its answer goes out as a line of JSON. Touches are Kivy motion events given to
-the event loop, so they take the way a finger's do: window, screens, stencils, widgets.
+Requests are lines of JSON on standard input. A generator plays each on the program's own thread and yields once for
+every frame that it waits; its answer is written as a line of JSON. Touches are Kivy motion events in the event loop, so
+they pass through window, screens, stencils and widgets as a finger's do.
 
 python -m tests.demo_app.driver WIDTH HEIGHT MODULE [ARGUMENTS]
 
-The other end is ``screen``; ``pace`` decides when time passes and which frames are drawn. The tests judge the results.
+``screen`` sends the requests; ``pace`` decides when time passes and which frames are drawn. The tests judge the
+results.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class Driver:
         return None
 
     def _reach(self, what: str) -> Play:
-        """The widget, scrolled into view where it was not."""
+        """Return the widget, scrolled into view if necessary."""
         yield from self._settle()
         widget = self._find(what) or self._hidden(what)
         if widget is None:
@@ -159,7 +160,8 @@ class Driver:
             yield
 
     def _arrived(self, widget: Any) -> Play:
-        """Wait for a scrolling widget: it passes a touch to its child only once the touch is no scroll gesture."""
+        """Wait for a scrolling widget, which passes a touch to its child only once the touch is not a scroll
+        gesture."""
         until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few frames in that time
         if any(hasattr(above, "scroll_timeout") for above in _above(widget)):
             while Clock.get_time() < until or frames > 0:
@@ -284,7 +286,7 @@ class Driver:
         yield from self._until(lambda: App.get_running_app().idle, seconds, "something is being done")
 
     def _until(self, met: Callable[[], bool], seconds: float, trouble: str) -> Play:
-        """Other threads may have to do something first, so no time is skipped."""
+        """Wait until a condition holds; no time is skipped, because other threads may have to work first."""
         until = time.monotonic() + seconds
         with self._pace.real():
             while not met():
@@ -474,7 +476,7 @@ _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?[.,]?")
 
 
 def _broken(widget: Any) -> str | None:
-    """Return a word that is wider than its line and so continues in the next; the host of an address may be."""
+    """Return a word that is wider than its line and therefore breaks; hosts of addresses are allowed to break."""
     room = widget.text_size[0]
     if room is None or getattr(widget, "markup", False):
         return None
@@ -495,7 +497,7 @@ def _plain(value: Any) -> Any:
 
 
 def listen(driver: Driver, stop: Callable[[], None]) -> None:
-    """Hand each line of standard input to the driver; when there are no more, end the program."""
+    """Pass each line of standard input to the driver; end the program when there are no more lines."""
     for line in sys.stdin:
         number, verb, arguments = json.loads(line)
         driver.play(number, verb, arguments)
@@ -503,7 +505,7 @@ def listen(driver: Driver, stop: Callable[[], None]) -> None:
 
 
 def stop() -> None:
-    """As closing the window does."""
+    """End the program in the same way as closing the window."""
     app = App.get_running_app()
     if app is not None:
         app.stop()

@@ -1,6 +1,6 @@
-"""A gallery: every widget of the app with data of its own, for tests and for looking at.
+"""A gallery of every widget of the app with sample data, for tests and for viewing.
 
-No device and no campaign is needed to see a widget and its behaviour; its events are written down.
+The widgets need no device and no campaign; their events are recorded.
 
 python -m tests.demo_app.gallery
 """
@@ -42,7 +42,7 @@ POLAND = {"south": 49_000_000, "north": 54_900_000, "west": 14_100_000, "east": 
 
 
 class Gallery(App):
-    """The widgets, one part of them at a time."""
+    """An app that shows one part of the widgets at a time."""
 
     def build(self) -> Any:
         Window.clearcolor = look.ground
@@ -75,7 +75,7 @@ class Gallery(App):
         tell(text, kind)
 
     def show(self, part: str) -> None:
-        """Show one part, between the bars."""
+        """Show one part between the top and the bottom bar."""
         self.events.clear()
         self.root_box.clear_widgets()
         body = BoxLayout(orientation="vertical")

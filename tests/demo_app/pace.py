@@ -1,9 +1,8 @@
 """The pace of a program on a screen: idle time is skipped, and only frames of pictures are drawn.
 
-While a request is played, the time until the next frame passes on the program's clock alone: animations, scrolling and
-notices see as many frames and as many seconds as on a phone, and the machine waits for none of them. Work in the
-program's other threads is awaited in real time (``real``). Software GL is most of a frame's work, so only pictures are
-drawn.
+While a request is played, the time until the next frame passes only on the program's clock: animations, scrolling and
+notices have as many frames and seconds as on a phone, and the machine does not wait for them. Work in the program's
+other threads is awaited in real time (``real``). Software GL is most of a frame's work, so only pictures are drawn.
 
 If the frames themselves are measured, ``drawn`` is true: no time is skipped, and each is drawn.
 """
@@ -20,7 +19,7 @@ from kivy.clock import Clock
 
 
 class Pace:
-    """Of this process; it begins once there is a window."""
+    """The pace of this process; it begins once there is a window."""
 
     def __init__(self) -> None:
         self.drawn = False
@@ -28,7 +27,7 @@ class Pace:
         self._hurried = threading.Event()
 
     def begin(self) -> None:
-        """Take the clock and the window's drawing over."""
+        """Replace the waiting of the clock and the drawing of the window."""
         from kivy.effects import kinetic, scroll
         from kivy.input import motionevent
         from kivy.uix.behaviors import button
@@ -45,22 +44,22 @@ class Pace:
         self.draw = draw
 
     def hurry(self) -> None:
-        """A request is played: skip the time between frames."""
+        """Skip the time between frames while a request is played."""
         self._hurried.set()
 
     def rest(self) -> None:
-        """It was answered: wait for the next in real time."""
+        """Wait in real time for the next request after an answer."""
         self._hurried.clear()
 
     @contextmanager
     def real(self) -> Iterator[None]:
-        """Skip no time, since another thread is awaited."""
+        """Skip no time, because another thread is awaited."""
         self.rest()
         yield
         self.hurry()
 
     def _wait(self, microseconds: float) -> None:
-        """The clock's time between two frames; a request cuts it short."""
+        """Wait as long as the clock's time between two frames; a new request ends the wait."""
         if self.drawn:
             time.sleep(microseconds / 1e6)
         elif self._hurried.is_set():

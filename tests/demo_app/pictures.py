@@ -1,6 +1,6 @@
-"""The pictures in README and the guides: screens of the app, an estimate and the poster of ``make demo``'s campaign.
+"""Makes the pictures in README and the guides: app screens, an estimate, and the poster of ``make demo``'s campaign.
 
-A picture of a program is made by running the program, so it is true.
+A picture of a program is made by running the program, so it shows the real output.
 
 python -m tests.demo_app.pictures
 
@@ -58,7 +58,7 @@ def app(folder: Path) -> None:
 
 
 def poster(folder: Path) -> None:
-    """An invitation to the campaign of ``make demo``, as it is printed."""
+    """Draw the invitation to the campaign of ``make demo``, as it is printed."""
     (folder / "education.toml").write_text(draft("Highest education", "ldp", *DAYS, False).replace("enrolled", "open"))
     signed = open_campaign(seal_campaign(read_draft(folder / "education.toml"), AUTHOR), [AUTHOR.public])
     drawn = draw_poster(PosterContent.of(signed, invite(signed, signed.terms.opens)), "png")
@@ -67,7 +67,7 @@ def poster(folder: Path) -> None:
 
 
 def side_by_side(shots: list[Path]) -> Image.Image:
-    """Pictures of one size in a row."""
+    """Join pictures of one size in a row."""
     screens = [Image.open(path).convert("RGB") for path in shots]
     width, height = screens[0].size
     row = Image.new("RGB", (BETWEEN + len(screens) * (width + BETWEEN), height + 2 * BETWEEN), GROUND)
@@ -77,7 +77,7 @@ def side_by_side(shots: list[Path]) -> Image.Image:
 
 
 def estimate(folder: Path) -> None:
-    """48,842 people answer, and the desk estimates."""
+    """Simulate the answers of 48,842 people, and draw the estimate."""
     subprocess.run([Path(sys.executable).with_name("halftruth"), "demo", "--out", folder], check=True)
     (drawn,) = folder.glob("*/education.png")
     Image.open(drawn).convert("RGB").quantize(COLOURS).save(PICTURES / "estimate.png", optimize=True)

@@ -1,16 +1,16 @@
-"""A screen without a monitor, and a program on it that a test touches, types into, reads and photographs.
+"""A virtual screen with a program that a test touches, types into, reads and photographs.
 
-The program runs in a separate process, under Xvfb with software GL. A driver inside it (driver) plays the requests of
-this end, one at a time, as touches and keys that go through the window's own event loop. The test's process never
-imports Kivy.
+The program runs in a separate process, under Xvfb with software GL. A driver inside the program (driver) plays the
+requests of this module, one at a time, as touches and keys that pass through the window's own event loop. The test's
+process never imports Kivy.
 
     with display() as number, Screen(number, "demo_app", "--store", folder, size=PHONE) as screen:
         screen.wait("consent")
         screen.tap("consent")
         screen.shot("consented")
 
-A widget is found by its ``name``, or else by the exact text it shows; of several, the first visible one from the top
-left.
+A widget is found by its ``name``, or else by the exact text that it shows; if several match, the first visible one from
+the top left is used.
 
 Each test judges the content of its screens.
 """
@@ -47,7 +47,7 @@ class ScreenError(AssertionError):
 
 @contextmanager
 def display(width: int = 1280, height: int = 1600) -> Iterator[str]:
-    """An X display of its own on a free number, such as ``":7"``; gone afterwards."""
+    """Context manager: a new X display on a free number, such as ``":7"``; it ends afterwards."""
     program = shutil.which("Xvfb")
     if program is None:
         raise ScreenError(f"Xvfb is not installed, and the app's tests need it: {NEEDED}")
@@ -72,7 +72,7 @@ def display(width: int = 1280, height: int = 1600) -> Iterator[str]:
 
 
 def surroundings(number: str, home: str, density: float = 1.0, font_scale: float = 1.0) -> dict[str, str]:
-    """The environment a Kivy program is run with: this display, a home of its own, software GL, no log files."""
+    """Return the environment for a Kivy program: this display, a separate home folder, software GL, no log files."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KIVY", "SDL", "XDG"))}
     return kept | {
         "DISPLAY": number,
@@ -99,11 +99,11 @@ class Screen:
     """A Kivy program on a display, with a person's actions and views.
 
     Args:
-        number: of the display, from ``display``.
+        number: the number of the display, from ``display``.
         program: a module, run as ``python -m`` does; its arguments follow.
-        size: of the window in dp; it is ``density`` times as many pixels.
+        size: the size of the window in dp; a dp is ``density`` pixels.
         density: pixels per dp.
-        font_scale: the person's own magnification of texts.
+        font_scale: the person's magnification of texts.
         shots: the folder of pictures.
         environment: added to the program's environment.
     """
@@ -148,7 +148,7 @@ class Screen:
         self.close()
 
     def close(self) -> int:
-        """End the program as closing its window does; its exit code, once it is gone."""
+        """End the program in the same way as closing its window; return its exit code."""
         if self.process.stdin and not self.process.stdin.closed:
             with suppress(BrokenPipeError):  # the program may have ended by itself
                 self.process.stdin.close()
@@ -169,31 +169,34 @@ class Screen:
         return Path(self._log.name).read_text(encoding="utf-8")
 
     def tap(self, what: str, at: Sequence[float] = (0.5, 0.5)) -> None:
-        """Touch a widget and let go, scrolled into view first; ``at`` is where in it, from its bottom left, as shares.
+        """Scroll a widget into view, touch it and release; ``at`` is the place in the widget from its bottom left, as
+        shares of its size.
 
         Raises:
-            ScreenError: it is not there, or something else covers the place.
+            ScreenError: the widget does not exist, or another widget covers the place.
         """
         self._ask("tap", what=what, at=list(at))
 
     def hold(self, what: str, seconds: float = 1.0) -> None:
-        """Touch a widget and let go after a while."""
+        """Touch a widget and release after a while."""
         self._ask("hold", what=what, seconds=seconds)
 
     def drag(self, what: str, start: Sequence[float], end: Sequence[float], *, held: bool = False) -> None:
-        """Touch a widget at one place, move to another within 10 frames, and let go; places as shares of the widget.
+        """Touch a widget at one place, move to another place within 10 frames, and release; places are shares of the
+        widget's size.
 
         Args:
-            held: do not move before the touch is known to be no scrolling, and the widget has it.
+            held: whether to wait, before moving, until the touch is known not to be a scroll gesture and the widget has
+                received it.
         """
         self._ask("drag", what=what, start=list(start), end=list(end), held=held)
 
     def pinch(self, what: str, factor: float) -> None:
-        """Move two fingers around a widget's centre apart by a factor; together if it is below 1."""
+        """Move two fingers apart around a widget's centre by a factor; a factor below 1 moves them together."""
         self._ask("pinch", what=what, factor=factor)
 
     def wheel(self, what: str, steps: int) -> None:
-        """Turn the mouse's wheel over a widget: up where ``steps`` is positive."""
+        """Turn the mouse wheel over a widget, upwards if ``steps`` is positive."""
         self._ask("wheel", what=what, steps=steps)
 
     def type(self, text: str) -> None:
@@ -201,7 +204,7 @@ class Screen:
         self._ask("type", text=text)
 
     def key(self, name: str) -> None:
-        """A key by name: escape (the back button), enter, tab, backspace, up, down, left, right, spacebar."""
+        """Press a key by name: escape (the back button), enter, tab, backspace, up, down, left, right, spacebar."""
         self._ask("key", name=name)
 
     def fill(self, what: str, text: str) -> None:
@@ -209,7 +212,7 @@ class Screen:
         self._ask("fill", what=what, text=text)
 
     def wait(self, what: str, seconds: float = PATIENCE) -> None:
-        """Until a widget of that name or text can be seen."""
+        """Wait until a widget of that name or text is visible."""
         self._ask("wait", what=what, seconds=seconds, patience=seconds)
 
     def gone(self, what: str, seconds: float = PATIENCE) -> None:
@@ -225,24 +228,24 @@ class Screen:
         return bool(self._ask("seen", what=what))
 
     def read(self, what: str, prop: str) -> Any:
-        """A property of a widget, as JSON has it."""
+        """Return a property of a widget, in JSON's types."""
         return self._ask("read", what=what, prop=prop)
 
     def box(self, what: str) -> tuple[float, float, float, float]:
-        """x, y, width and height of a widget in dp, from the window's bottom left."""
+        """Return x, y, width and height of a widget in dp, from the window's bottom left."""
         x, y, width, height = self._ask("box", what=what)
         return x, y, width, height
 
     def texts(self) -> list[str]:
-        """All texts that can be seen, from the top left."""
+        """Return all visible texts, from the top left."""
         return list(self._ask("texts"))
 
     def small(self, least: float = 48.0) -> list[str]:
-        """Everything that can be seen and touched whose width or height is below ``least`` dp: none, it should be."""
+        """Return all visible touch targets whose width or height is below ``least`` dp; tests expect none."""
         return list(self._ask("small", least=least))
 
     def cut(self) -> list[str]:
-        """Every text that can be seen and does not fit its widget or the window: none, it should be."""
+        """Return all visible texts that do not fit their widget or the window; tests expect none."""
         return list(self._ask("cut"))
 
     @contextmanager
@@ -253,27 +256,29 @@ class Screen:
         self._ask("draw", each=False)
 
     def longest_frame(self) -> float:
-        """Seconds of the longest frame since the last call, pictures apart; they are to be ``drawn``."""
+        """Return the seconds of the longest frame since the last call, without frames of pictures; requires
+        ``drawn``."""
         return float(self._ask("longest_frame"))
 
     def busiest_frame(self) -> float:
-        """Seconds that the window's thread computed in its busiest frame since the last call; others' load is not in
-        it."""
+        """Return the processor seconds of the window's thread in its busiest frame since the last call; load of other
+        processes does not count."""
         return float(self._ask("busiest_frame"))
 
     def resize(self, width: int, height: int) -> None:
-        """Another size of the window, in dp."""
+        """Change the size of the window, in dp."""
         self._ask("resize", width=width, height=height)
 
     def shot(self, name: str) -> Path:
-        """A picture of the window, ``name``.png."""
+        """Save a picture of the window as ``name``.png."""
         self.shots.mkdir(parents=True, exist_ok=True)
         path = self.shots / f"{name}.png"
         self._ask("shot", path=str(path))
         return path
 
     def call(self, expression: str) -> Any:
-        """The value of a Python expression in the program, where ``app`` is the running App: for a test's set-up."""
+        """Return the value of a Python expression in the program, in which ``app`` is the running App; for the set-up
+        of a test."""
         return self._ask("call", expression=expression)
 
     def _ask(self, verb: str, patience: float = 0.0, **arguments: Any) -> Any:
@@ -295,7 +300,7 @@ class Screen:
         return value
 
     def _line(self, until: float) -> str:
-        """Return the next line that the driver wrote; "" if the time is over."""
+        """Return the next line that the driver wrote; "" after the time limit."""
         assert self.process.stdout
         ready, _, _ = select.select([self.process.stdout], [], [], max(0.0, until - time.monotonic()))
         return self.process.stdout.readline() if ready else ""

@@ -1,4 +1,4 @@
-"""The parts of the Android package: its recipe and sources, which need nothing that a phone lacks."""
+"""The Android package: its recipe and sources need nothing that a phone lacks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_recipes_versions_are_not_too_old() -> None:
 
 
 def test_what_is_imported_is_required() -> None:
-    """Every module that the three packages import is the standard library's, their own, or a requirement's."""
+    """Every module that the three packages import belongs to the standard library, to them, or to a requirement."""
     tops: set[str] = set()
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -78,7 +78,7 @@ def test_what_is_imported_is_required() -> None:
 
 
 def test_a_backup_cannot_turn_the_ledger_back() -> None:
-    """Android does not back the store up, and the app asks for the network and nothing else."""
+    """Android does not back up the store, and the app requests only the permission for the network."""
     assert spec()["android.allow_backup"] == "False"
     assert listed("android.permissions") == ["INTERNET"]
 
@@ -113,7 +113,7 @@ def test_nothing_that_is_read_at_run_time_is_left_out() -> None:
 
 
 def run(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A program in a Python of its own, where msgpack is pure Python as on a phone."""
+    """Run a program in a separate Python in which msgpack is pure Python, as on a phone."""
     environment = os.environ | {"MSGPACK_PUREPYTHON": "1", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         [sys.executable, "-c", program], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -136,7 +136,8 @@ print(receipt.envelope.hex(), Path("upload.htr").read_bytes().hex())
 
 
 def test_a_device_works_without_compiled_msgpack(tmp_path: Path) -> None:
-    """Joining, answering and exporting give the same bytes with msgpack's pure-Python fallback as with the compiled."""
+    """Joining, answering and exporting give the same bytes with msgpack's pure-Python fallback as with the compiled
+    version."""
     pure, compiled = tmp_path / "pure", tmp_path / "compiled"
     pure.mkdir()
     compiled.mkdir()
@@ -154,7 +155,7 @@ def test_a_device_works_without_compiled_msgpack(tmp_path: Path) -> None:
 def test_the_vectors_hold_without_compiled_msgpack(tmp_path: Path) -> None:
     """With msgpack's pure-Python fallback every vector is encoded to the same bytes, and any value decodes to itself.
 
-    Decoding does not use msgpack, so the tests that only decode would say nothing more here.
+    Decoding does not use msgpack, so tests that only decode are not repeated here.
     """
     tests = ["test_vectors.py::test_vectors_are_current", "test_codec.py::test_round_trip"]
     nodes = [str(ROOT / "tests" / "protocol" / name) for name in tests]
@@ -169,7 +170,7 @@ def test_the_vectors_hold_without_compiled_msgpack(tmp_path: Path) -> None:
 
 
 def test_the_codec_asks_msgpack_for_what_old_versions_have() -> None:
-    """Of msgpack the codec uses `packb(value, use_bin_type=True)` alone, which versions since 0.4 have."""
+    """The codec uses only `packb(value, use_bin_type=True)` of msgpack, which exists since version 0.4."""
     tree = ast.parse((ROOT / "protocol" / "codec.py").read_text(encoding="utf-8"))
     used = {
         node.attr
@@ -188,7 +189,7 @@ def test_the_codec_asks_msgpack_for_what_old_versions_have() -> None:
 
 
 def test_a_phones_start_names_its_authorities(tmp_path: Path) -> None:
-    """Before anything connects, a phone's Python gets the certificate authorities for https."""
+    """Before the first connection, Python on a phone gets the certificate authorities for https."""
     check = (
         "import certifi, os, ssl, demo_app.main as phone\n"
         "os.environ.pop('SSL_CERT_FILE', None)\n"
@@ -202,7 +203,8 @@ def test_a_phones_start_names_its_authorities(tmp_path: Path) -> None:
 
 
 def test_links_open_the_app() -> None:
-    """The filters are part of the package, and take halftruth: links and https links of hosts, and no other pages."""
+    """The package contains the intent filters; they match halftruth: links and https links of the hosts, and no other
+    pages."""
     filters = (SPEC.parent / spec()["android.manifest.intent_filters"]).read_text(encoding="utf-8")
     found = re.findall(r'<data android:scheme="(\w+)"(?: android:host="(.)" android:pathPattern="(.*)")?', filters)
     assert [(scheme, host) for scheme, host, _ in found] == [("halftruth", ""), ("https", "*")]

@@ -1,4 +1,4 @@
-"""The coast that is drawn below a map: the content of the file, and the triangles of the land."""
+"""The coast that is drawn below a map: the content of its file, and the triangles of the land."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def world() -> Coast:
 
 
 def inside_outlines(world: Coast, x: float, y: float) -> bool:
-    """Return whether a line to the east crosses the outlines an odd number of times: the slow twin of the triangles."""
+    """Return whether a line to the east crosses the outlines an odd number of times; the slow reference for the
+    triangles."""
     odd = False
     for outline in world.outlines:
         for start, end in pairwise(outline):
@@ -57,7 +58,8 @@ def covers(corners: tuple[tuple[float, float], ...], x: float, y: float) -> bool
 
 
 def test_what_is_drawn_lies_on_the_map(world: Coast) -> None:
-    """Every point is on the globe, every outline is closed, every corner is a point of an outline, three a triangle."""
+    """Every point is on the globe, every outline is closed, and a triangle has three corners, which are points of
+    outlines."""
     assert all(-180 <= longitude <= 180 for longitude in world.longitudes)
     assert all(-90 <= latitude <= 90 for latitude in world.latitudes)
     assert len(world.longitudes) == len(world.latitudes) < 65_536  # OpenGL ES counts them in 16 bits
@@ -71,7 +73,7 @@ def test_what_is_drawn_lies_on_the_map(world: Coast) -> None:
 
 
 def test_the_triangles_are_the_land(world: Coast) -> None:
-    """At random places, and at some that everybody knows, the triangles and the outlines tell land from sea alike."""
+    """At random places, and at some well-known ones, the triangles and the outlines agree on land and sea."""
     cut = [(min(x for x, _ in one), max(x for x, _ in one), one) for one in triangles(world)]
     places = [(x, y) for x, y, _ in PLACES.values()]
     chance = random.Random(1)
@@ -84,7 +86,7 @@ def test_the_triangles_are_the_land(world: Coast) -> None:
 
 
 def test_no_triangle_covers_another(world: Coast) -> None:
-    """The areas of all triangles add up to the area inside of the outlines, so none is drawn twice."""
+    """The areas of all triangles add up to the area inside the outlines, so no area is drawn twice."""
     enclosed = 0.0
     for outline in world.outlines:
         for start, end in pairwise(outline):

@@ -1,4 +1,4 @@
-"""Laws of the app's model: each screen shows the device's own state, and a touch does one thing, without a window."""
+"""Laws of the app's model, tested without a window: each screen shows the device's state; a touch has one effect."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ MICRO = 10**6
 
 
 class Study:
-    """Replaces the network: a study that accepts all uploads, and lists its campaigns."""
+    """A replacement for the network: a study that accepts all uploads, and lists its campaigns."""
 
     def __init__(self, *campaigns: bytes) -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
@@ -120,19 +120,19 @@ class Study:
 
 @pytest.fixture
 def clock() -> Clock:
-    """Shows the moment the campaigns open."""
+    """Return a clock that shows the moment at which the campaigns open."""
     return Clock()
 
 
 @pytest.fixture
 def study() -> Study:
-    """Has one campaign."""
+    """Return a study with one campaign."""
     return Study(DATA)
 
 
 @pytest.fixture
 def model(tmp_path, clock, study):
-    """A model whose person trusts ``AUTHOR``, open."""
+    """Return an open model whose person trusts ``AUTHOR``."""
     made = Model(tmp_path / "store", [LINE], clock=clock, urandom=Dice(), opener=study)
     made.open()
     made.lower(lifetime=1000)
@@ -141,7 +141,7 @@ def model(tmp_path, clock, study):
 
 
 def joined(model, tmp_path, data=DATA):
-    """The terms of a campaign read from a file."""
+    """Let the model join a campaign from a file; return its terms."""
     path = tmp_path / "some.campaign"
     path.write_bytes(data)
     agreement = model.read(path)
@@ -154,7 +154,8 @@ def of(terms):
 
 
 def test_a_study_that_its_author_closed_is_over(model, study, clock):
-    """A closing learned while sending closes the study on every screen; an answer is refused with a notice."""
+    """A closing notice that arrives while sending closes the study on every screen; an answer is refused with a
+    notice."""
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     model.consent(of(terms))
     assert model.send().sent == 1
@@ -172,7 +173,7 @@ def test_a_study_that_its_author_closed_is_over(model, study, clock):
 
 
 def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
-    """Terms and question are in the app's language where the study has it; the answer is the study's own label."""
+    """Terms and question are in the app's language if the study has it; the answer is the study's own label."""
     data = seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK), AUTHOR)
     try:
         texts.speak("de")
@@ -209,7 +210,7 @@ def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
 
 
 def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
-    """The question and the history count in the person's word for the unit."""
+    """The question and the history show the unit in the person's language."""
     own = open_campaign(campaign(domain=NumberRange.of(17, 90, unit="years")), [AUTHOR.public]).terms
     german = Texts("de", "Alter", "Wie alt sind Sie?", labels=("Jahre",))
     terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
@@ -230,7 +231,7 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
     ],
 )
 def test_groups_of_values_speak_the_persons_language(model, tmp_path, map_, names, kept):
-    """If a view keeps a group of values or a district, the history shows its translated name."""
+    """If a view asks for a group of values or a district, the history shows its translated name."""
     own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(map_,)), [AUTHOR.public]).terms
     german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh", *names))
     terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
@@ -253,7 +254,8 @@ def joined_as_signed(model, tmp_path, data):
 
 
 def test_a_session_from_an_address_to_forgetting(model, study):
-    """Offered, read, agreed, answered, sent, counted and forgotten: each step shows the device's state."""
+    """In every step of a session (offered, read, agreed, answered, sent, counted, forgotten), the model shows the
+    device's state."""
     [offer] = model.offers(URL)
     terms = model.join(model.fetch(URL, offer.campaign_id), URL)
     assert (terms.card.state, terms.card.title, terms.fits) == (NEW, "Highest education", True)
@@ -308,7 +310,7 @@ def test_the_envelope_shown_is_the_one_that_leaves(model, tmp_path, study):
     ],
 )
 def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, value, label):
-    """A value is text in every kind of domain, and the history names it by its label."""
+    """A value is a text in every kind of domain, and the history shows its label."""
     terms = joined(model, tmp_path, campaign(domain=domain))
     asked = model.consent(of(terms))
     if asked.asked[0].kind == "grid":
@@ -324,8 +326,8 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
 
 
 def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_asked_for(model, tmp_path):
-    """The map takes any position. The terms name this device's question, in the person's language, and the report in
-    words, the history and the exposure contain that and nothing finer."""
+    """The map takes any position. The terms name this device's question, in the person's language; the report in words,
+    the history and the exposure contain the view's value and nothing finer."""
     grid = Grid(0, 10 * MICRO, 0, 10 * MICRO, MICRO)
     maps = (Coarse(5), Districts(((0, 30), (1, 70)), ("Süden", "Norden")))
     terms = joined(model, tmp_path, campaign(domain=grid, maps=maps, level=10**9 // 2))
@@ -406,7 +408,8 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
 
 
 def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
-    """For every answer or omission, a device is asked equally many questions, and sends equally many bytes."""
+    """For every answer or omission, a device is asked the same number of questions and sends the same number of
+    bytes."""
     data, sizes = asking(), set()
     typed = ({"vote": "yes", "age": "skipped", "home": "0.5,1.5"}, {"vote": "no", "age": "18", "home": "0,0"})
     for view, names in enumerate(FORM_NAMES):
@@ -435,7 +438,8 @@ def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_pat
 
 
 def test_a_campaign_shows_where_it_stands(model, tmp_path, clock):
-    """New, upcoming, open, answered and over follow from the clock, the consent and the answers, in order of need."""
+    """A campaign is new, upcoming, open, answered or over, computed from clock, consent and answers; campaigns that
+    need an action come first."""
     cases = {"Over": OPENS - WEEK, "Later": OPENS + WEEK, "Asked": OPENS, "New": OPENS, "Told": OPENS}
     ids = {}
     for title, opens in cases.items():
@@ -478,7 +482,8 @@ def test_the_terms_say_what_it_may_cost(model, tmp_path):
 
 
 def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
-    """A campaign of classes is agreed to as one of them; where a prior is asked for, the even one is offered first."""
+    """A person agrees to a campaign with classes as a member of one class; if a prior is needed, the uniform one is
+    offered first."""
     terms = joined(model, tmp_path, of_classes())
     assert [one.name for one in terms.terms.classes] == ["workers", "students", "others"]
     model.consent(of(terms), "students")
@@ -550,7 +555,8 @@ def test_a_statement_is_chosen_by_what_the_phone_knows(model, tmp_path):
     ],
 )
 def test_typed_shares_are_weights_or_refused(typed, wrong, each):
-    """Weights are the typed shares exactly, and empty fields share the rest; otherwise the reason is one of three."""
+    """Weights are exactly the typed shares, and empty fields share the rest; invalid shares are refused with one of
+    three reasons."""
     by_label = dict(zip("abc", typed, strict=True))
     found = shares_of(by_label)
     assert (found.wrong, found.each) == (wrong, each)
@@ -598,7 +604,8 @@ def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
 
 
 def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path):
-    """A strength is offered only if it fits under the caps and the study has classes that can be distinguished."""
+    """A strength of the choice is offered only if it fits under the caps and the study has classes that can be
+    distinguished."""
     terms = joined(model, tmp_path, of_classes())
     model.lower(lifetime=terms.terms.worst_case + 1.2)
     assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
@@ -609,14 +616,16 @@ def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path
 
 @pytest.mark.parametrize("data", [DATA, of_levels()])
 def test_nothing_is_chosen_where_there_is_nothing_to_choose_by(model, tmp_path, data):
-    """A study without classes, or whose classes have no priors, has none chosen, and looking costs nothing."""
+    """For a study without classes, or whose classes have no priors, no class can be chosen, and viewing the screen
+    costs nothing."""
     terms = joined(model, tmp_path, data)
     assert terms.fitting is None
     assert (terms.card.state, model.gauge().spent, model.gauge().reserved) == (NEW, 0, 0)
 
 
 def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
-    """Two studies about the same values add up, another question does not, and forgotten ones are listed apart."""
+    """The exposures of two studies about the same values add up, another question's does not, and forgotten studies are
+    listed separately."""
     ids = {}
     for title, options in {"One": {}, "Two": {"level": 5 * 10**8}, "Hours": {"domain": Buckets.of([0, 10])}}.items():
         ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
@@ -640,7 +649,8 @@ def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
 
 
 def test_what_nothing_bounds_is_said(model, tmp_path):
-    """If one report may rule an answer out, there is no number, and an observer may be sure."""
+    """If one report may exclude an answer, the exposure has no number, and the screen says that an observer may be
+    certain."""
     notion, channel = HighLow(10**9, 6, (0, 3)), high_low(10**9, [1, 0, 0, 1, 0, 0])
     terms = joined(model, tmp_path, made(notion=notion, channel=channel))
     model.consent(of(terms))
@@ -650,7 +660,7 @@ def test_what_nothing_bounds_is_said(model, tmp_path):
 
 
 def test_a_cap_is_lowered_and_never_raised(model):
-    """The gauge shows the lower of two caps, each kind by itself."""
+    """A lower cap is accepted and a higher one is not; the gauge shows the lowest cap of each kind."""
     assert model.lower(lifetime=6.0).cap == 6
     assert model.lower(lifetime=7.0).cap == 6
     gauge = model.lower(per_campaign=2.5, window=(7 * 86_400, 1.5))
@@ -660,7 +670,8 @@ def test_a_cap_is_lowered_and_never_raised(model):
 
 
 def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
-    """A study that is down leaves the queue as it is, with the time of the next attempt; before it nothing is tried."""
+    """If a study is down, the queue stays unchanged and shows the time of the next attempt; before that time nothing is
+    sent."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
     model.answer(of(terms), "none")
@@ -678,7 +689,8 @@ def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
 
 
 def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
-    """Campaigns from two studies' pages each go to their own study, whichever page was opened last."""
+    """Reports of campaigns from two studies' pages each go to their own study, independently of which page was opened
+    last."""
     other = campaign("Another study")
     studies = {"one.example": Study(DATA), "other.example": Study(other)}
     model = Model(tmp_path / "store", [LINE], clock=clock, opener=lambda to: studies[to.host])
@@ -703,7 +715,8 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
 
 
 def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_path, study, clock):
-    """A study without the campaign, and a campaign without an address: envelopes stay, and the outbox says why."""
+    """If a study does not have the campaign, or the campaign has no address, the envelopes stay, and the outbox says
+    why."""
     first = joined(model, tmp_path)
     path = tmp_path / "other.campaign"
     path.write_bytes(campaign("Carried by hand"))
@@ -724,8 +737,8 @@ def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_pa
 
 
 def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
-    """Without its author's key a campaign is refused, and the key's id shown; with it, it is joined; then it stays
-    so."""
+    """Without its author's key a campaign is refused, and the key's id is shown; once the person adds the key, it can
+    be joined, also after a restart."""
     model = Model(tmp_path / "store", clock=clock, opener=study)
     model.open()
     with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
@@ -778,7 +791,7 @@ def test_a_link_leads_to_the_terms_of_its_study(tmp_path, clock, study):
     ],
 )
 def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, key):
-    """Another key, an unknown study, none at all: each has its notice, and nothing is kept."""
+    """A link with another key, to an unknown campaign or to no study leads to its own notice, and nothing is stored."""
     for name, value in spoil.items():
         setattr(study, name, value)
     with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
@@ -793,7 +806,7 @@ def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, 
 
 
 def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
-    """A key that comes with the app lets its author's campaigns in, and is named as brought."""
+    """Campaigns of an author whose key is part of the app can be joined, and the key is shown as part of the app."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
     assert [author.brought for author in model.authors()] == [True]
@@ -811,7 +824,7 @@ def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
 
 
 def test_other_bytes_are_no_campaign(model, tmp_path):
-    """A file that holds something else, or a campaign with one bit flipped, is refused as bad data."""
+    """A file with other content, or a campaign with one bit flipped, is refused as bad data."""
     for data in (b"", b"hello", DATA[:-1] + bytes([DATA[-1] ^ 1])):
         with pytest.raises(BadData) as refused:
             joined(model, tmp_path, data)
@@ -836,7 +849,7 @@ def test_every_error_of_the_sdk_has_a_notice():
 
 
 def test_a_mistake_of_the_program_says_only_its_kind_and_place():
-    """An unexpected error is shown by its class and line: its text might contain an answer."""
+    """An unexpected error is shown by its class and line only, because its text might contain an answer."""
     try:
         int("a person's answer")
     except ValueError as error:
@@ -861,7 +874,8 @@ def test_what_is_shown_can_be_logged(model, tmp_path):
 
 
 def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, study):
-    """An older copy of the folder is refused with an offer to go on; going on counts the reserved amount as spent."""
+    """An older copy of the folder is refused with an offer to continue; continuing counts the reserved amount as
+    spent."""
     place, copy = tmp_path / "store", tmp_path / "copy"
     model = Model(place, [LINE], clock=clock, opener=study)
     model.open()
@@ -887,7 +901,7 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
 
 
 def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
-    """A file that is no database is refused with an offer to go on; going on begins without studies and spends
+    """A file that is no database is refused with an offer to continue; continuing begins without studies and spends
     nothing."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
@@ -918,7 +932,7 @@ def test_settings_come_back(tmp_path):
     "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "other": 1}', b"[" * 10**5]
 )
 def test_settings_that_cannot_be_read_are_none(tmp_path, saved):
-    """A file that is not of the form is as if there were none; the app starts."""
+    """A settings file with an invalid format is ignored, and the app starts."""
     (tmp_path / FILE).write_bytes(saved)
     assert Settings.load(tmp_path) == Settings()
 
@@ -927,7 +941,8 @@ def test_settings_that_cannot_be_read_are_none(tmp_path, saved):
 
 
 def test_things_are_done_in_order_by_one_other_thread():
-    """Work is done one after another in a thread that is not the caller's, and results come by the caller's own way."""
+    """Tasks run one after another in a thread that is not the caller's, and results are delivered through the caller's
+    function."""
     import queue
     import threading
 
@@ -952,7 +967,8 @@ def test_things_are_done_in_order_by_one_other_thread():
 
 
 def test_an_end_drops_what_was_not_begun_and_closes_last():
-    """Work under way is finished, waiting work is dropped, the last work comes last, and nothing is handed on."""
+    """At the end, the running task is finished, waiting tasks are dropped, the closing task runs last, and no result is
+    delivered."""
     import threading
 
     begun, go, done, handed = threading.Event(), threading.Event(), [], []
@@ -989,7 +1005,7 @@ def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tm
 
 
 def test_kivy_is_imported_where_it_is_seen():
-    """Only the app, what starts it, its screens, its widgets, and two named files import Kivy."""
+    """Only the app, its starter, its screens, its widgets, and two named files import Kivy."""
     seen = {"__main__.py", "main.py", "app.py", "screens", "widgets", "coast.py", "idle_gc.py"}
     for path in sources("demo_app"):
         if not seen & set(path.relative_to(ROOT / "demo_app").parts):

@@ -1,4 +1,4 @@
-"""Laws of the screens: all of each can be read and touched, in every shape, look and language; and the way back."""
+"""Laws of the screens: each can be read and touched completely, in every size, look and language; and navigation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SHAPES = {
 
 @pytest.fixture(scope="module")
 def number():
-    """A display that all of these tests share."""
+    """Yield a display that all of these tests share."""
     with display() as made:
         yield made
 
@@ -53,13 +53,14 @@ def now() -> int:
 
 
 def one(title: str, **options: object) -> bytes:
-    """A campaign that is open now, for a day longer."""
+    """Return a campaign that is open from now on for one more day."""
     return campaign(title, **{"opens": now() - DAY, "periods": 2, "period_seconds": WEEK} | options)
 
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """A device that agreed to ``ASKED``, answered one of them, and has read the terms of one more."""
+    """Return the folder of a device that agreed to ``ASKED``, answered one of these campaigns, and read the terms of
+    another."""
     place = tmp_path / "phone"
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
         ids = {
@@ -82,7 +83,8 @@ def fits(screen: Screen) -> None:
 
 
 def settled(screen: Screen) -> None:
-    """Until the app has loaded what its screens are made of, and what lives as long as it is walked no more."""
+    """Wait until the app has loaded the parts of its screens and excluded long-lived objects from garbage
+    collection."""
     until = time.monotonic() + 60
     while not screen.call("__import__('gc').get_freeze_count()"):
         assert time.monotonic() < until
@@ -166,8 +168,8 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
     "shape", [pytest.param(name, marks=() if name == "large-light-en" else pytest.mark.long) for name in SHAPES]
 )
 def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
-    """A form is announced as one. Its questions come one a page after consent. Going back keeps typed answers and
-    omissions, also past the page with the asked questions. All of it fits."""
+    """A form is announced as a form. After consent its questions appear one on each page. Going back keeps typed
+    answers and omissions, also past the page with the asked questions. All pages fit."""
     size, language, look, letters = SHAPES[shape]
     data = asking(opens=now() - DAY, periods=2)
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 2)) as one:
@@ -233,7 +235,7 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
 
 
 def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
-    """In German the terms, the questions and what would be sent have the form's German labels and unit."""
+    """In German, the terms, the questions and the preview of the report have the form's German labels and unit."""
     data = in_german(opens=now() - DAY, periods=2)
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 1)) as one:
         one.join(data, "https://study.example")
@@ -288,7 +290,7 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
 
 
 def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_path):
-    """Shares that cannot be stated are not taken; the others are shown again with the resulting belief, and are
+    """Shares that cannot be declared are refused; valid shares are shown again with the resulting belief, and are
     declared."""
     (tmp_path / "own.campaign").write_bytes(of_own(opens=now() - DAY, closes=now() + 9 * DAY))
     options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]
@@ -343,8 +345,8 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
 
 
 def test_the_heap_is_searched_while_the_person_reads(number, folder):
-    """While page after page opens Python's full search never runs; it does once nothing was touched for a while, and
-    never walks what lives as long as the app."""
+    """While pages are opened, Python's full garbage collection never runs. It runs once nothing was touched for a
+    while, and never visits objects that live as long as the app."""
     searches = "__import__('gc').get_stats()[2]['collections']"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
@@ -363,7 +365,8 @@ def test_the_heap_is_searched_while_the_person_reads(number, folder):
 
 
 def test_what_was_left_is_gone(number, folder):
-    """However often each screen is come to and a dialog answered, as many widgets live as after the first time."""
+    """After any number of visits to each screen and of answered dialogs, the number of live widgets is the same as
+    after the first visit."""
     widgets = (
         "(__import__('gc').collect(), sum(issubclass(type(one), __import__('kivy.uix.widget').uix.widget.Widget)"
         " for one in __import__('gc').get_objects()))[1]"
@@ -425,7 +428,7 @@ def test_what_cannot_be_sent_waits_and_is_said(number, folder):
 
 
 def test_caps_are_lowered_by_touch(number, folder):
-    """A lower cap is typed, asked about, and holds; a word in its place is refused in words."""
+    """A lower cap is typed, confirmed, and holds; a word in its place is refused with a message."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
         tap(screen, "place:budget")
@@ -439,7 +442,7 @@ def test_caps_are_lowered_by_touch(number, folder):
 
 
 def test_language_and_look_change_at_once_and_are_kept(number, folder):
-    """German and dark are worn as soon as they are touched, and the next start still wears them."""
+    """German and the dark look are applied as soon as they are touched, and also at the next start."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
         tap(screen, "place:settings")
@@ -454,8 +457,9 @@ def test_language_and_look_change_at_once_and_are_kept(number, folder):
 
 
 def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
-    """With the phone's lock: after a minute in the background no study is visible and no place reachable. Refused,
-    it stays so; unlocked, the app is where it was. The reminder of an answered study names none."""
+    """With the phone's lock, after a minute in the background no study is visible and no screen reachable. If unlocking
+    fails, this stays so; after unlocking, the app shows the same screen as before. The reminder of an answered study
+    names no study."""
     app = "__import__('kivy.app').app.App.get_running_app()"
     lock = "__import__('demo_app.app').app"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
@@ -490,8 +494,8 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
 
 
 def test_a_damaged_store_is_gone_on_with_only_when_the_person_says_so(number, folder):
-    """A damaged store shows the problem, under the names of the places; trying again changes nothing; going on asks
-    for confirmation and begins anew."""
+    """For a damaged store the app shows the problem below the names of the screens; trying again changes nothing;
+    continuing requires a confirmation and begins with an empty store."""
     for path in folder.glob(f"{DATABASE_FILE}*"):
         path.write_bytes(b"not a database" * 1000)
     with Screen(number, "demo_app", "--store", folder, "--language", "en", shots=SHOTS) as screen:

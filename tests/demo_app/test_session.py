@@ -1,4 +1,4 @@
-"""A person's whole session on a phone's screen, against a study that runs: it ends in an estimate that counts them."""
+"""A person's whole session on a phone's screen with a running study; it ends in an estimate that counts the person."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STARTED = 30.0
 
 
 def desk_says(*arguments: object) -> str:
-    """Return the output of a desk command; it works in the test's current folder."""
+    """Run a desk command in the test's current folder; return its output."""
     done = CliRunner().invoke(halftruth, ["--study", "lib", *map(str, arguments)])
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -54,7 +54,7 @@ def desk_says(*arguments: object) -> str:
 
 @contextlib.contextmanager
 def received(folder: Path):
-    """The address of a study's service, in a process of its own."""
+    """Yield the address of a study's service, which runs in a separate process."""
     run = [*COMMAND, "--study", "lib", "receive", "--listen", "127.0.0.1:0"]
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     surroundings = os.environ | {"PYTHONPATH": path}
@@ -70,7 +70,7 @@ def received(folder: Path):
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch):
-    """A folder with an author's keys, a signed campaign and a study of it; the test stands in it."""
+    """Return a folder with an author's keys, a signed campaign and a study of it; it is the test's current folder."""
     monkeypatch.chdir(tmp_path)
     today = datetime.datetime.now(datetime.UTC).date()
     days = [today + datetime.timedelta(days=shift) for shift in (-1, 59)]
@@ -82,19 +82,20 @@ def desk(tmp_path, monkeypatch):
 
 
 def settle(screen: Screen) -> None:
-    """Until nothing is being done and all of the screen is there."""
+    """Wait until no task runs and the screen is complete."""
     screen.idle()
 
 
 def tap(screen: Screen, name: str) -> None:
-    """Touch something once the screen is complete, and wait for the result."""
+    """Touch a widget once the screen is complete, and wait for the result."""
     settle(screen)
     screen.tap(name)
     settle(screen)
 
 
 def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
-    """Joined, agreed, answered, seen, sent, counted and forgotten by touches alone: one report more is estimated."""
+    """A person joins, agrees, answers, views, sends, checks and forgets by touches alone; the estimate has one report
+    more."""
     with (
         display() as number,
         received(desk) as url,
@@ -177,12 +178,12 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
 
 
 def counts() -> int:
-    """Ingest what came; how many reports were accepted."""
+    """Ingest the uploads; return the number of accepted reports."""
     done = json.loads(desk_says("ingest", "--json"))
     assert done["read"] == done["accepted"]
     return done["accepted"]
 
 
 def strip(marked: str) -> list[str]:
-    """The bytes of the screen's text without its marks."""
+    """Return the bytes in the screen's text, without its formatting."""
     return re.sub(r"\[[^\]]*\]", "", marked).split()

@@ -10,7 +10,7 @@ from tests.demo_app.screen import ROOT
 
 
 def started(*arguments: str | Path, program: str = "") -> subprocess.CompletedProcess[str]:
-    """``python -m demo_app`` with these, after ``program``; it must end by itself."""
+    """Run ``program`` and then ``python -m demo_app`` with the given arguments; it must end by itself."""
     code = f"import runpy, sys; {program}runpy.run_module('demo_app', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
@@ -24,7 +24,7 @@ def test_without_kivy_it_says_what_to_install() -> None:
 
 
 def test_a_key_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """A key file that is not there, or is not text, ends it with exit code 2 before there is a window or a store."""
+    """If a key file is missing or not text, the app ends with exit code 2 before it makes a window or a store."""
     binary = tmp_path / "binary.pub"
     binary.write_bytes(b"\xff\xfe")
     for path in (tmp_path / "none.pub", binary):

@@ -1,4 +1,4 @@
-"""The app's calls to the system: objects in memory have the methods that Android documents; and on a desktop."""
+"""The app's calls to the system, on objects in memory with the methods that Android documents, and on a desktop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demo_app.system.reminder import entry, remind
 
 
 class Intent:
-    """Android's Intent, as far as the app uses it."""
+    """A replacement for Android's Intent with the methods that the app uses."""
 
     ACTION_INSERT = "android.intent.action.INSERT"
 
@@ -42,11 +42,11 @@ class Intent:
 
 
 class Phone:
-    """A phone: its API, night mode, insets and lock, and the intents that the app started.
+    """A simulated phone: its API level, night mode, insets and lock, and the intents that the app started.
 
     Attributes:
         bound: the app's listeners, by event.
-        started: intents, with the number of those that are to be answered.
+        started: the started intents, with the request number of those that expect an answer.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ class Phone:
         )
 
     def java(self, name: str) -> Any:
-        """Each class that the app may ask for, and no other."""
+        """Return a Java class that the app may use; fail for any other."""
         return {
             "org.kivy.android.PythonActivity": types.SimpleNamespace(mActivity=self.activity),
             "android.content.Intent": Intent,
@@ -95,7 +95,7 @@ class Phone:
 
 @pytest.fixture
 def phone(monkeypatch: pytest.MonkeyPatch) -> Phone:
-    """The app runs on this phone."""
+    """Make the app run on a simulated phone; return the phone."""
     made = Phone()
     answers = types.SimpleNamespace(bind=lambda **came: made.bound.update(came), unbind=made.unbind)
     monkeypatch.setitem(sys.modules, "android", types.ModuleType("android"))
@@ -105,7 +105,8 @@ def phone(monkeypatch: pytest.MonkeyPatch) -> Phone:
 
 
 def test_a_link_from_another_program_is_handed_over(phone: Phone) -> None:
-    """The intent that started the app and each later one hand over their link; an intent without one, nothing."""
+    """The link of the intent that started the app, and of each later intent, is handed over; an intent without a link
+    has no effect."""
     opened: list[str] = []
     watch(opened.append)
     phone.bound["on_new_intent"](Intent())
@@ -120,7 +121,8 @@ def test_a_phone_in_night_mode_is_dark(phone: Phone) -> None:
 
 
 def test_bars_take_room_from_android_15_on(phone: Phone) -> None:
-    """Earlier systems place the window between the bars; before the window is laid out, all margins are 0."""
+    """From Android 15 on, the bars need margins; earlier systems place the window between the bars. Before the window
+    is laid out, all margins are 0."""
     assert insets() == (1, 63, 2, 48)
     phone.taken = None
     assert insets() == (0, 0, 0, 0)
@@ -130,7 +132,8 @@ def test_bars_take_room_from_android_15_on(phone: Phone) -> None:
 
 @pytest.mark.parametrize(("result", "good"), [(-1, True), (0, False)])
 def test_only_the_systems_yes_unlocks(phone: Phone, result: int, good: bool) -> None:
-    """Results of other requests are ignored, and after its own result it stops listening."""
+    """Only a positive result of the app's own request unlocks; results of other requests are ignored, and after its own
+    result the app stops listening."""
     assert has_lock()
     unlocked: list[bool] = []
     unlock("why", unlocked.append)
@@ -176,6 +179,6 @@ def test_on_a_desktop_there_is_no_phone(tmp_path: Path) -> None:
 
 
 def test_no_two_entries_are_one(tmp_path: Path) -> None:
-    """A calendar that has the first takes the second as another."""
+    """Two calendar entries have different ids, so a calendar keeps both."""
     one, other = (next(line for line in entry("t", 0).split("\r\n") if line.startswith("UID:")) for _ in range(2))
     assert one != other

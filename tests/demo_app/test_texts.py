@@ -1,4 +1,4 @@
-"""The catalogue of texts: whole, the same in both languages, and used."""
+"""The catalogue of texts is complete, has the same texts in both languages, and has no unused text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MARKS = {"number.point", "number.group", "day.form", "day.months"}
 
 
 def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Texts by key; a text with a form for one and a form for several is one dictionary."""
+    """Return the texts by key; a text with a singular and a plural form is one dictionary."""
     found: dict[str, Any] = {}
     for name, value in words.items():
         if isinstance(value, dict) and "other" not in value:
@@ -33,7 +33,7 @@ def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def written(language: str) -> list[dict[str, Any]]:
-    """The texts of both page and app, and those of the app alone."""
+    """Return the texts that page and app share, and those of the app only."""
     return [flat(tomllib.loads((folder / f"{language}.toml").read_text(encoding="utf-8"))) for folder in FOLDERS]
 
 
@@ -54,14 +54,15 @@ def _english() -> None:
 
 
 def sources() -> str:
-    """All code of the app, its kv and the page's scripts too."""
+    """Return all code of the app, including its kv files and the page's scripts."""
     paths = sorted([*(ROOT / "demo_app").rglob("*.py"), *(ROOT / "demo_app").rglob("*.kv"), *WEB.glob("*.js")])
     return "\n".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 @cache
 def asked() -> tuple[set[str], set[str]]:
-    """Keys that the code names in full, and patterns of those it puts together, such as ``notice.*.title``."""
+    """Return the keys that the code names in full, and patterns of the keys that it composes, such as
+    ``notice.*.title``."""
     named = set(re.findall(r'\bsay\(\s*"([a-z_.]+)"', sources()))
     named |= set(re.findall(r'\bsay\(\s*"[a-z_.]+" if .*? else "([a-z_.]+)"', sources()))
     named |= {key for key in re.findall(r'"([a-z_]+\.[a-z_.]+)"', sources()) if key in catalogue("en")}
@@ -77,7 +78,7 @@ def matches(key: str, pattern: str) -> bool:
 
 
 def test_both_languages_say_the_same_things() -> None:
-    """Every key is in every language, and says something."""
+    """Every key exists in every language, with a text that is not empty."""
     english = catalogue("en")
     for language in texts.LANGUAGES:
         other = catalogue(language)
@@ -95,7 +96,7 @@ def test_both_languages_are_given_the_same_values(language: str) -> None:
 
 @pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
 def test_a_language_is_its_own(language: str) -> None:
-    """Every sentence is translated."""
+    """Every sentence differs between the languages, so each is translated."""
     english, other = catalogue("en"), catalogue(language)
     words = {key for key in english if re.search(r"[a-z]{2,} [a-z]{2,}", str(english[key]))}
     assert len(words) > 100
@@ -110,14 +111,14 @@ def test_every_key_that_is_asked_for_is_there() -> None:
 
 
 def test_every_text_is_written_once() -> None:
-    """The app has no second wording of a text that a page shows as well."""
+    """The app has no second wording of a text that a page also shows."""
     for language in texts.LANGUAGES:
         shared, own = written(language)
         assert not set(shared) & set(own)
 
 
 def test_a_page_says_what_is_handed_to_it() -> None:
-    """Every text of the catalogue in a page is used by its scripts: no text is sent for nothing."""
+    """The page's scripts use every text that the page contains."""
     said = "\n".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.js"))
     put_together = {f"{section}." for section in re.findall(r"`([a-z]+)\.\$\{", said)}
     handed = {key for key in written("en")[0] if not key.startswith(tuple(put_together))}
@@ -148,7 +149,8 @@ def test_a_locale_chooses_its_language() -> None:
 
 
 def test_numbers_are_written_as_the_language_writes_them() -> None:
-    """Three digits, no trailing zeros, the language's own point and grouping, and never "-0"."""
+    """Numbers have three significant digits, no trailing zeros, the language's decimal separator and grouping, and are
+    never "-0"."""
     cases = {0.5: "0.5", 2.25: "2.25", 1.0: "1", 12.3456: "12.3", 1234.5: "1234", 0.0004: "0", -0.0001: "0", 7: "7",
              1234567: "1,234,567", 2980: "2980", -1.5: "\N{MINUS SIGN}1.5"}  # fmt: skip
     for value, text in cases.items():
@@ -174,12 +176,12 @@ def test_nats_that_tell_are_rounded_up_and_those_that_are_left_down() -> None:
 
 
 def test_one_and_several_differ() -> None:
-    """A count of one takes the form for one."""
+    """A count of one uses the singular form, and other counts the plural form."""
     assert texts.say("chances.truth", count=1) != texts.say("chances.truth", count=2).replace("2", "1")
 
 
 def test_days_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A day is written with its month's name, in the person's time zone."""
+    """A day is written with the name of its month, in the person's time zone."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     try:

@@ -1,4 +1,4 @@
-"""The theme's colours, light and dark, as they meet on the screen."""
+"""The contrast of the theme's colours, light and dark, in the combinations on the screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ each_palette = pytest.mark.parametrize("palette", PALETTES.values(), ids=PALETTE
 
 @each_palette
 def test_every_text_can_be_read(palette: theme.Palette) -> None:
-    """Every text has 4.5 times the luminance of its background, or less than a 4.5th (WCAG 2.1, 1.4.3, AA)."""
+    """Every text has a contrast of at least 4.5 to its background (WCAG 2.1, 1.4.3, AA)."""
     for text, behind in theme.READ:
         ratio = theme.contrast(getattr(palette, text), getattr(palette, behind))
         assert ratio >= theme.CONTRAST, (text, behind, ratio)
@@ -20,14 +20,14 @@ def test_every_text_can_be_read(palette: theme.Palette) -> None:
 
 @each_palette
 def test_every_mark_can_be_seen(palette: theme.Palette) -> None:
-    """Every border, icon and bar with a meaning has 3 times the luminance of its surroundings (1.4.11)."""
+    """Every border, icon and bar with a meaning has a contrast of at least 3 to its surroundings (1.4.11)."""
     for mark, behind in theme.MARKED:
         ratio = theme.contrast(getattr(palette, mark), getattr(palette, behind))
         assert ratio >= theme.MARK_CONTRAST, (mark, behind, ratio)
 
 
 def test_contrast_is_the_standards() -> None:
-    """Contrast is 21 of black and white, 1 of a colour and itself, and 4.48 of the grey #777777 on white."""
+    """The contrast is 21 for black and white, 1 for a colour and itself, and 4.48 for the grey #777777 on white."""
     assert theme.contrast("#000000", "#ffffff") == pytest.approx(21)
     assert theme.contrast("#0b6b58", "#0b6b58") == 1
     assert theme.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)

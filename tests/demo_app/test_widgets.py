@@ -1,4 +1,4 @@
-"""The widgets, touched on a screen: their events, their sizes, and texts that are not cut."""
+"""The widgets on a screen: their events, their sizes, and texts that are not cut."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def events(screen: Screen) -> list[Any]:
 
 
 def ways(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
-    """Every visible widget of every part can be touched, and none is cut; a picture of each is kept."""
+    """Check that every visible widget of every part can be touched and that no text is cut; keep a picture of each
+    part."""
     for part in parts:
         show(screen, part)
         assert screen.small() == [], part
@@ -51,7 +52,7 @@ def test_on_a_phone_nothing_is_too_small_or_cut(gallery: Screen) -> None:
 
 @pytest.mark.long
 def test_dark_and_on_a_desktop_nothing_is_too_small_or_cut(number: str) -> None:
-    """In dark colours, on a screen of two pixels a dp and in a desktop's window, nothing is too small or cut."""
+    """In dark colours, on a screen with two pixels per dp and in a desktop's window, nothing is too small or cut."""
     for size, density, name in ((PHONE, 2.0, "phone-sharp"), (DESKTOP, 1.0, "desktop")):
         with Screen(number, GALLERY, size=size, density=density) as screen:
             ways(screen, name)
@@ -80,7 +81,7 @@ def test_buttons_tell_that_they_were_pressed(gallery: Screen) -> None:
 
 
 def test_the_keyboard_reaches_and_presses(gallery: Screen) -> None:
-    """Tab moves from one thing to the next, Enter and the space bar press it."""
+    """Tab moves the focus to the next widget, and Enter and the space bar press the widget."""
     show(gallery, "actions")
     gallery.call("setattr(next(w for w in app.root.walk() if getattr(w, 'name', '') == 'entry'), 'focus', True)")
     gallery.key("enter")
@@ -120,7 +121,7 @@ def test_one_of_a_few(gallery: Screen) -> None:
 
 
 def test_one_of_many_is_searched(gallery: Screen) -> None:
-    """Typed words narrow a long list, in any order; the reported index is that of the whole list."""
+    """Typed words filter a long list, in any order; the reported index is that in the whole list."""
     show(gallery, "many")
     gallery.fill("jobs:search", "437 occ")
     gallery.tap("jobs:occupation number 437")
@@ -146,7 +147,8 @@ def test_five_hundred_rows_scroll_smoothly(gallery: Screen) -> None:
 
 
 def test_any_of_many(gallery: Screen) -> None:
-    """A touch chooses an item, another one removes it; their number is shown, and stays during a search."""
+    """A touch selects an item, and a second touch removes it; the number of selected items is shown, also during a
+    search."""
     show(gallery, "items")
     gallery.tap("items:allergy 3")
     gallery.tap("items:allergy 1")
@@ -161,7 +163,8 @@ def test_any_of_many(gallery: Screen) -> None:
 
 
 def test_a_number_is_dragged(gallery: Screen) -> None:
-    """No number is shown until the track is touched; its middle is the number in the middle, in round steps."""
+    """No number is shown until the track is touched; a touch in its middle gives the number in the middle of the range,
+    in round steps."""
     show(gallery, "number")
     assert gallery.read("hours", "text") == ""
     gallery.tap("hours:track")
@@ -174,8 +177,8 @@ def test_a_number_is_dragged(gallery: Screen) -> None:
 
 
 def test_a_number_is_typed(gallery: Screen) -> None:
-    """Typed text is the number, exactly, with a comma or a point; another text is reported, and takes the number
-    back."""
+    """A typed text is exactly the number, with a comma or a point; an invalid text is reported and removes the
+    number."""
     show(gallery, "number")
     gallery.fill("hours:typed", "7.25")
     assert events(gallery)[-1] == ["7.25"]
@@ -193,8 +196,8 @@ def test_a_number_is_typed(gallery: Screen) -> None:
 
 
 def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
-    """The track stops at steps; a typed number off them, or outside a range that clamps, is shown with the number it
-    counts as."""
+    """The track stops at steps; a typed number between steps, or outside a range that clamps, is shown with the number
+    as which it counts."""
     show(gallery, "number")
     gallery.drag("way:track", (0.2, 0.5), (0.58, 0.5), held=True)
     assert gallery.read("way", "text") in ("20", "25")
@@ -229,7 +232,7 @@ def test_a_day_is_typed(gallery: Screen) -> None:
 
 
 def test_a_cell_is_touched(gallery: Screen) -> None:
-    """A touch in the middle of the map chooses the middle cell; outside of the grid it chooses nothing."""
+    """A touch in the middle of the map selects the middle cell; a touch outside the grid selects nothing."""
     show(gallery, "world")
     gallery.tap("map", (0.5, 0.9))
     assert events(gallery) == []
@@ -240,7 +243,8 @@ def test_a_cell_is_touched(gallery: Screen) -> None:
 
 
 def test_a_map_is_zoomed_and_moved(gallery: Screen) -> None:
-    """Buttons, two fingers and the wheel zoom; one finger moves and chooses nothing; the whole map comes back."""
+    """Buttons, two fingers and the wheel zoom; one finger moves the map and selects nothing; zooming out shows the
+    whole map again."""
     show(gallery, "map")
     whole = gallery.read("map", "scale")
     gallery.tap("map:nearer")
@@ -266,7 +270,8 @@ def test_a_map_is_zoomed_and_moved(gallery: Screen) -> None:
 
 
 def test_the_chosen_cell_is_the_grids_own(gallery: Screen) -> None:
-    """A typed position chooses the cell it lies in, counted from the south-west; the last row and column too."""
+    """A typed position selects the cell that contains it, counted from the south-west, also in the last row and
+    column."""
     show(gallery, "map")
     for typed, cell in {
         "52.23, 21.01": [32, 69],
@@ -312,7 +317,7 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
 
 
 def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
-    """A small chance is "fewer than 1" and has a dot; certainty, and almost certainty, is 100."""
+    """A small probability is shown as "fewer than 1" with a dot; certainty and near certainty are shown as 100."""
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
     for truth, filled, words in ((0.001, 1, "fewer than 1 sends"), (0.999, 100, "100 send"), (1.0, 100, "100 send")):
@@ -322,8 +327,7 @@ def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
 
 
 def test_a_question_is_answered(gallery: Screen) -> None:
-    """A dialog reports agreement only; Esc and its other button are the harmless answer; the widgets below are
-    covered."""
+    """A dialog reports only agreement; Esc and its other button decline; the widgets below cannot be touched."""
     show(gallery, "actions")
     gallery.call("app.ask()")
     gallery.wait("agree")

@@ -1,1 +1,1 @@
-"""The computed parts of the docs, and the tests that hold them current."""
+"""The computed parts of the docs, and the tests that check that they are current."""

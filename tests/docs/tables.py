@@ -1,6 +1,6 @@
-"""The tables of docs/MECHANISMS.md, computed: `make tables` writes them, a test holds that they are current.
+"""Computes the tables of docs/MECHANISMS.md: `make tables` writes them, and a test checks that they are current.
 
-A table stands between two comments that name it, and its text is a function of the library alone.
+A table lies between two comments that name it, and its text depends only on the library.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def in_nats(epsilon: float) -> str:
 
 
 def zipf(size: int, exponent: float = 1.0) -> tuple[int, ...]:
-    """Weights proportional to 1 / rank^exponent, as integers."""
+    """Return integer weights proportional to 1 / rank^exponent."""
     return tuple(math.ceil(2**40 / rank**exponent) for rank in range(1, size + 1))
 
 
@@ -49,7 +49,7 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def choices() -> str:
-    """The mechanism that ``auto`` takes, and the larger error of the runner-up."""
+    """Return the table of the mechanisms that ``auto`` selects, with the runner-up's larger error."""
 
     def cell(question: Question) -> str:
         rows = [row for row in plan(question, 1) if row.candidate is not None]
@@ -70,7 +70,8 @@ def choices() -> str:
 
 
 def levels() -> str:
-    """Every mechanism for six values at one nat, under every notion of the audit (PAPERS B8)."""
+    """Return the table of every mechanism's levels for six values at one nat, under every notion of the audit (PAPERS
+    B8)."""
     questions: dict[str, Notion] = {
         "ldp": Ldp(level(1)),
         "lip": Information(level(1), (40, 25, 15, 10, 6, 4)),
@@ -100,7 +101,7 @@ def levels() -> str:
 
 
 def catalogue() -> str:
-    """Every mechanism, with its description and source."""
+    """Return the table of every mechanism, with its description and source."""
     return grid(
         ["name", "what it does", "source", "decoding n reports"],
         ([f"`{one.name}`", one.does, one.source, one.decode] for one in CATALOGUE),
@@ -108,7 +109,8 @@ def catalogue() -> str:
 
 
 def lip_errors() -> str:
-    """One person's error under LIP: the prior alone, the published form where it is legal, ours, and the bound."""
+    """Return the table of one person's error under LIP: with the prior alone, the published form if it keeps the level,
+    our channel, and the lower bound."""
     from aggregator.estimate.error import lip_mse_bound
 
     rows = []
@@ -130,7 +132,8 @@ def lip_errors() -> str:
 
 
 def ball_errors() -> str:
-    """One person's error under LIP for every prior within a radius, beside the other ways to keep that."""
+    """Return the table of one person's error under LIP for every prior within a radius, beside other mechanisms that
+    keep this."""
     from aggregator.estimate.error import lip_mse, prior_mse
     from aggregator.families.table.prior_table import optimal_table
     from protocol import levels as levels_of
@@ -163,7 +166,8 @@ def ball_errors() -> str:
 
 
 def projective_orders() -> str:
-    """The error of projective response divided by the smallest possible one, with primes alone and with all fields."""
+    """Return the table of projective response's error divided by the smallest possible error, with prime fields only
+    and with all fields."""
     from aggregator.families.projective.recipe import geometries, projective_error
     from aggregator.families.sets.recipe import subset_error
     from protocol.channels.projective.field import is_prime
@@ -183,7 +187,8 @@ def projective_orders() -> str:
 
 
 def graded_errors() -> str:
-    """The error of graded projective response for budgets by value, beside IDUE's and plain LDP's at the least."""
+    """Return the table of graded projective response's error for budgets by value, beside those of IDUE and of plain
+    LDP at the smallest budget."""
     asked: list[tuple[str, tuple[float, ...], tuple[int, ...]]] = [
         ("minid", (1, 2), (1, 999)),
         ("minid", (1, 2), (50, 950)),
@@ -220,7 +225,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def computed(page: str, name: str) -> str:
-    """The page with table ``name`` written anew."""
+    """Return the page with the table ``name`` computed again."""
     frame = re.compile(rf"(<!-- computed: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     if not frame.search(page):
         raise ValueError(f"the page has no place for table {name}")

@@ -1,4 +1,4 @@
-"""docs/DESK.md keeps its word: its Python example runs as printed."""
+"""docs/DESK.md is correct: its Python example runs as printed."""
 
 from __future__ import annotations
 

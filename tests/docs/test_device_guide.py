@@ -1,4 +1,4 @@
-"""docs/DEVICE.md and docs/UNIT.md keep their word: the ten steps run as printed, the table of keys is the unit's."""
+"""docs/DEVICE.md and docs/UNIT.md are correct: the ten steps run as printed, and the table of keys is the unit's."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_units_keys_are_all_explained():
 
 
 def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
-    """The tables that the guide prints are those of its form: the check finds an answer to every question."""
+    """The tables in the guide fit its form: the check finds an answer to every question."""
     text = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8")
     [tables] = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     form = Form((

@@ -29,13 +29,14 @@ FACES = {"aggregator", "edge_sdk", "edge_sdk.errors", "protocol"}
 
 
 def cells() -> list[str]:
-    """The code cells of the notebook, in order."""
+    """Return the code cells of the notebook, in order."""
     found = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     return ["".join(cell["source"]) for cell in found if cell["cell_type"] == "code"]
 
 
 def printed_code() -> dict[str, str]:
-    """All Python that a user is shown: programs, notebook cells, and the Python blocks of README and the guides."""
+    """Yield all Python code shown to users: programs, notebook cells, and the Python blocks of README and the
+    guides."""
     code = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")}
     code[NOTEBOOK.name] = "\n".join(cells())
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
@@ -46,7 +47,7 @@ def printed_code() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory) -> dict[str, str]:
-    """The output of each command of the examples' page, all run in order in a copy of the folder."""
+    """Return the output of each command on the examples' page; all run in order in a copy of the folder."""
     folder = tmp_path_factory.mktemp("docs") / "examples"
     shutil.copytree(EXAMPLES, folder)
     (commands,) = re.findall(r"```console\n(.*?)```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)
@@ -71,14 +72,14 @@ def test_every_program_is_run(printed):
 
 
 def test_the_survey_counts_everybody(printed):
-    """All 2,000 simulated people are counted, none refused, and the audit proves the declared level."""
+    """All 2,000 simulated people are counted, no report is refused, and the audit proves the declared level."""
     assert "2,000 reports counted, 0 refused" in printed["run_a_survey.py"]
     assert "ldp, in nats: 1" in printed["audit_received.py"]
     assert all(value in printed["own_study.py"] for value in ("on foot", "bicycle", "bus", "train", "car"))
 
 
 def test_the_devices_leave_what_they_say(printed):
-    """The person's upload is an enrolment and a report; the unit's is the same, with 24 readings in the report."""
+    """The person's upload has an enrolment and a report; so has the unit's, with 24 readings in the report."""
     assert "cost of this answer, in nats: 1; left: 3" in printed["ask_one_question.py"]
     assert printed["sensor_unit.py"].startswith("24 readings")
     for store in ("phone", "unit"):
@@ -101,8 +102,8 @@ def test_the_form_is_in_two_languages():
 def test_the_notebook_runs_from_top_to_bottom():
     """The cells run in order in a fresh process, count 5,000 people, and draw a figure.
 
-    n = 5,000, a share's standard error about 2.2 points: each estimate within 12 points of the truth, so a failure by
-    chance is rarer than once in 10^6 runs.
+    With n = 5,000 the standard error of a share is about 2.2 points. Each estimate is within 12 points of the truth, so
+    the test fails by chance in less than one of 10^6 runs.
     """
     check = (
         "\nassert counted.accepted == 5000 and not counted.rejected\nassert estimate._repr_html_().startswith('<pre>') "
@@ -115,7 +116,7 @@ def test_the_notebook_runs_from_top_to_bottom():
 
 @pytest.mark.parametrize("name", sorted(printed_code()))
 def test_what_is_shown_is_exported(name):
-    """Code that a user is shown imports our names from the faces only, and each of them is in the face's __all__."""
+    """Code shown to users imports our names only from the packages' faces, and each name is in the face's __all__."""
     for node in ast.walk(ast.parse(printed_code()[name])):
         if isinstance(node, ast.Import):
             assert not OURS & {alias.name.split(".")[0] for alias in node.names}

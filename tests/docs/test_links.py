@@ -1,4 +1,4 @@
-"""The links of the documents: each leads to a file and a heading, and paths in code type exist."""
+"""The links in the documents: each leads to an existing file and heading, and paths in code type exist."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATH = re.compile(r"`((?:protocol|edge_sdk|aggregator|demo_app|tests|benchmarks|
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as links name them."""
+    """Return the anchors of a page's headings."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {"#" + re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
 

@@ -26,10 +26,10 @@ ROWS = (
     "name", [pytest.param(name, marks=pytest.mark.long) if name == "ball-errors" else name for name in TABLES]
 )
 def test_computed_tables_are_current(name: str) -> None:
-    """Every computed table equals the library's result; `make tables` writes them anew.
+    """Every computed table equals the library's result; `make tables` writes them again.
 
-    The table of errors within a ball takes as long as all others: `make test` leaves it out. Its channels are tested by
-    tests/protocol/test_ball.py and tests/aggregator/test_design_ball.py.
+    The table of errors within a ball takes as long as all others, so `make test` leaves it out;
+    tests/protocol/test_ball.py and tests/aggregator/test_design_ball.py test its channels.
     """
     page = PAGE.read_text(encoding="utf-8")
     assert computed(page, name) == page
@@ -37,13 +37,13 @@ def test_computed_tables_are_current(name: str) -> None:
 
 @cache
 def functions(file: str) -> set[str]:
-    """The functions of a file of tests; one file is named by many rows."""
+    """Return the functions of a test file; cached, because many rows name the same file."""
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
-    """The last table has every row, and every test it names is a function of the file it names."""
+    """The last table has every row, and every named test is a function of the named file."""
     found = re.findall(r"^\| ([A-D][0-9]+) \| [^|]+ \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert tuple(row for row, _ in found) == ROWS
     for row, cell in found:
@@ -54,7 +54,7 @@ def test_every_row_of_the_papers_names_the_tests_that_prove_it() -> None:
 
 
 def test_every_mechanism_is_described() -> None:
-    """A mechanism has one line for its description, one for its source, and the cost of decoding."""
+    """Every mechanism has a line with its description, a line with its source, and the cost of decoding."""
     for mechanism in CATALOGUE:
         assert mechanism.does
         assert mechanism.source

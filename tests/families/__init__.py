@@ -1,6 +1,6 @@
-"""A file for each family of channels: all that the tests shared by the families ask of it.
+"""A file for each family of channels, with the material for the tests that all families share.
 
-The files follow from the registry of ``protocol.channels``: a family without one fails here.
+The files are found through the registry of ``protocol.channels``; a family without a file raises an error here.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tests.families.shapes import MOST, SEED, Law, Shapes, big, of_runs
 
 
 def random_bits(classes: Sequence[int], seed: int) -> Bits:
-    """A class of random probabilities for each number."""
+    """Return a channel of bits with random probabilities for each class; ``classes`` has the class of each input."""
     draw = random.Random(seed)
     pairs = {number: sorted(draw.sample(range(1, S), 2), reverse=True) for number in sorted(set(classes))}
     return Bits.over((pairs[number][0], pairs[number][1]) for number in classes)
@@ -45,7 +45,7 @@ def _refused() -> dict[str, Any]:
 
 
 def _words(channel: Bits, x: int) -> list[bytes]:
-    """Yield each word of four bytes at both sides of its threshold, with the other words unchanged."""
+    """Yield random bytes with each word of four bytes on both sides of its threshold, and the other words unchanged."""
     others = [0x9E3779B9 * (place + 1) % S for place in range(channel.inputs)]
     rands = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes)]
     for place, number_of in enumerate(channel.class_of):

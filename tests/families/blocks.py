@@ -22,12 +22,12 @@ from tests.families.windows import WINDOWS
 
 
 def in_blocks(level: int, blocks: list[int]) -> Blocks:
-    """Hadamard response in each block; 0 is open."""
+    """Return a channel with Hadamard response in each block; block 0 marks open inputs."""
     return Blocks.over(0, blocks, lambda size: Hadamard(truth_of(level), size))
 
 
 def high_low(level: int, marks: list[int]) -> Blocks:
-    """The high-low channel: ``marks`` 1 for sensitive. The cover is ceil(largest weight / e)."""
+    """Return the high-low channel; a mark of 1 means sensitive. The cover is ceil(largest weight / e)."""
     inner = Hadamard(truth_of(level), sum(marks))
     largest = inner.truth << 128 - inner.scale
     return Blocks.over(-(-(largest << exact.EXP_BITS) // exact.exp_lower(level)), marks, lambda _: inner)
@@ -81,7 +81,8 @@ def _refused() -> dict[str, Any]:
 
 
 def _rands(channel: Blocks, x: int) -> list[bytes]:
-    """The cover's number at both sides of its thresholds, or the draws of the inner channel after its largest value."""
+    """Yield random bytes with the cover's number on both sides of its thresholds, or the inner channel's draws after
+    its largest value."""
     block = channel.block_of[x]
     edges = {0, channel.cover - 1, channel.cover, channel.hidden - 1, channel.hidden, WIDE - 1}
     heads = [edge.to_bytes(16, "big") for edge in sorted(edges) if edge >= 0]

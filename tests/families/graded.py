@@ -13,7 +13,7 @@ from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, of_run
 
 
 def graded(order: int, dimension: int, levels: Sequence[int]) -> GradedProjective:
-    """The channel whose inputs keep each a level of their own among those of their class, over a geometry of choice."""
+    """Return the channel over the given geometry in which each input keeps its level of ``levels`` within its class."""
     having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
     least = [outside_of(level, having, lacking) for level in levels]
     return GradedProjective.over(order, dimension, [weight + (WIDE - weight) % having for weight in least])

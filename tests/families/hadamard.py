@@ -10,13 +10,14 @@ from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, Law, Shapes, big
 
 
 def truth_of(level: int) -> int:
-    """floor(2^64 e / (1 + e)) with e bounded from below: the Hadamard truth weight at ``level``."""
+    """Return the Hadamard truth weight at ``level``: floor(2^64 e / (1 + e)), with e bounded from below."""
     odds = exact.exp_lower(level)
     return (odds << 64) // (odds + EXP_ONE)
 
 
 def _rands(channel: Hadamard, x: int) -> list[bytes]:
-    """Three uniform parts with the first number at both ends and at both sides of its threshold."""
+    """Yield random bytes with three uniform parts, and the first number at both ends and on both sides of its
+    threshold."""
     width = channel.rand_bytes - 8
     tails = [bytes(width), bytes([0xA5] * width), bytes([0xFF] * width)]
     return [head.to_bytes(8, "big") + tail for head in (0, channel.truth - 1, channel.truth, ONE - 1) for tail in tails]

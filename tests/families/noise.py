@@ -14,14 +14,15 @@ from tests.families.shapes import MOST, SEED, STEPS, Law, Shapes, at_edges, big,
 
 
 def mirrored(rows: int, columns: int, weights: Sequence[int]) -> Noise:
-    """Return noise that is equal in all directions from the weights of all steps but (0, 0), which has the rest."""
+    """Return noise that is equal in all directions, from the weights of all steps except (0, 0), which gets the
+    rest."""
     images = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)][1:]
     rest = STEPS - sum(weight * image for weight, image in zip(weights, images, strict=True))
     return Noise(rows, columns, (rest, *weights))
 
 
 def random_noise(rows: int, columns: int, seed: int) -> Noise:
-    """Steps of random weights, unlike in all directions."""
+    """Return noise with random weights that differ between directions."""
     draw = random.Random(seed)
     law = [draw.randrange(1, 2**50) for _ in range((2 * rows - 1) * (2 * columns - 1))]
     law[draw.randrange(len(law))] += STEPS - sum(law)
@@ -29,7 +30,7 @@ def random_noise(rows: int, columns: int, seed: int) -> Noise:
 
 
 def random_mirrored(rows: int, columns: int, seed: int) -> Noise:
-    """Steps of random weights, alike in all directions."""
+    """Return noise with random weights that are equal in all directions."""
     draw = random.Random(seed)
     return mirrored(rows, columns, [draw.randrange(1, 2**50) for _ in range(rows * columns - 1)])
 

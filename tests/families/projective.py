@@ -14,14 +14,15 @@ from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, o
 
 
 def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveGeometry:
-    """The channel over a field and dimension of choice; a row is whole where outside is 2^128 modulo cs."""
+    """Return the channel over the given field and dimension; rows have no remainder if ``outside`` is 2^128 modulo
+    cs."""
     having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
     least = outside_of(level, having, lacking)
     return ProjectiveGeometry(size, order, dimension, least + (WIDE - least) % having)
 
 
 def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
-    """The sum and the product of two elements, each computed once for a pair."""
+    """Return functions for the sum and the product of two elements; each pair is computed once."""
     p, reduced = {4: (2, [1, 1]), 8: (2, [1, 1, 0]), 9: (3, [2, 0])}.get(q, (q, [0]))
     e = len(reduced)
 

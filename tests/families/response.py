@@ -11,7 +11,7 @@ from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, Law, Shapes, at_edges
 
 
 def cover_of(level: int, size: int) -> int:
-    """ceil(2^64 / (e + k - 1)): the cover weight of k-ary randomised response at ``level``."""
+    """Return the cover weight of k-ary randomised response at ``level``: ceil(2^64 / (e + k - 1))."""
     odds = exact.exp_lower(level)
     return -(-(EXP_ONE << RESPONSE_SCALE) // (odds + (size - 1) * EXP_ONE))
 

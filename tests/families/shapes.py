@@ -1,9 +1,9 @@
 """The test material of a family: channels of every shape, refused ones, and a second reader of the text.
 
-A vector that the code wrote proves the code and not the text. The reader knows only SPEC 5, lists and loops. If it
-gives the same weights and draws, an independent implementation would too. It is slow and refuses nothing; the negative
-vectors say what is refused. Weights come from closed forms and levels in integers, as an author's would; the best
-mechanism does not matter here.
+Vectors that are only written by the code do not show that the code follows the text. The second reader is written from
+SPEC 5 alone, with lists and loops. If it gives the same weights and draws, an independent implementation would too. It
+is slow and refuses nothing; the negative vectors cover refusals. Weights are computed from closed forms and integer
+levels, like an author's; they need not be those of the best mechanism.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class Law:
 
 @dataclass(frozen=True)
 class Shapes:
-    """A family as its tests see it.
+    """The test material of a family.
 
     Attributes:
         rands: random bytes at the ends and on both sides of every threshold of a channel at an input.
-        law: the second reader: the channel that the fields of a wire form describe, with nothing of ``protocol``.
+        law: the second reader: it computes the channel that the fields of a wire form describe, without ``protocol``.
         small: channels whose vectors list every weight.
-        large: channels whose vectors list some weights, those of these cells.
+        large: channels whose vectors list only the weights of the given cells.
         refused: wire forms that are no channel.
-        more: small channels that laws run over besides those of the vectors.
+        more: further small channels for the laws, besides those of the vectors.
         drawn: large channels whose draws are compared with their weights.
-        dear: with a notion each, small channels of the shape whose audit takes most.
-        one_run: whether the draws of one large integer that lead to an output lie side by side.
+        dear: small channels of the shape with the costliest audit, each with a notion.
+        one_run: whether the values of the one large random integer that give an output are adjacent.
     """
 
     rands: Callable[[Any, int], list[bytes]]
@@ -71,7 +71,8 @@ def outside_of(level: int, having: int, lacking: int) -> int:
 
 
 def edges(lengths: Iterable[int], stop: int) -> list[int]:
-    """The last number of every interval from 0 on, the first of the next, and both ends of 0 .. stop - 1."""
+    """Return the last number of every interval from 0 on, the first number of the next interval, and both ends of 0 ..
+    stop - 1."""
     ends = accumulate(lengths)
     return sorted({0, stop - 1} | {edge for end in ends for edge in (end - 1, end) if 0 <= edge < stop})
 
@@ -80,7 +81,8 @@ def at_edges(lengths: Callable[[Any, int], list[int]]) -> Callable[[Any, int], l
     """Return ``rands`` of a family that draws one integer.
 
     Args:
-        lengths: how many values of it, from 0 on, lead to each output or step in the order of SPEC 5, at an input.
+        lengths: the number of values of the integer, from 0 on, that give each output or step at an input, in the order
+            of SPEC 5.
     """
 
     def rands(channel: Channel, x: int) -> list[bytes]:
@@ -95,7 +97,7 @@ def big(data: bytes) -> int:
 
 
 def first_above(number: int, lengths: Iterable[int]) -> int:
-    """The smallest place at which ``number`` is below the sum of the lengths up to there."""
+    """Return the smallest index at which ``number`` is below the sum of the lengths up to it."""
     return next(place for place, end in enumerate(accumulate(lengths)) if number < end)
 
 

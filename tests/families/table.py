@@ -12,7 +12,7 @@ from tests.families.shapes import MOST, SEED, STEPS, Law, Shapes, at_edges, big,
 
 
 def random_table(inputs: int, outputs: int, seed: int, *, zeros: bool = True) -> Table:
-    """Rows of random weights, of which two columns of three may have zeros."""
+    """Return a table with rows of random weights; two of three columns may have zeros."""
     draw = random.Random(seed)
     weights = [[draw.randrange(0 if zeros and y % 3 else 1, 50) for y in range(outputs)] for _ in range(inputs)]
     return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])

@@ -11,7 +11,7 @@ from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, o
 
 
 def triples(size: int, level: int) -> Triples:
-    """The channel on the system for ``size`` points."""
+    """Return the channel over the triple system for ``size`` points."""
     shape = Triples(size, 1)
     return Triples(size, outside_of(level, shape.support, shape.outputs - shape.support))
 

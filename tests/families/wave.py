@@ -11,7 +11,8 @@ from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, o
 
 
 def wave(size: int, half: int, level: int) -> Wave:
-    """The channel with a half width of choice; a row is whole where outside is 2^128 / (k - 1) modulo the window."""
+    """Return the channel with the given half width; rows have no remainder if ``outside`` is 2^128 / (k - 1) modulo the
+    window."""
     span = 2 * half + 1
     least = outside_of(level, span, size - 1)
     return Wave(size, half, least + (pow(size - 1, -1, span) * WIDE - least) % span)
@@ -22,7 +23,7 @@ def _refused() -> dict[str, Any]:
         return ["wave", size, half, outside.to_bytes(16, "big")]
 
     def whole(size: int, half: int, least: int) -> list[Any]:
-        """With the next outside weight that leaves no remainder."""
+        """Return the fields with the next outside weight that leaves no remainder."""
         span = 2 * half + 1
         return of(size, half, least + (pow(size - 1, -1, span) * WIDE - least) % span)
 

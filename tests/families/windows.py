@@ -14,7 +14,8 @@ from tests.families.shapes import MOST, ONE, SEED, Law, Shapes, big, edges, firs
 
 
 def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int) -> Windows:
-    """Arcs of very different lengths, spans from 0 to all cells, weights of which some are 0."""
+    """Return windows with arcs of very different lengths, spans from 0 to all cells, and weights of which some are
+    0."""
     draw = random.Random(seed)
     named = draw.sample(range(inputs), heavies + singles)
     arcs = [0 if x in named else draw.choice([1, 2, 7, 40, 1000]) for x in range(inputs)]
@@ -36,7 +37,8 @@ def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: 
 
 
 def _refused() -> dict[str, Any]:
-    """Each is this channel of two arcs, a heavy input and a single, except for the difference in its name."""
+    """Yield refused wire forms: each is a channel of two arcs, a heavy input and a single, with the one difference that
+    its name states."""
     unit = ONE // 100
     good: dict[str, Any] = {
         "arcs": [3, 0, 5, 0], "cells": 3, "orders": 2, "heavies": [1], "singles": [3, 4 * unit, unit],
@@ -105,7 +107,8 @@ def _refused() -> dict[str, Any]:
 
 
 def _points(channel: Windows, x: int) -> list[bytes]:
-    """The first number at both sides of every window and single; the second at both sides of every cell it lies in."""
+    """Yield draws with the first number on both sides of every window and single, and the second on both sides of every
+    cell border inside."""
     rare = channel.arcs[x] > 0
     lengths = []
     for each in channel.types:

@@ -1,8 +1,8 @@
-"""Fuzz a target with coverage as the guide, until stopped: ``python -m tests.fuzz TARGET [libFuzzer's options]``.
+"""Fuzz a target, guided by coverage, until stopped: ``python -m tests.fuzz TARGET [libFuzzer's options]``.
 
-Atheris reports to libFuzzer which branches an input took, so it finds cases that random mutation does not. It is no
-dependency of the tests: ``make fuzz`` installs it. New inputs, and one that breaks a law, are kept in the folder
-``fuzz-output``; ``python -m tests.fuzz TARGET FILE`` runs one of them again.
+Atheris reports to libFuzzer which branches an input took, so it finds cases that random mutation does not. The tests do
+not depend on it: ``make fuzz`` installs it. New inputs, and an input that breaks a law, are stored in the folder
+``fuzz-output``; ``python -m tests.fuzz TARGET FILE`` runs an input again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OUTPUT = Path("fuzz-output")
 
 
 def main() -> None:
-    """Fuzz the target that the first argument names, or throw files at it."""
+    """Fuzz the target that the first argument names, or run it on the given files."""
     with atheris.instrument_imports(include=["protocol", "aggregator.intake"]):
         from tests.fuzz.targets import TARGETS, seeds_of
     name, *options = sys.argv[1:] or [""]

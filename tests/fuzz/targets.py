@@ -1,7 +1,7 @@
-"""The targets of hostile bytes, and the law of each.
+"""The fuzzing targets for hostile bytes, and the law of each.
 
-A target takes any bytes and returns, or raises ``AssertionError`` if a law is broken; any other exception is a defect,
-too. The same targets serve the seeded mutations of test_targets and the coverage-guided fuzzer of ``make fuzz``.
+A target takes any bytes and returns, or raises ``AssertionError`` if a law is broken; any other exception is a defect
+too. The seeded mutations of test_targets and the coverage-guided fuzzer of ``make fuzz`` use the same targets.
 
 Whole batches through a study: tests.aggregator.test_intake_ingest.
 """
@@ -32,7 +32,7 @@ TRAILER = bytes(66)
 
 
 def codec_target(data: bytes) -> None:
-    """Bytes are refused, or re-encode to themselves and mean what msgpack says they mean."""
+    """Check that bytes are refused, or re-encode to themselves and decode to the value that msgpack gives."""
     try:
         value = codec.decode(data, limit=2**20)
     except CodecError:
@@ -42,7 +42,8 @@ def codec_target(data: bytes) -> None:
 
 
 def batch_target(data: bytes) -> None:
-    """The reader of batches, the scanner of streams, and the scanner of two pieces find the same envelopes."""
+    """Check that the reader of batches, the scanner of streams, and the scanner of two pieces find the same
+    envelopes."""
     slow: list[bytes] = []
     garbage = 0
     for item in envelope.read_batch(data):
@@ -61,7 +62,7 @@ def batch_target(data: bytes) -> None:
 
 
 def report_target(payload: bytes) -> None:
-    """The reader of one report and the reader of columns of them agree on any payload."""
+    """Check that the decoder of one report and the decoder of columns of reports agree on any payload."""
     found = columns.reports(np.frombuffer(payload + TRAILER, dtype=np.uint8), *_whole(payload))
     try:
         report = Report.decode(payload)
@@ -77,7 +78,8 @@ def report_target(payload: bytes) -> None:
 
 
 def enrolment_target(payload: bytes) -> None:
-    """The reader of one enrolment and the reader of columns of them agree on any payload, under its own key's id."""
+    """Check that the decoder of one enrolment and the decoder of columns of enrolments agree on any payload, under its
+    own key's id."""
     named = key_id(payload[21:53])
     found = columns.enrolments(
         np.frombuffer(payload + TRAILER, dtype=np.uint8), np.frombuffer(named, dtype=np.uint8)[None], *_whole(payload)
@@ -95,12 +97,12 @@ def enrolment_target(payload: bytes) -> None:
 
 
 def _whole(payload: bytes) -> tuple[columns.Integers, columns.Integers]:
-    """A payload from the beginning to the end."""
+    """Return the offsets of a payload that fills the bytes."""
     return np.array([0], dtype=np.int64), np.array([len(payload)], dtype=np.int64)
 
 
 def closing_target(data: bytes) -> None:
-    """A payload is a closing notice that encodes to itself, or BadData."""
+    """Check that a payload is a closing notice that encodes to itself, or raises BadData."""
     try:
         closing = Closing.decode(data)
     except BadData:
@@ -110,7 +112,7 @@ def closing_target(data: bytes) -> None:
 
 
 def campaign_target(payload: bytes) -> None:
-    """A payload is a campaign that keeps its level and writes the same bytes, or BadData."""
+    """Check that a payload is a campaign that keeps its level and encodes to the same bytes, or raises BadData."""
     try:
         terms = decode_campaign(payload)
     except BadData:
@@ -120,7 +122,7 @@ def campaign_target(payload: bytes) -> None:
 
 
 def signed_campaign_target(data: bytes) -> None:
-    """A file opens as a campaign by an untrusted author, is read unverified, or is BadData."""
+    """Check that a file is refused as a campaign by an untrusted author, is read unverified, or raises BadData."""
     for read in (lambda: open_campaign(data, [bytes(32), b"\1" * 32]), lambda: unverified_campaign(data)):
         try:
             read()
@@ -129,9 +131,10 @@ def signed_campaign_target(data: bytes) -> None:
 
 
 def edited_campaign_target(script: bytes) -> None:
-    """A campaign whose fields were exchanged, dropped, doubled or replaced keeps the law of campaigns.
+    """Check the law of campaigns for a campaign whose fields were exchanged, dropped, doubled or replaced.
 
-    The bytes are a script: which campaign, and for each edit four bytes: where to go down, where, what, and how.
+    The bytes are a script: the campaign, and for each edit four bytes: the nested list, the position, the value and the
+    kind of edit.
     """
     if not script:
         return
@@ -153,7 +156,7 @@ EDGES: tuple[codec.Value, ...] = (
 
 
 def _edit(value: codec.Value, down: int, where: int, what: int, how: int) -> None:
-    """One edit of a nested list."""
+    """Apply one edit to a nested list."""
     while isinstance(value, list) and value:
         at = where % len(value)
         if down % 4 and isinstance(value[at], list):
@@ -190,7 +193,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 @cache
 def seeds_of(target: str) -> list[bytes]:
-    """Bytes to begin with: those of the vectors, good and bad."""
+    """Return the seeds of a target: the bytes of valid and invalid vectors."""
     match target:
         case "codec":
             return _vectors("codec", "bytes") + seeds_of("report")[:10] + seeds_of("campaign")[:10]

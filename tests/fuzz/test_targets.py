@@ -1,4 +1,4 @@
-"""Hostile bytes raise BadData and nothing else, and the fast reader agrees with the slow twin."""
+"""Hostile bytes raise BadData and no other exception, and the fast decoders agree with the slow ones."""
 
 from __future__ import annotations
 
@@ -48,14 +48,16 @@ def thrown(target: str, number: int, seed: int) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutations_meet_the_law_of_their_target(target):
-    """Thousands of mutations of every vector, by a fixed seed: no exception but BadData, and the twins agree."""
+    """For thousands of mutations of every vector, with a fixed seed, no exception except BadData is raised, and fast
+    and slow decoders agree."""
     thrown(target, SHORT.get(target, 500), 1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_million_mutations_meet_the_law_of_their_target(target):
-    """A million mutations in all, of every vector: no exception but BadData, and the twins agree."""
+    """For a million mutations of all vectors together, no exception except BadData is raised, and fast and slow
+    decoders agree."""
     thrown(target, 50_000 if "campaign" in target else 215_000, 2)
 
 
@@ -63,7 +65,7 @@ def test_a_million_mutations_meet_the_law_of_their_target(target):
 
 
 def head(kind: Kind, claim: bytes) -> bytes:
-    """An envelope up to a claim of its payload's length."""
+    """Return the beginning of an envelope up to the stated length of its payload."""
     return bytes([0x95, 1, kind, 0xC4, 8]) + bytes(8) + claim
 
 
@@ -72,7 +74,8 @@ def head(kind: Kind, claim: bytes) -> bytes:
     "claim", [b"\xc6\xff\xff\xff\xff", b"\xc6\x7f\xff\xff\xff", b"\xc5\xff\xff", b"\xdd\xff\xff\xff\xff"]
 )
 def test_what_an_envelope_claims_is_not_allocated(kind, claim):
-    """Lengths up to 4 GiB with nothing behind them are refused, or waited for, within a few kilobytes."""
+    """Stated lengths up to 4 GiB without the bytes are refused, or treated as incomplete, within a few kilobytes of
+    memory."""
     data = head(kind, claim)
     tracemalloc.start()
     try:
@@ -85,7 +88,7 @@ def test_what_an_envelope_claims_is_not_allocated(kind, claim):
 
 
 def bombs() -> dict[str, bytes]:
-    """Campaigns of a few bytes that claim a great deal, each with all that it claims in the other fields."""
+    """Yield campaigns of a few bytes that state a huge size; their other fields fit this size."""
     found = {}
     for number, seed in enumerate(seeds_of("campaign")):
         fields = codec.decode(seed, limit=2**20)
@@ -102,7 +105,8 @@ def bombs() -> dict[str, bytes]:
 
 
 def test_sizes_that_a_campaign_claims_are_not_allocated():
-    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are refused at once, within 16 MiB."""
+    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are refused immediately, within 16 MiB of
+    memory."""
     claims = bombs()
     assert len(claims) > 30
     for name, payload in claims.items():
@@ -117,7 +121,7 @@ def test_sizes_that_a_campaign_claims_are_not_allocated():
 
 
 def test_depth_in_an_envelope_is_refused():
-    """A campaign, a report and an enrolment of a million arrays in one another are BadData, not a recursion error."""
+    """A campaign, a report and an enrolment of a million nested arrays raise BadData, not a recursion error."""
     deep = b"\x91" * 60_000
     for target in ("campaign", "report"):
         TARGETS[target](deep)

@@ -44,7 +44,7 @@ CHANNELS |= {
 
 
 def worst(channel: Channel, prior: Sequence[int], radius: Fraction) -> Fraction:
-    """The worst lift over the corners of the ball, moving mass in every order of givers to every taker."""
+    """Return the worst lift over the corners of the ball: mass is moved from givers, in every order, to every taker."""
     rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
     found = Fraction(1)
     for givers in itertools.permutations(range(len(prior))):
@@ -91,7 +91,7 @@ def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
 
 
 def test_the_declared_level_is_kept_over_the_ball() -> None:
-    """The level that a campaign declares is that of the whole ball: to the nanonat, by however little."""
+    """The level that a campaign declares bounds the whole ball; a level that is a nanonat too low is refused."""
     channel = CHANNELS["table"]
     centre = certify(channel, Information(MOST, PRIOR)).audited
     found = certify(channel, Information(MOST, PRIOR, 5 * 10**7)).ball
@@ -106,7 +106,7 @@ def test_the_declared_level_is_kept_over_the_ball() -> None:
 
 
 def test_the_radius_travels() -> None:
-    """A radius is the fourth field of the notion, 0 if the notion has none, and at most one."""
+    """The radius is the fourth field of the notion's wire form, 0 for a notion without a ball, and at most 1."""
     for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):
         wire = codec.decode(codec.encode(notion.encode()), limit=2**10)
         assert notions.decode(wire) == notion
@@ -119,7 +119,7 @@ def test_the_radius_travels() -> None:
 
 
 def test_what_is_too_large_declares_no_ball() -> None:
-    """Bits of more classes than the sums bear keep LIP, but a ball is refused instead of left out."""
+    """Bits of more classes than the sums allow keep LIP, but a declared ball is refused and not ignored."""
     channel = Bits.over([(1 << 31, (1 << 30) + x) for x in range(65)])
     assert certify(channel, Information(MOST, (1,) * 65)).ball is None
     with pytest.raises(Uncertified, match="ball"):
@@ -128,7 +128,7 @@ def test_what_is_too_large_declares_no_ball() -> None:
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
-    """At the LDP level of a channel every radius is kept, which is what certifies channels too large to walk over."""
+    """At its LDP level a channel keeps every radius; channels that are too large to enumerate are certified by this."""
     channel = CHANNELS[name]
     level = max(certify(channel, Ldp(MOST)).audited, exact.MIN_LEVEL)
     for radius in (0, 1, 10**8, 10**9):

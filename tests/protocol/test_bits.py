@@ -38,7 +38,7 @@ bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((ma
 @given(bits, st.data())
 @settings(max_examples=60)
 def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
-    """The same for probabilities drawn at random, 0 and 1 among them, in any order of the inputs."""
+    """Losses equal brute force for random probabilities, including 0 and 1, in any order of the inputs."""
     matrix = weights(channel)
     sides = st.lists(st.integers(0, channel.inputs - 1), min_size=1, max_size=6)
     check_loss(channel, matrix, data.draw(sides), data.draw(sides))
@@ -47,7 +47,7 @@ def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
 @given(bits, st.data())
 @settings(max_examples=60)
 def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
-    """The same for random probabilities and priors."""
+    """Losses against a prior equal brute force for random probabilities and priors."""
     k = channel.inputs
     check_prior_loss(channel, weights(channel), data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
 

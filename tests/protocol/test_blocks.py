@@ -1,4 +1,4 @@
-"""The laws of blocks (SPEC 5.7): any inner channel in each block, and open inputs that hide in the one."""
+"""The laws of blocks (SPEC 5.7): any inner channel in each block, and open inputs that one of the blocks hides."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PLANE = ProjectiveGeometry(6, 2, 3, 2**128 % 3 + 3 * 2**122)
 
 
 def inner_of(kind: str, size: int) -> Channel:
-    """An inner channel of ``size`` inputs."""
+    """Return an inner channel with ``size`` inputs."""
     if size == 1:
         return Constant()
     if kind == "table":
@@ -65,7 +65,8 @@ class TestBlocks(ChannelLaws):
     st.integers(0, 2**128 // 20) | st.just(0),
 )
 def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
-    """Any assignment of inputs to blocks is a channel with brute-force losses, or is refused for one stated reason."""
+    """Any assignment of inputs to blocks gives a channel with the losses of brute force, or is refused for one stated
+    reason."""
     counts = Counter(blocks)
     sizes = [count for block, count in counts.items() if block]
     if cover:
@@ -124,13 +125,13 @@ def test_a_map_in_blocks_is_certified_quickly() -> None:
 
 
 def test_blocks_hold_no_unary_channels_and_no_blocks() -> None:
-    """A channel outside the inner families is a ChannelError, not a crash later."""
+    """A channel outside the inner families raises a ChannelError at construction."""
     inner = Blocks(0, ((1, 2), (0, 1)), (Hadamard(ONE - 1, 2),))
     with pytest.raises(ChannelError, match="inner channel must be one of"):
         Blocks(0, ((1, 3), (0, 1)), (inner,))
 
 
 def test_a_constant_lives_in_blocks_only() -> None:
-    """A campaign's channel is never a constant."""
+    """A constant channel is only accepted as an inner channel of a block, never as a campaign's channel."""
     with pytest.raises(ChannelError, match="family"):
         channels.decode(Constant().encode())

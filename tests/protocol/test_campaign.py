@@ -106,8 +106,8 @@ SAID = ("title", "question", "purpose", "organisation", "contact", "retention")
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=lambda unseen: f"U+{ord(unseen):04X}")
 def test_no_signed_text_hides_anything(unseen: str) -> None:
-    """Every text of a campaign, its labels, classes and translations included, refuses a character that is invisible or
-    turns the direction of others, at any place in the text."""
+    """A character that is invisible or changes the direction of other characters is refused in every text of a
+    campaign, including labels, classes and translations, at any place."""
     for text in (unseen + "ab", f"a{unseen}b", "ab" + unseen):
         for name in OWN:
             with pytest.raises(CampaignError):
@@ -132,7 +132,7 @@ def test_no_signed_text_hides_anything(unseen: str) -> None:
 
 
 def test_there_is_no_campaign_without_a_certificate() -> None:
-    """A channel one unit above its level makes no campaign, and a certificate cannot be handed in or changed."""
+    """A channel one unit above its level makes no campaign, and a certificate cannot be passed in or changed."""
     with pytest.raises(Uncertified):
         made(channel=Hadamard(truth_of(NAT) + 1, 5))
     with pytest.raises(TypeError):
@@ -142,7 +142,7 @@ def test_there_is_no_campaign_without_a_certificate() -> None:
 
 
 def test_fields_are_counted() -> None:
-    """A campaign with a field more or less is refused, so nothing can be smuggled past an older reader."""
+    """A campaign with one field more or fewer is refused, so no field can be hidden from an older reader."""
     fields = codec.decode(encode_campaign(made()), limit=2**16)
     assert isinstance(fields, list)
     for wrong in (fields[:-1], [*fields, 0], [*fields, []]):
@@ -153,7 +153,7 @@ def test_fields_are_counted() -> None:
 @pytest.mark.parametrize("place", range(22))
 @pytest.mark.parametrize("wrong", [b"bytes", -1, [], [[]], [1], "", 2**64 - 1])
 def test_every_field_is_typed(place: int, wrong: codec.Value) -> None:
-    """A field of another type is refused as BadData, never by another exception, unless it is a legal value."""
+    """A field of another type is refused with BadData and no other exception, unless it is a legal value."""
     fields = codec.decode(encode_campaign(made()), limit=2**16)
     assert isinstance(fields, list)
     fields[place] = wrong
@@ -166,7 +166,7 @@ def test_every_field_is_typed(place: int, wrong: codec.Value) -> None:
 
 
 def test_no_bit_can_be_flipped() -> None:
-    """Whichever bit of a signed campaign is flipped, it does not open, and unverified reading meets BadData only."""
+    """A signed campaign with any bit flipped does not open, and reading it unverified raises only BadData."""
     data = seal_campaign(made(), KEY)
     for bit in range(8 * len(data)):
         changed = bytearray(data)
@@ -195,7 +195,8 @@ def test_mutated_campaigns_raise_bad_data(data: st.DataObject) -> None:
 
 
 def test_only_trusted_authors_and_campaigns_open() -> None:
-    """An unknown author, another kind of envelope, and one author's payload under another's key id are refused."""
+    """An unknown author, another kind of envelope, and an author's payload under another author's key id are
+    refused."""
     data = seal_campaign(made(), KEY)
     with pytest.raises(CampaignError, match="no trusted author"):
         open_campaign(data, [OTHER.public])
@@ -208,7 +209,7 @@ def test_only_trusted_authors_and_campaigns_open() -> None:
 
 
 def test_verify_comes_before_parse() -> None:
-    """A payload that is no campaign is not looked at while its signature does not verify."""
+    """A payload is not parsed unless its signature verifies."""
     data = bytearray(envelope.seal(Kind.CAMPAIGN, KEY, b"\xc1"))
     data[-1] ^= 1
     with pytest.raises(BadData) as refused:
@@ -217,7 +218,8 @@ def test_verify_comes_before_parse() -> None:
 
 
 def test_size_limit() -> None:
-    """A signed campaign has at most 64 KiB, and 32 bytes more for each weight of a LIP prior; on both sides."""
+    """A signed campaign has at most 64 KiB, and 32 bytes more for each weight of a LIP prior; encoder and decoder check
+    this."""
     size = 4000
     labels = domain.Values(tuple(f"{x:020d}" for x in range(size)))
     flat = RandomizedResponse(size, (cover_of(NAT, size),))
@@ -232,7 +234,8 @@ def test_size_limit() -> None:
 
 @given(st.integers(0, 2**30), st.integers(1, 2**20), st.integers(1, 2**20), st.data())
 def test_periods(opens: int, length: int, period: int, data: st.DataObject) -> None:
-    """Every second of the campaign lies in one period 0 .. periods - 1, and no second outside it in any."""
+    """Every second of the campaign lies in one period 0 .. periods - 1, and no second outside the campaign lies in a
+    period."""
     campaign = made(opens=opens, closes=opens + length, period_seconds=period)
     assert campaign.period_at(opens) == 0
     assert campaign.period_at(opens + length - 1) == campaign.periods - 1

@@ -1,6 +1,6 @@
 """Every channel x every law, against brute force (SPEC 5).
 
-One grid holds every family at awkward sizes, and each law of all channels runs over the whole grid. Laws of one family,
+One grid has every family at unusual sizes, and each law of all channels runs over the whole grid. Laws of one family,
 such as the use of several random numbers in a draw, are in that family's own file.
 """
 
@@ -49,20 +49,20 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
 def weights(channel: Channel) -> list[list[int]]:
-    """The dense matrix, the slow twin of every structure."""
+    """Return the dense matrix, the slow reference for every structure."""
     return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
 
 
 def test_the_grid_holds_every_family() -> None:
-    """The grid has every family, also at the sizes that are drawn from in full."""
+    """The grid has every family, also at the sizes at which all draws are enumerated."""
     assert {channel.family for channel in GRID.values()} == set(FAMILIES)
     assert {channel.family for channel in LARGE.values()} == set(FAMILIES)
 
 
 @grid
 def test_outputs_are_numbered_and_counted(channel: Channel) -> None:
-    """Outputs fit their bits and no fewer. A unary channel counts a bit for each input, others each output. Only the
-    outputs of some input are outputs."""
+    """Outputs need exactly their number of bits. A unary channel has a count for each input's bit, other channels one
+    for each output. Only outputs that some input can give are accepted."""
     assert 1 << channel.output_bits >= channel.outputs > 1 << channel.output_bits - 1
     assert channel.features == (channel.inputs if channel.unary else channel.outputs)
     assert channel.outputs == 1 << channel.inputs or not channel.unary
@@ -72,7 +72,7 @@ def test_outputs_are_numbered_and_counted(channel: Channel) -> None:
 
 
 def brute_loss(mine: Sequence[int], theirs: Sequence[int]) -> Fraction | None:
-    """The worst ratio of two rows over all outputs; None for infinite."""
+    """Return the worst ratio of two rows over all outputs; None for infinite."""
     worst = Fraction(1)
     for one, other in zip(mine, theirs, strict=True):
         if one and not other:
@@ -89,7 +89,7 @@ def compare_loss(
     first: Sequence[int],
     second: Sequence[int],
 ) -> None:
-    """The loss of two sets is the worst of their pairs, and its witness reaches it."""
+    """Check that the loss of two sets is the worst of their pairs, and that its witness reaches it."""
     ratios = [worst[x][other] for x in first for other in second]
     expected = None if None in ratios else max(ratio for ratio in ratios if ratio is not None)
     loss = channel.loss(first, second)
@@ -105,12 +105,12 @@ def compare_loss(
 
 
 def check_loss(channel: Channel, matrix: list[list[int]], first: Sequence[int], second: Sequence[int]) -> None:
-    """The same of two sets alone."""
+    """Check the loss of two sets of inputs in one direction."""
     compare_loss(channel, matrix, [[brute_loss(mine, theirs) for theirs in matrix] for mine in matrix], first, second)
 
 
 def brute_prior_loss(matrix: list[list[int]], prior: Sequence[int]) -> Fraction | None:
-    """The worst of Q(y|x) / P(y) and P(y) / Q(y|x), exactly."""
+    """Return the worst of Q(y|x) / P(y) and P(y) / Q(y|x), exactly."""
     total = sum(prior)
     top, bottom = 1, 1
     for column in zip(*matrix, strict=True):
@@ -137,13 +137,13 @@ class ChannelLaws:
             assert sum(row) == 1 << channel.scale
 
     def test_a_column_has_the_weights(self, channel: Channel) -> None:
-        """A column has the weights of its cells, by whichever method a family finds it."""
+        """A column has the weights of its cells, for each family's method of computing it."""
         for y, column in enumerate(zip(*weights(channel), strict=True)):
             assert channel.column(y) == list(column)
 
     def test_loss_is_brute_force(self, channel: Channel) -> None:
-        """loss(A, B) is the worst ratio over A x B and all outputs, reached at its witness, for all pairs and many
-        sets."""
+        """For all pairs and many sets, loss(A, B) is the worst ratio over A x B and all outputs, reached at its
+        witness."""
         matrix = weights(channel)
         everything = range(channel.inputs)
         worst = [[brute_loss(mine, theirs) for theirs in matrix] for mine in matrix]
@@ -158,7 +158,7 @@ class ChannelLaws:
             compare_loss(channel, matrix, worst, second[:1] * 2, second)
 
     def test_loss_against_prior_is_brute_force(self, channel: Channel) -> None:
-        """loss_against_prior is the worst lift, either way, exactly, for flat, skewed and random priors."""
+        """loss_against_prior is exactly the worst lift in both directions, for flat, skewed and random priors."""
         matrix = weights(channel)
         draw = random.Random(SEED)
         k = channel.inputs
@@ -169,8 +169,8 @@ class ChannelLaws:
             check_prior_loss(channel, matrix, prior)
 
     def test_a_reader_of_the_text_alone_agrees(self, channel: Channel) -> None:
-        """Every weight, and draws on both sides of every threshold and anywhere, are those of SPEC 5, read without
-        the code."""
+        """All weights, draws on both sides of every threshold, and random draws agree with a second decoder written
+        from SPEC 5 alone."""
         law = SHAPES[channel.family].law(*channel.encode()[1:])
         assert weights(channel) == [[law.weight(x, y) for y in range(law.outputs)] for x in range(law.inputs)]
         draw = random.Random(SEED)
@@ -190,8 +190,8 @@ class OneRunLaws(ChannelLaws):
     """The laws of a channel that draws one large integer and in which each output has one run of its values."""
 
     def test_sample_has_the_weights(self, channel: Channel) -> None:
-        """The draws that lead to an output are one run, as long as its weight: its ends and places within lead to it,
-        and the next draw to an output not seen before; every output that has a weight has a run."""
+        """The draws that give an output form one run with the length of its weight. The run's ends and inner places
+        give this output, the next draw gives a new output, and every output with a positive weight has a run."""
         dice = random.Random(SEED)
         stop, width = 1 << 8 * channel.rand_bytes, channel.rand_bytes
         assert stop == 1 << channel.scale
@@ -211,10 +211,10 @@ class OneRunLaws(ChannelLaws):
 
 
 class OneNumberLaws(ChannelLaws):
-    """The laws of a channel that draws one integer, of which an output may have several runs."""
+    """The laws of a channel that draws one integer and in which an output may have several runs of its values."""
 
     def test_sample_has_the_weights(self, channel: Channel) -> None:
-        """The draws that lead to an output, counted from threshold to threshold, are as many as its weight says."""
+        """The number of draws that give an output, counted from threshold to threshold, equals its weight."""
         width = channel.rand_bytes
         for x in range(channel.inputs):
             law = Counter(dict.fromkeys(range(channel.outputs), 0))
@@ -243,11 +243,11 @@ class TestEveryNumber(OneNumberLaws):
 
 @pytest.mark.parametrize("channel", OTHERS.values(), ids=OTHERS)
 class TestEveryOther(ChannelLaws):
-    """The other families, whose draws are in files of their own, or below."""
+    """The other families, whose draws are tested in their own files or below."""
 
 
 def check_prior_loss(channel: Channel, matrix: list[list[int]], prior: Sequence[int]) -> None:
-    """The loss is the worst lift, reached at its witness."""
+    """Check that the loss is the worst lift, and that its witness reaches it."""
     loss, expected = channel.loss_against_prior(prior), brute_prior_loss(matrix, prior)
     column = [row[loss.y] for row in matrix]
     marginal, total = sum(p * w for p, w in zip(prior, column, strict=True)), sum(prior)
@@ -280,8 +280,7 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
 
 @grid
 def test_every_input_takes_the_same_random_bytes(channel: Channel) -> None:
-    """One number of random bytes serves every input, for any values of the bytes, and gives an output that the input
-    has."""
+    """Every input uses the same number of random bytes; any values of the bytes give a possible output of the input."""
     draw = random.Random(SEED)
     tries = [bytes(channel.rand_bytes), bytes([255] * channel.rand_bytes), draw.randbytes(channel.rand_bytes)]
     for x in range(channel.inputs):
@@ -290,7 +289,7 @@ def test_every_input_takes_the_same_random_bytes(channel: Channel) -> None:
 
 
 def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tuple[str, int]]]:
-    """An output, and every line of the protocol that led to it: (file, number) in order."""
+    """Return an output, and every line of the protocol that ran for it: (file, number) in order."""
     steps: list[tuple[str, int]] = []
 
     def follow(frame: FrameType, event: str, _: object) -> object:
@@ -310,8 +309,8 @@ def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tu
 
 @grid
 def test_the_steps_of_a_draw_tell_no_more_than_the_output(channel: Channel) -> None:
-    """The first draw from a channel, which makes the tables of later ones, takes the same lines for the same output,
-    with any input and random bytes that lead to it."""
+    """The first draw from a channel, which builds the tables of later draws, runs the same lines for the same output,
+    for any input and random bytes that give it."""
     dice = random.Random(SEED)
     of_output: dict[int, list[tuple[str, int]]] = {}
     for _ in range(6):
@@ -323,7 +322,7 @@ def test_the_steps_of_a_draw_tell_no_more_than_the_output(channel: Channel) -> N
 
 @grid
 def test_a_draw_is_whole(channel: Channel) -> None:
-    """Another number of random bytes, or a number that is not an input, is refused."""
+    """A draw with another number of random bytes, or for a number that is not an input, is refused."""
     rand = bytes(channel.rand_bytes)
     for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):
         with pytest.raises(ValueError, match=r"random bytes|input"):
@@ -331,12 +330,13 @@ def test_a_draw_is_whole(channel: Channel) -> None:
 
 
 def draw_of(number: int) -> bytes:
-    """Random bytes that are this number."""
+    """Return random bytes that encode this number."""
     return number.to_bytes(16, "big")
 
 
 def assert_made_for(channel: Channel, level: int) -> None:
-    """The channel is certified at this level and at no thousandth less; a loss names a true pair."""
+    """Check that the channel is certified at this level and not at 0.1% less, and that a loss names a pair that reaches
+    it."""
     certificate = notions.certify(channel, notions.Ldp(level))
     assert level - 1 <= certificate.audited == certificate.ldp <= level
     loss = certificate.witness
@@ -353,7 +353,7 @@ LEAST_MEAN = 5
 
 
 def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
-    """The p-value of ``draws`` outputs of ``x`` against the weights."""
+    """Return the p-value of a chi-square test of ``draws`` outputs of ``x`` against the weights."""
     source = random.Random(seed)
     seen = Counter(channel.sample(x, source.randbytes(channel.rand_bytes)) for _ in range(draws))
     expected = {y: draws * channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)}
@@ -373,7 +373,8 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
 
 @grid
 def test_draws_follow_the_weights(channel: Channel) -> None:
-    """Chi-square of n = 3,000 draws of one input, alpha = 10^-6; a failure would mean outputs of another law."""
+    """A chi-square test of n = 3,000 draws of one input accepts the weights, alpha = 10^-6; a failure would mean
+    another distribution."""
     assert chi_square(channel, channel.inputs // 2, 3000, SEED) > 1e-6
 
 
@@ -383,8 +384,8 @@ LARGE: dict[str, Channel] = {name: channel for shapes in SHAPES.values() for nam
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_draw_their_weights(name: str) -> None:
-    """Chi-square of n = 10^4 draws, alpha = 10^-6 an input; a failure would mean outputs of another law. The
-    long form's million draws see shifts ten times as small."""
+    """A chi-square test of n = 10^4 draws accepts the weights, alpha = 10^-6 for each input; a failure would mean
+    another distribution. The long form, with a million draws, detects differences a tenth as large."""
     channel = LARGE[name]
     assert chi_square(channel, channel.inputs // 2, 10**4, SEED) > 1e-6
 
@@ -392,7 +393,8 @@ def test_large_channels_draw_their_weights(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_draw_their_weights_long(name: str) -> None:
-    """Chi-square of n = 10^6 draws for three inputs, alpha = 10^-6 each; a failure would mean another law."""
+    """A chi-square test of n = 10^6 draws accepts the weights for three inputs, alpha = 10^-6 each; a failure would
+    mean another distribution."""
     channel = LARGE[name]
     for x in (0, channel.inputs // 2, channel.inputs - 1):
         assert chi_square(channel, x, 10**6, SEED + x) > 1e-6
@@ -404,7 +406,8 @@ SIZES = sorted({2, 3, 4, 5, 7, 8, 15, 16, 17, 100, 255, 256, 1000, 1023, 1024})
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("family", ["response", "Hadamard"])
 def test_declared_level_is_audited_level(family: str, k: int) -> None:
-    """For random levels: the audited level is the declared one; one unit more and 0.1% more are refused."""
+    """For random levels, the audited level of a recipe's channel is the declared one; a weight of one unit more, and
+    0.1% more, are refused."""
     draw = random.Random(k)
     for _ in range(4):
         level = draw.randrange(10**7, 8 * NAT)
@@ -426,7 +429,7 @@ def test_declared_level_is_audited_level(family: str, k: int) -> None:
 
 @pytest.mark.parametrize("k", [2, 3, 4, 7, 8, 1023, 1024])
 def test_hadamard_order_is_strictly_larger(k: int) -> None:
-    """The order is the smallest power of two above k, so no value has the row of ones."""
+    """The order of a Hadamard channel is the smallest power of two above k, so no value has the row of ones."""
     order = Hadamard(truth_of(NAT), k).outputs
     assert order // 2 <= k < order
     assert order & (order - 1) == 0
@@ -434,7 +437,7 @@ def test_hadamard_order_is_strictly_larger(k: int) -> None:
 
 @given(st.integers(2, 12), st.data())
 def test_responses_of_any_cover(k: int, data: st.DataObject) -> None:
-    """Any cover that sums to at most 2^64 is a channel with brute-force losses."""
+    """Any cover that sums to at most 2^64 gives a channel with the losses of brute force."""
     cover = data.draw(st.lists(st.integers(0, ONE // k), min_size=k, max_size=k))
     channel = RandomizedResponse(k, (cover[0],) if len(set(cover)) == 1 else tuple(cover))
     matrix = weights(channel)
@@ -445,7 +448,8 @@ def test_responses_of_any_cover(k: int, data: st.DataObject) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any), min_size=2, max_size=6))
 def test_nearest_table(shares: list[list[int]]) -> None:
-    """Every cell of the nearest table is the probability, rounded up but for one, which gives what that takes."""
+    """Every cell of the nearest table is its probability rounded up, except one cell of each row, which is reduced by
+    the difference."""
     rows = [[Fraction(share, sum(row)) for share in row] for row in shares]
     table = Table.nearest(rows)
     for wanted, got in zip(rows, table.rows, strict=True):
@@ -455,7 +459,7 @@ def test_nearest_table(shares: list[list[int]]) -> None:
 
 
 def test_table_of_rows_that_do_not_sum_to_one() -> None:
-    """Rows that are no probabilities are refused before they are rounded."""
+    """Rows that do not sum to one are refused before they are rounded."""
     half = Fraction(1, 2)
     for row in ([half, half, half], [Fraction(3, 2), -half, Fraction(0)]):
         with pytest.raises(ChannelError):

@@ -66,7 +66,7 @@ def test_each_class_has_the_certificate_it_would_have_alone() -> None:
 
 
 def test_the_certificate_of_all_is_the_worst_of_each() -> None:
-    """Audited and LDP levels are the largest of any class: nothing is compared between classes."""
+    """Audited and LDP levels are the largest of any class; answers of different classes are not compared."""
     whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).classes
     assert whole.declared == 2 * NAT
     assert whole.audited == max(one.audited for one in each)
@@ -75,7 +75,7 @@ def test_the_certificate_of_all_is_the_worst_of_each() -> None:
 
 
 def test_the_witness_is_a_ratio_of_the_whole_channel() -> None:
-    """The witness names an input and output of the whole channel, whose weights make its ratio."""
+    """The witness names inputs and an output of the whole channel, whose weights give the witness's ratio."""
     pair = Classes.of((Ldp(NAT // 2), Ldp(NAT)))
     channel = blocks(personal.choice(K, NAT // 3), personal.choice(K, NAT))
     witness = certify(channel, pair).witness
@@ -126,7 +126,8 @@ def test_only_a_block_for_each_class_will_do(channel) -> None:
     ],
 )
 def test_classes_without_meaning_are_refused(made) -> None:
-    """One class, too many, nested ones, another level than the largest, or notions of other values."""
+    """A single class, too many classes, nested classes, a level other than the largest, and notions over different
+    values are refused."""
     with pytest.raises(NotionError):
         made()
 
@@ -163,7 +164,7 @@ def test_classes_and_notion_and_channel_fit(changes) -> None:
 
 
 def test_the_wire_form_holds_texts_only() -> None:
-    """Field 14 is an array of texts."""
+    """Field 14 of a campaign must be an array of texts."""
     fields = codec.decode(encode_campaign(campaign()), limit=10**6)
     for wrong in (7, "farmers", [1, 2, 3], [["farmers"], "b", "c"]):
         with pytest.raises(BadData):
@@ -173,7 +174,8 @@ def test_the_wire_form_holds_texts_only() -> None:
 
 
 def test_costs_are_those_of_the_class() -> None:
-    """The worst case of a campaign is that of its costliest class, each the LDP level of its own channel."""
+    """The worst case of a campaign is that of its costliest class; each class costs the LDP level of its own
+    channel."""
     made = campaign()
     assert made.worst_case == max(one.ldp for one in made.certificates) * 4
     assert made.certificates[2].cost <= NAT // 2 < made.certificates[0].cost
@@ -181,7 +183,7 @@ def test_costs_are_those_of_the_class() -> None:
 
 
 def test_inputs_are_class_by_class() -> None:
-    """input_of(x, c) = c k + x, an input of the block of class c alone."""
+    """input_of(x, c) = c k + x, which is an input of the block of class c only."""
     made = campaign()
     for place in range(3):
         for x in range(K):
@@ -196,7 +198,7 @@ def test_inputs_are_class_by_class() -> None:
 
 
 def test_a_campaign_without_classes_is_one_class() -> None:
-    """classes = () changes nothing: one certificate, and inputs as they are."""
+    """With classes = () a campaign has one certificate, and inputs are not shifted."""
     made = campaign(notion=Ldp(NAT), channel=personal.choice(K, NAT), classes=())
     assert made.certificates == (made.certificate,)
     assert made.input_of(3, 0) == 3

@@ -39,12 +39,13 @@ def test_round_trip(value: codec.Value) -> None:
 
 
 def twin(data: bytes) -> object:
-    """Return the value that the msgpack package reads."""
+    """Return the value that the msgpack package decodes."""
     return msgpack.unpackb(data, raw=False, strict_map_key=False)
 
 
 def accepted(data: bytes) -> None:
-    """One law on any bytes: they are refused, or re-encode to themselves and mean what msgpack says they mean."""
+    """Return whether bytes are accepted; check that accepted bytes re-encode to themselves and decode to the value that
+    msgpack gives."""
     try:
         value = codec.decode(data, limit=LIMIT)
     except CodecError:
@@ -58,13 +59,13 @@ def accepted(data: bytes) -> None:
 @example(b"\xd0\xdf")
 @example(b"\x91" * 8 + b"\x00")
 def test_what_decodes_encodes_to_the_same_bytes(data: bytes) -> None:
-    """Random bytes are refused, or are the one encoding of the value that msgpack reads too."""
+    """Random bytes are refused, or are the only encoding of the value that msgpack gives for them."""
     accepted(data)
 
 
 @given(values().filter(lambda value: depth(value) <= codec.MAX_DEPTH), st.data())
 def test_mutations_of_valid_bytes(value: codec.Value, data: st.DataObject) -> None:
-    """A valid encoding with a byte changed, lost or inserted is refused, or is the one encoding of another value."""
+    """A valid encoding with a byte changed, lost or inserted is refused, or is the only encoding of another value."""
     encoded = codec.encode(value)
     at = data.draw(st.integers(0, len(encoded) - 1))
     byte = data.draw(st.binary(max_size=1))
@@ -75,7 +76,7 @@ def test_mutations_of_valid_bytes(value: codec.Value, data: st.DataObject) -> No
 @pytest.mark.parametrize("markers", [(0xCC, 0xCD, 0xCE, 0xCF), (0xD0, 0xD1, 0xD2, 0xD3)])
 @given(number=st.integers(-(2**63), 2**63 - 1))
 def test_every_long_form_of_an_integer_is_refused(markers: tuple[int, ...], number: int) -> None:
-    """Of all forms that can hold an integer, only the shortest decodes; signed forms hold no positive number."""
+    """Of all forms that can encode an integer, only the shortest decodes; signed forms encode no positive number."""
     canonical = codec.encode(number)
     signed = markers[0] == 0xD0
     for marker, width in zip(markers, (1, 2, 4, 8), strict=True):
@@ -124,7 +125,7 @@ def test_claimed_lengths_are_not_allocated(data: bytes) -> None:
 
 
 def test_depth() -> None:
-    """Eight arrays nest; nine are refused on both sides, however deep the bytes go on."""
+    """Eight nested arrays are accepted; nine are refused by encoder and decoder, for bytes of any depth."""
     value: codec.Value = []
     for _ in range(codec.MAX_DEPTH - 1):
         value = [value]
@@ -137,7 +138,7 @@ def test_depth() -> None:
 
 
 def test_the_limit_comes_first() -> None:
-    """Bytes over the limit are refused before they are looked at."""
+    """Bytes over the limit are refused before any of them is parsed."""
     assert codec.decode(b"\xc4\x01\x00", limit=3) == b"\0"
     with pytest.raises(CodecError, match="at most 2"):
         codec.decode(b"\xc1\xc1\xc1", limit=2)
@@ -145,20 +146,20 @@ def test_the_limit_comes_first() -> None:
 
 @pytest.mark.parametrize("value", [True, None, 1.0, {}, (1, 2), {1}, bytearray(b"a"), [1, [None]]])
 def test_other_types_are_not_encoded(value: object) -> None:
-    """A value outside the subset is a TypeError of the programmer, at any depth."""
+    """A value outside the subset raises a TypeError, at any depth, because it is a mistake of the program."""
     with pytest.raises(TypeError):
         codec.encode(value)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [2**64]])
 def test_other_integers_are_not_encoded(value: codec.Value) -> None:
-    """Integers that no form holds are a ValueError of the programmer."""
+    """Integers that no form can encode raise a ValueError, because they are a mistake of the program."""
     with pytest.raises(ValueError, match="integer"):
         codec.encode(value)
 
 
 def test_readable() -> None:
-    """A text is readable unless it holds one of the code points that SPEC 1.3 lists, each of them alone."""
+    """A text is unreadable if it contains any of the code points that SPEC 1.3 lists, and readable otherwise."""
     ranges = (
         (0, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5),
         (0x180B, 0x180F), (0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164),
@@ -175,7 +176,8 @@ def test_readable() -> None:
      "\U0001f469\u200d\U0001f52c", "\u2764\ufe0f\u200d\U0001f525", "\u2602\ufe0e", "\u1820\u180b"],
 )  # fmt: skip
 def test_joiners_that_change_what_is_seen_are_readable(text: str) -> None:
-    """Persian, Hindi, Sinhala, Mongolian and emoji keep their joiners; at either end, doubled or among Latin, none."""
+    """Joiners are accepted inside Persian, Hindi, Sinhala, Mongolian and emoji, and refused at either end of a text,
+    doubled, or between Latin letters."""
     assert codec.readable(text)
     sign = next(one for one in text if one in "\u200c\u200d\ufe0e\ufe0f\u180b")
     for wrong in (sign + text, text + "\u200c", text.replace(sign, sign * 2), f"a{sign}b", f"a {sign}"):

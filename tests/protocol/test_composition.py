@@ -1,4 +1,4 @@
-"""The meaning of a matrix of levels: tests of hypotheses, two answers, processed outputs, any prior (SPEC 6).
+"""The meaning of a matrix of levels for hypothesis tests, two answers, processed outputs and any prior (SPEC 6).
 
 Source: Acharya et al. 2020, Theorem 1 and Propositions 1-3. All in exact fractions.
 """
@@ -29,14 +29,14 @@ def tables(draw: st.DrawFn, inputs: int = 3) -> Table:
 
 
 def ratio(table: Table, x: int, other: int) -> Fraction:
-    """e^E[x][x'], the worst ratio of two inputs."""
+    """Return e^E[x][x'], the worst ratio of two inputs."""
     loss = table.loss([x], [other])
     return Fraction(loss.numerator, loss.denominator)
 
 
 @given(tables())
 def test_no_test_tells_two_answers_apart_better_than_the_level(table: Table) -> None:
-    """For every set of outputs that a test takes as a sign of x: P(sign | x) <= e^E[x][x'] P(sign | x') (Theorem 1)."""
+    """For every set S of outputs for which a test decides for x, P(S | x) <= e^E[x][x'] P(S | x') (Theorem 1)."""
     outputs = range(table.outputs)
     signs = chain.from_iterable(combinations(outputs, size) for size in range(1, table.outputs + 1))
     for sign in signs:
@@ -47,7 +47,7 @@ def test_no_test_tells_two_answers_apart_better_than_the_level(table: Table) -> 
 
 @given(tables(), tables())
 def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> None:
-    """Two independent answers of one person: the matrices of levels add, entry by entry, and no less   (Prop. 1)."""
+    """For two independent answers of one person, the matrices of levels add entry by entry, exactly (Prop. 1)."""
     for x, other in permutations(range(first.inputs), 2):
         worst = max(
             Fraction(first.weight(x, y) * second.weight(x, z), first.weight(other, y) * second.weight(other, z))

@@ -1,4 +1,4 @@
-"""The limit of an audit: the steps that are counted before it bound its work."""
+"""The limit of an audit: the number of steps that is computed beforehand bounds its work."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AT_FIRST = 20_000
 
 
 def instructions(work: Any) -> int:
-    """Instructions of the interpreter that a call runs in this project's code."""
+    """Return the number of interpreter instructions that a call runs in this project's code."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -60,7 +60,7 @@ SMALL["classes"] = joining._classes(12, 8, 12)
 
 @pytest.mark.parametrize("name", SMALL)
 def test_the_steps_counted_bound_the_work(name: str) -> None:
-    """An audit runs at most ``OPCODES`` instructions to a step that is counted, and ``AT_FIRST`` besides."""
+    """An audit runs at most ``OPCODES`` instructions for each counted step, plus ``AT_FIRST``."""
     notion, channel = SMALL[name]
     fresh = type(channel).from_wire(channel.encode())  # a new channel has no cached results of an earlier audit
     steps = notion.steps(fresh)
@@ -71,7 +71,8 @@ def test_the_steps_counted_bound_the_work(name: str) -> None:
 @pytest.mark.parametrize("kind", ["minid", "avgid", "pairwise"])
 @pytest.mark.parametrize("made", [Coarse(3), None])
 def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, made: Map | None) -> None:
-    """The same law for the work before a view's channel is audited: the notion is mapped to the view's inputs."""
+    """The counted steps also bound the work before a view's channel is audited, when the notion is mapped to the view's
+    inputs."""
     grid = Grid(0, 10, 0, 10 if kind == "pairwise" else 400, 1)
     budgets = [NAT + x % 16 for x in range(grid.size)]
     notion = joining._matrix(grid.size) if kind == "pairwise" else Graded.over(budgets, kind)
@@ -98,7 +99,7 @@ def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
 
 
 def test_equal_classes_are_audited_once() -> None:
-    """Classes of equal channel and notion cost as much as one of them; different ones cost their sum."""
+    """Classes with equal channel and notion cost as much as one class; different classes cost the sum."""
     notion, channel = joining._classes(64, 8, 12)
     assert notion.steps(channel) == Ldp(MOST).steps(channel.channels[0])  # type: ignore[attr-defined]
     first, second = Ldp(MOST), Information(MOST, joining._prior(8))
@@ -108,7 +109,7 @@ def test_equal_classes_are_audited_once() -> None:
 
 
 def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
-    """Of 600 pairs above their bounds one is looked at."""
+    """If 600 pairs are above their bounds, the audit examines only the first."""
     level = NAT // 1000
     notion = Matrix(level, tuple(tuple(0 if x == y else level for y in range(25)) for x in range(25)))
     asked: list[object] = []
@@ -124,8 +125,8 @@ def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
 
 
 def test_the_papers_campaigns_are_within_the_limit() -> None:
-    """LIP on projective geometry over 1,023 values, on windows over 43,750, a grid of bits over 41,270 items with 64
-    budgets: each is within the limit of steps and of numbers held."""
+    """LIP on projective geometry over 1,023 values, on windows over 43,750 values, and bits over 41,270 items with 64
+    budgets are each within the limits of steps and of stored numbers."""
     for name in ("projective, lip, 1,023 values", "windows, lip, 43,750 values", "bits, minid, 64 classes of 65,536"):
         notion, channel = joining.dearest()[name]()
         assert notion.steps(channel) <= MOST_STEPS
@@ -134,8 +135,8 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
 
 @pytest.mark.parametrize("weights", [0, 3])
 def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
-    """A payload of a million bytes that is no LIP campaign of as many weights is refused by its size, in a thousandth
-    of the instructions that decoding it takes."""
+    """A payload of a million bytes that is not a LIP campaign with enough weights for this size is refused by its size,
+    in a thousandth of the instructions that decoding would take."""
     notion: codec.Value = ["lip", NAT, [1] * weights, 0] if weights else ["ldp", NAT]
     payload = codec.encode(["T", "Q?", "", "O", ["values", ["a", "b"]], notion, "", [0] * 10**6, *[0] * 13])
     data = seal(Kind.CAMPAIGN, joining.AUTHOR, payload)
@@ -148,7 +149,7 @@ def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
 
 
 def test_a_million_numbered_items_take_no_table() -> None:
-    """The inputs of numbered items are found by arithmetic: an answer costs the same however many there are."""
+    """The inputs of numbered items are computed, so the cost of an answer does not depend on the number of items."""
     domain = Items(5, 2**20 - 5)
     assert instructions(lambda: domain.members(("1", "1048571"))) < 1000
     assert domain.members((1, "1048571")) == (0, 2**20 - 6)
@@ -159,7 +160,7 @@ def test_a_million_numbered_items_take_no_table() -> None:
 
 @st.composite
 def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
-    """A notion and a channel of any family, of a shape between the smallest and a few dozen inputs."""
+    """Draw a notion and a channel of any family, with any number of inputs up to a few dozen."""
     make, size = joining, draw(st.integers(3, 40))
     order, dimension = draw(st.sampled_from([(2, 3), (2, 6), (3, 3), (3, 5), (5, 3), (7, 2), (31, 2), (11, 3)]))
     across = draw(st.integers(2, 9))
@@ -199,8 +200,8 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
 @given(campaigns())
 @settings(max_examples=400)
 def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> None:
-    """For every family and notion, an audit runs at most ``OPCODES`` instructions a step; the search is driven to the
-    largest ratios."""
+    """For every family and notion, an audit runs at most ``OPCODES`` instructions for each step; the random search is
+    directed to the largest ratios."""
     notion, channel = asked
     steps = notion.steps(channel)
     assume(steps < 10**5)
@@ -217,7 +218,7 @@ def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> No
 @pytest.mark.long
 @pytest.mark.parametrize("name", joining.dearest())
 def test_the_dearest_campaigns_are_refused_or_joined_in_time(name: str) -> None:
-    """Every campaign of the benchmark costs little more than two seconds of this process, however busy the machine."""
+    """Every campaign of the benchmark is refused, or joined in little more than two seconds of processor time."""
     notion, channel = joining.dearest()[name]()
     data = joining.signed(notion, channel)
     start = time.process_time()

@@ -24,7 +24,7 @@ def written(item: Envelope) -> bytes:
 
 @given(st.sampled_from(Kind), st.binary(max_size=128))
 def test_what_is_sealed_opens(kind: Kind, payload: bytes) -> None:
-    """decode(seal(kind, payload)) opens to the payload under the sealer's key and no other."""
+    """decode(seal(kind, payload)) opens to the payload under the sealer's key and no other key."""
     data = envelope.seal(kind, KEY, payload)
     found = envelope.decode(data)
     assert (found.kind, found.open(KEY.public), written(found)) == (kind, payload, data)
@@ -34,7 +34,7 @@ def test_what_is_sealed_opens(kind: Kind, payload: bytes) -> None:
 
 @pytest.mark.parametrize("payload", [0, 1, 2**8 - 1, 2**8, 2**16 - 1, 2**16, 2**20])
 def test_the_length_of_an_envelope_follows_from_its_payload(payload: int) -> None:
-    """``sealed_bytes`` tells the length of a sealed envelope without a signature."""
+    """``sealed_bytes`` computes the length of a sealed envelope without signing it."""
     assert envelope.sealed_bytes(payload) == len(envelope.seal(Kind.CAMPAIGN, KEY, bytes(payload)))
 
 
@@ -54,7 +54,7 @@ def test_no_kind_opens_as_another(kind: Kind, claimed: Kind) -> None:
 
 @pytest.mark.parametrize("sealed", SEALED, ids=[kind.name for kind in Kind])
 def test_no_bit_can_be_flipped(sealed: bytes) -> None:
-    """Whichever bit of an envelope is flipped, it is refused as BadData and as nothing else."""
+    """An envelope with any bit flipped is refused with BadData and no other exception."""
     for bit in range(8 * len(sealed)):
         changed = bytearray(sealed)
         changed[bit // 8] ^= 1 << bit % 8
@@ -64,14 +64,15 @@ def test_no_bit_can_be_flipped(sealed: bytes) -> None:
 
 @pytest.mark.parametrize("sealed", SEALED, ids=[kind.name for kind in Kind])
 def test_every_beginning_is_truncated(sealed: bytes) -> None:
-    """The beginning of an envelope is distinguished from bytes that no more bytes could complete."""
+    """Every beginning of an envelope is reported as truncated, unlike bytes that no further bytes can complete."""
     for length in range(len(sealed)):
         with pytest.raises(Truncated):
             envelope.decode_first(sealed[:length], 0)
 
 
 def test_the_boundary_of_key_id_and_payload_is_signed() -> None:
-    """Moving bytes between the parts of the signed message changes it, since each comes after its length."""
+    """Moving bytes between the parts of the signed message changes the message, because each part follows its
+    length."""
     message = envelope.signed_message(Kind.REPORT, b"12345678", b"9abc")
     assert message != envelope.signed_message(Kind.REPORT, b"123456789", b"abc")
     assert message == b"\0\0\0\x12halftruth/1/report\0\0\0\x0812345678\0\0\0\x049abc"
@@ -79,7 +80,7 @@ def test_the_boundary_of_key_id_and_payload_is_signed() -> None:
 
 @pytest.mark.parametrize("kind", Kind)
 def test_payloads_have_limits(kind: Kind) -> None:
-    """A payload may have its kind's limit and not a byte more, on both sides."""
+    """A payload may have its kind's maximum size and not a byte more, for encoder and decoder."""
     limit = MAX_PAYLOAD[kind]
     assert envelope.decode(envelope.seal(kind, KEY, bytes(limit))).open(KEY.public) == bytes(limit)
     with pytest.raises(ValueError, match="at most"):
@@ -90,7 +91,7 @@ def test_payloads_have_limits(kind: Kind) -> None:
 
 @given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda tail: b"\x95\x01\x03\xc4\x08" + tail))
 def test_an_envelope_has_one_form(data: bytes) -> None:
-    """Bytes decode as an envelope only if they are the encoding of it, and then the codec reads the same fields."""
+    """Bytes decode as an envelope only if they are its encoding, and then the codec reads the same fields."""
     try:
         found = envelope.decode(data)
     except (CodecError, EnvelopeError):
@@ -104,7 +105,7 @@ def test_an_envelope_has_one_form(data: bytes) -> None:
 
 
 def places(data: bytes) -> list[tuple[int, int, bool]]:
-    """(begin, end, whether an envelope) of every item, found as SPEC 3.3 says, offset by offset."""
+    """Return (begin, end, whether an envelope) of every item, found offset by offset as in SPEC 3.3."""
     found: list[tuple[int, int, bool]] = []
     at = 0
     while at < len(data):
@@ -123,7 +124,7 @@ def places(data: bytes) -> list[tuple[int, int, bool]]:
 
 
 def check_batch(data: bytes) -> None:
-    """Items and bytes agree with the walk that looks at every offset; no exception but BadData is met, none raised."""
+    """Check that items and their bytes agree with a search at every offset, and that no exception is raised."""
     expected = places(data)
     assert [begin for begin, _, _ in expected] == [0, *(end for _, end, _ in expected)][: len(expected)]
     items = list(envelope.read_batch(data))
@@ -150,13 +151,13 @@ chunks = (
 
 @given(st.lists(chunks, max_size=7))
 def test_damage_between_envelopes(parts: list[bytes]) -> None:
-    """With any bytes between envelopes, every byte belongs to exactly one item."""
+    """If any bytes lie between envelopes, every byte belongs to exactly one item."""
     check_batch(b"".join(parts))
 
 
 @given(st.lists(st.sampled_from(SEALED), min_size=1, max_size=4).map(b"".join), st.data())
 def test_mutated_batches(data: bytes, draw: st.DataObject) -> None:
-    """A batch with bytes changed, lost and inserted reads as items; nothing is raised."""
+    """A batch with bytes changed, lost and inserted is read as items, and no exception is raised."""
     for _ in range(draw.draw(st.integers(1, 4))):
         at = draw.draw(st.integers(0, len(data)))
         data = data[:at] + draw.draw(st.binary(max_size=3)) + data[at + draw.draw(st.integers(0, 3)) :]
@@ -165,9 +166,9 @@ def test_mutated_batches(data: bytes, draw: st.DataObject) -> None:
 
 @given(st.integers(0, 106), st.integers(1, 255))
 def test_an_altered_envelope_takes_no_neighbour_with_it(at: int, change: int) -> None:
-    """One changed byte costs its own envelope; the ones before and after are read as ever.
+    """One changed byte invalidates only its own envelope; the envelopes before and after are read as usual.
 
-    The payload's length is no exception: where a longer claim ends, no signature's head stands.
+    This also holds for the payload's length: where a longer payload would end, there is no head of a signature.
     """
     middle = bytearray(SEALED[2])
     middle[at % len(middle)] ^= change
@@ -179,7 +180,7 @@ def test_an_altered_envelope_takes_no_neighbour_with_it(at: int, change: int) ->
 
 
 class Watched(bytes):
-    """Bytes that count how many of them are copied out."""
+    """Bytes that count the number of copied bytes."""
 
     copied = 0
 
@@ -202,7 +203,8 @@ class Watched(bytes):
     ids=["large payloads", "no signatures", "large arrays", "beginnings", "arrays of arrays"],
 )
 def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
-    """Beginnings that each claim megabytes, over and over: about as many bytes are copied as there are."""
+    """For many beginnings of envelopes that each claim megabytes, the number of copied bytes is about the number of
+    bytes."""
     data = Watched(hostile * (100_000 // len(hostile)))
     for _ in envelope.read_batch(data):
         pass
@@ -218,7 +220,7 @@ def test_empty_batch() -> None:
 
 
 def test_keys_of_campaigns_differ() -> None:
-    """A device's keys in two campaigns, and two devices' keys in one, have nothing in common."""
+    """A device's keys in two campaigns, and two devices' keys in one campaign, have nothing in common."""
     derived = {
         SigningKey.for_campaign(secret, bytes([number] * 16)).public
         for secret in (bytes(32), bytes([1] * 32))
@@ -239,13 +241,13 @@ def test_no_secret_is_shown() -> None:
 
 
 def test_key_files_round_trip() -> None:
-    """A key file gives back its key, blanks around it or not."""
+    """A key file decodes to its key, with or without surrounding blanks."""
     assert SigningKey.from_line(KEY.line()) == SigningKey.from_line(f"\n {KEY.line()}\n") == KEY
     assert keys.public_from_line(keys.public_line(KEY.public)) == KEY.public
 
 
 def test_small_order_points_are_those_eight() -> None:
-    """SMALL_ORDER_Y are the y of the points P with 8 P = 0, by the addition law of the curve."""
+    """SMALL_ORDER_Y has the y coordinates of the points P with 8 P = 0, by the addition law of the curve."""
     p = keys.FIELD
     d = -121665 * pow(121666, -1, p) % p
     for y in keys.SMALL_ORDER_Y:

@@ -28,7 +28,7 @@ def test_exp_lower_and_upper_enclose(level: int) -> None:
 
 @given(st.integers(MAX_LEVEL, 90 * NANONATS))
 def test_exp_lower_stays_below_far_out(level: int) -> None:
-    """exp_lower is a lower bound, and within 2^-60 of the truth, at levels that only an audit can meet."""
+    """exp_lower is a lower bound within a relative error of 2^-60 at levels that occur only in audits."""
     with localcontext() as context:
         context.prec = 100
         truth = (Decimal(level) / NANONATS).exp() * 2**EXP_BITS
@@ -36,7 +36,7 @@ def test_exp_lower_stays_below_far_out(level: int) -> None:
 
 
 def test_exp_of_nothing() -> None:
-    """e^0 is 1 exactly, a negative level is a mistake, and the upper bound ends where its proof does."""
+    """e^0 is exactly 1, a negative level is refused, and so is a level for which the upper bound is not proved."""
     assert exact.exp_lower(0) == 1 << EXP_BITS
     with pytest.raises(ValueError, match="negative"):
         exact.exp_lower(-1)
@@ -62,7 +62,7 @@ def test_level_of_is_the_smallest_kept(ratio: tuple[int, int]) -> None:
 
 @given(st.integers(1, 2**64), st.integers(1, 2**20))
 def test_level_of_ratios_next_to_one(number: int, step: int) -> None:
-    """A ratio above 1 by less than a float can tell has level 1 or more, never 0."""
+    """A ratio that exceeds 1 by less than a float can represent has a level of at least 1, never 0."""
     level = exact.level_of(2**64 * number + step, 2**64 * number)
     assert level is not None
     assert level >= 1
@@ -70,7 +70,7 @@ def test_level_of_ratios_next_to_one(number: int, step: int) -> None:
 
 
 def test_no_level_is_infinite() -> None:
-    """A denominator of 0 has no level and keeps none."""
+    """A ratio with denominator 0 has no level and keeps none."""
     assert exact.level_of(1, 0) is None
     assert not exact.keeps(1, 0, MAX_LEVEL)
 
@@ -90,7 +90,7 @@ def test_a_float_is_its_shortest_decimal(value: float) -> None:
 
 
 def test_floats_of_other_kinds() -> None:
-    """A subclass of float with a repr of its own, as numpy's, is read as a float all the same."""
+    """A subclass of float with another repr, such as numpy's, is read like a float."""
 
     class Boastful(float):
         def __repr__(self) -> str:

@@ -38,7 +38,7 @@ def forms(draw: st.DrawFn) -> Form:
 
 @st.composite
 def answered(draw: st.DrawFn) -> tuple[Form, list[int]]:
-    """A form, and an input of each question."""
+    """Draw a form, and an input of each question."""
     form = draw(forms())
     return form, [draw(st.integers(0, question.size - 1)) for question in form.questions]
 
@@ -46,8 +46,8 @@ def answered(draw: st.DrawFn) -> tuple[Form, list[int]]:
 @settings(max_examples=40)
 @given(answered(), st.sampled_from([ZERO, b"\xff" * DITHER_BYTES]))
 def test_round_trips(given_: tuple[Form, list[int]], dither: bytes) -> None:
-    """split(join(inputs)) = inputs, index(parse(label(x))) = x under every dither, and the wire form leads back, also
-    where no list of the inputs fits any memory."""
+    """split(join(inputs)) = inputs, index(parse(label(x))) = x under every dither, and the wire form decodes to the
+    form, also if a list of all inputs would fit in no memory."""
     form, inputs = given_
     x = form.join(inputs)
     assert 0 <= x < form.size == prod(question.size for question in form.questions)
@@ -59,7 +59,7 @@ def test_round_trips(given_: tuple[Form, list[int]], dither: bytes) -> None:
 @settings(max_examples=40)
 @given(forms())
 def test_a_form_in_another_language_asks_the_same(form: Form) -> None:
-    """Texts and names of each question are replaced in its own place, and lead back to the form; inputs stay."""
+    """A translation replaces the texts and names of each question and can be reversed; inputs stay the same."""
     texts = [f"Frage {place}?" for place in range(len(form.questions))]
     said = form.renamed([f"n{place}" for place in range(len(form.named))]).reworded(texts)
     assert [(one.text, one.size) for one in said.questions] == [
@@ -75,8 +75,8 @@ def test_a_form_in_another_language_asks_the_same(form: Form) -> None:
 @settings(max_examples=40)
 @given(answered(), st.data())
 def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], data: st.DataObject) -> None:
-    """f of the asked answers is f of the whole form's answer, x_i s_j + x_j: what else the person would have said plays
-    no part. The label of that input names the asked questions and their answers."""
+    """f of the asked answers equals f of the whole form's answer, x_i s_j + x_j, so it does not depend on the other
+    answers. The label of that input names the asked questions and their answers."""
     form, inputs = given_
     places = tuple(sorted(data.draw(st.sets(st.integers(0, len(inputs) - 1), min_size=1, max_size=2))))
     view = Questions(places)
@@ -98,9 +98,9 @@ def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
 
 
 def test_promise_22_on_a_small_form() -> None:
-    """The view of a device is a function of its key: for 60 keys and all 18 answers it is the same. For each view the
-    distribution of the output given the answer is exactly Q_j of f_j, which keeps the level for every two answers; two
-    answers that agree in the asked questions have one distribution."""
+    """The view of a device depends only on its key: for each of 60 keys it is the same for all 18 answers. For each
+    view the distribution of the output given the answer is exactly Q_j of f_j, which keeps the level for every two
+    answers; two answers that agree in the asked questions have the same distribution."""
     made = of_questions()
     form = made.domain
     assert isinstance(form, Form)
@@ -190,7 +190,7 @@ def assert_silent(error: BaseException) -> None:
 
 
 def test_what_is_left_out_is_skipped_where_it_can_be() -> None:
-    """Left out, None and "skipped" are the last input of a skippable question."""
+    """A missing answer, None and "skipped" are the last input of a skippable question."""
     view = Questions((0, 1))
     answers: tuple[Answer, ...] = ({"vote": "yes"}, {"vote": "yes", "age": None}, FORM.parse("vote=yes;age=skipped"))
     found = {view.input(FORM, view.index(FORM, answer, ZERO)) for answer in answers}
@@ -200,7 +200,7 @@ def test_what_is_left_out_is_skipped_where_it_can_be() -> None:
 
 @given(st.text(max_size=4))
 def test_names_of_questions(name: str) -> None:
-    """A name is of a-z, 0-9 and _ alone, so that it can be typed, and stand in a header."""
+    """A name consists of a-z, 0-9 and _ only, so it can be typed and used in a header."""
     fits = len(name) > 0 and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
     if fits:
         assert FormQuestion(name, "A?", VOTE.domain).name == name

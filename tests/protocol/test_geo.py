@@ -42,7 +42,8 @@ def test_bounds_are_rounded_down() -> None:
 
 
 def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int:
-    """The smallest level a unit at which every pair is kept, pair by pair, by bisection on the bounds themselves."""
+    """Return the smallest level per unit of distance at which every pair keeps its bound, by bisection over the
+    bounds."""
     pairs: dict[int, int] = {}
     for x in range(channel.inputs):
         for other in range(channel.inputs):
@@ -73,7 +74,8 @@ def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int
     ],
 )
 def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | RandomizedResponse) -> None:
-    """The audited level is the smallest one a unit at which each pair keeps its bound, and one unit less is refused."""
+    """The audited level is the smallest level per unit of distance at which each pair keeps its bound; one nanonat less
+    is refused."""
     expected = brute_audit(notion, channel)
     certified = Geo(max(expected, exact.MIN_LEVEL), notion.unit, notion.down, notion.across)
     certificate = certify(channel, certified)
@@ -87,7 +89,8 @@ def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | R
 
 
 def test_uneven_lattices_are_audited_strictly() -> None:
-    """On an uneven lattice a shift of noise answers for its nearest pair: never less than the brute force."""
+    """On an uneven lattice a shift of noise is judged by its nearest pair, so the level is never below that of brute
+    force."""
     notion = Geo.between(20 * NAT, 1, [0], [0, 1, 5, 6, 20])
     channel = random_noise(1, 5, SEED)
     _, audited, _ = notion.audit(channel)
@@ -97,7 +100,7 @@ def test_uneven_lattices_are_audited_strictly() -> None:
 
 
 def test_a_large_channel_keeps_the_nearest_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the cells that are looked at, the worst ratio has to keep the bound of the nearest pair."""
+    """If a channel has more cells than the audit examines, the worst ratio must keep the bound of the nearest pair."""
     monkeypatch.setattr("protocol.notions.geo.MOST_CELLS", 10)
     channel = RandomizedResponse(6, (2**59,))
     worst = channel.loss(range(6), range(6)).level
@@ -108,7 +111,7 @@ def test_a_large_channel_keeps_the_nearest_bound(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_output_that_rules_an_input_out_is_refused() -> None:
-    """Geo bounds every two inputs, so a step that cannot happen is refused."""
+    """Geo-indistinguishability bounds every two inputs, so an output that only some inputs can give is refused."""
     with pytest.raises(Uncertified, match="cannot"):
         certify(Noise(1, 4, (2**61, 2**60, 0, 0)), even(1, 4))
 
@@ -136,8 +139,8 @@ def test_wire_round_trip() -> None:
     ],
 )
 def test_a_notion_without_meaning_is_refused(arguments: tuple[int, int, tuple[()], tuple[()]]) -> None:
-    """Stage notion refuses: no level, no unit, one point, gaps of zero, gaps not in runs or lowest terms, too many
-    points."""
+    """The stage notion refuses a missing level or unit, a single point, gaps of zero, gaps that are not in runs or
+    lowest terms, and too many points."""
     with pytest.raises(NotionError):
         Geo(*arguments)
 

@@ -23,14 +23,15 @@ tables = st.integers(2, 4).flatmap(
 
 
 def level_between(channel: Channel, x: int, other: int) -> int:
-    """The least level that two inputs of a channel without zeros keep."""
+    """Return the smallest level that two inputs of a channel without zeros keep."""
     level = channel.loss([x], [other]).level
     assert level is not None
     return level
 
 
 def tight_budgets(channel: Channel) -> list[int]:
-    """The least budget of each input for which every pair with it keeps the smaller of the two."""
+    """Return the smallest budget of each input for which every pair with this input keeps the smaller of the two
+    budgets."""
     k = channel.inputs
     pairs = [[max(level_between(channel, x, z), level_between(channel, z, x)) for z in range(k)] for x in range(k)]
     return [max(*row, exact.MIN_LEVEL) for row in pairs]
@@ -65,7 +66,7 @@ def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> Non
 @given(tables)
 @settings(max_examples=80)
 def test_relation_to_ldp(channel: Table) -> None:
-    """Lemma 1: LDP at the least budget gives MinID-LDP, which gives LDP at min(largest, twice the least)."""
+    """Lemma 1: LDP at the smallest budget implies MinID-LDP, which implies LDP at min(largest, twice the smallest)."""
     budgets = tight_budgets(channel)
     assert keeps(channel, Graded.over(budgets))
     everything = range(channel.inputs)
@@ -101,7 +102,8 @@ def test_budgets_add_over_answers(first: Table, second: Table) -> None:
 
 
 def test_a_policy_graph_leaves_pairs_out() -> None:
-    """A pair of classes outside the graph is not audited; high-low protection of one class within itself is an edge."""
+    """A pair of classes outside the graph is not audited; protection within one class is an edge from the class to
+    itself."""
     half = Fraction(1, 2)
     table = Table.nearest([[half, half, Fraction(0)], [half, half, Fraction(0)], [Fraction(0), half, half]])
     budgets = [NAT, NAT, 2 * NAT]
@@ -115,7 +117,8 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
 
 
 def test_budgets_of_one_class_each() -> None:
-    """The level is the largest bound of an existing pair: the largest of three single budgets bounds no pair."""
+    """The level is the largest bound of an existing pair; the largest of three budgets that one value each has bounds
+    no pair."""
     notion = Graded.over([3 * NAT, NAT, 2 * NAT])
     assert notion.level == 2 * NAT
     assert Graded.over([3 * NAT, NAT, 3 * NAT]).level == 3 * NAT
@@ -155,7 +158,8 @@ def test_wire_round_trip(notion: Graded) -> None:
     ],
 )
 def test_what_is_no_notion(level, budgets, runs, unbounded) -> None:  # type: ignore[no-untyped-def]
-    """Budgets in 0.001 .. 20 nats, classes and pairs in their one form, something bounded, the level as it is."""
+    """A notion is refused unless its budgets are 0.001 to 20 nats, its classes and pairs are in canonical form, it
+    bounds a pair, and its level is the computed one."""
     with pytest.raises(NotionError):
         MinId(level, budgets, runs, unbounded)
 
@@ -173,7 +177,7 @@ def test_what_cannot_be_asked_for() -> None:
 
 
 def test_a_float_average_would_not_do() -> None:
-    """The mean of two budgets is rounded down to a nanonat: towards privacy."""
+    """The mean of two budgets is rounded down to a nanonat, the side of more privacy."""
     draw = random.Random(1)
     for _ in range(50):
         first, second = (draw.randrange(exact.MIN_LEVEL, exact.MAX_LEVEL) for _ in range(2))

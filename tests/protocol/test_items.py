@@ -33,8 +33,8 @@ def sets(size: int) -> list[tuple[int, ...]]:
 
 @given(domains, st.data())
 def test_the_law_of_the_choice(asked: Items, data: st.DataObject) -> None:
-    """Each of s <= l items has probability 1/l and each dummy (l - s)/l^2; each of s > l items 1/s: to a 2^-64 for
-    every run of dithers next to each other. The numbers of dithers sum to all 2^64."""
+    """If s <= l, each item has probability 1/l and each dummy (l - s)/l^2; if s > l, each item has 1/s. The error is at
+    most 2^-64 for each run of adjacent dithers, and the numbers of dithers sum to 2^64."""
     members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1)))))
     law, padding, s = asked.draws(members), asked.padding, len(members)
     assert sum(law.values()) == DITHERS
@@ -80,7 +80,7 @@ def test_labels_lead_back(asked: Items) -> None:
 
 
 def test_what_is_a_set() -> None:
-    """Lists, tuples, sets and text name the same set, in any order and with repetitions; the empty set is one."""
+    """Lists, tuples, sets and texts name the same set in any order and with repetitions; the empty set is valid."""
     for answer in (["tea", "salt"], ("salt", "tea", "tea"), {"tea", "salt"}, frozenset(["tea", "salt"])):
         assert SHOP.members(answer) == (2, 3)
     assert SHOP.members(SHOP.parse(" tea; salt ;tea")) == (2, 3)
@@ -144,7 +144,7 @@ def test_what_is_no_domain(padding: int, labels: tuple[str, ...] | int) -> None:
 
 
 def test_the_dither_is_whole() -> None:
-    """Eight bytes of dither, no fewer."""
+    """An item set takes exactly eight bytes of dither."""
     with pytest.raises(ValueError, match="8 bytes"):
         SHOP.index("tea", b"")
 
@@ -155,7 +155,7 @@ BUDGETS = [NAT, 2 * NAT, 3 * NAT, NAT, NAT]
 
 
 def graded_bits(draw: random.Random) -> Bits:
-    """Random bits, as they are."""
+    """Return a channel of random bits without optimisation."""
     pairs = [sorted(draw.sample(range(S // 10, 9 * S // 10), 2)) for _ in range(3)]
     pairs += [sorted(draw.sample(range(S // 10, 9 * S // 10), 2))] * 2
     return Bits.over((high, low) for low, high in pairs)
@@ -168,8 +168,8 @@ def set_weight(channel: Channel, law: dict[int, int], y: int) -> int:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("family", ["bits", "response"])
 def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
-    """For m = 3, l = 2, all pairs of sets and all outputs: no ratio of the laws of two sets is above their set level,
-    where the bounds are the channel's own."""
+    """For m = 3, l = 2, all pairs of sets and all outputs, no ratio of the distributions of two sets exceeds their set
+    level, if the bounds are those of the channel."""
     draw = random.Random(seed)
     channel: Channel = graded_bits(draw)
     if family == "response":
@@ -191,7 +191,7 @@ def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
 
 def test_set_level_is_theorem_4_or_sharper() -> None:
     """Under MinID-LDP the level of S against S' is at most min(budget of S, budget of S') of eq. 15, and at most the
-    harmonic mean over S'; a set of the least budgets has that budget itself."""
+    harmonic mean over S'. A set whose items all have the smallest budget has exactly this budget."""
     notion = Graded.over(BUDGETS)
     e = [Fraction(exact.exp_lower(budget), 2**96) for budget in BUDGETS]
     laws = {members: SMALL.draws(members) for members in sets(3)}
@@ -215,7 +215,8 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
 
 
 def test_set_level_without_a_bound() -> None:
-    """An item without a bound against all of the other set leaves no level; one bound for each item is enough."""
+    """If an item has no bound against any item of the other set, the pair of sets has no level; one bound for each item
+    is enough."""
     assert set_level(lambda _x, _other: None, {0: DITHERS // 2, 1: DITHERS // 2}, {2: DITHERS}) is None
     assert set_level(lambda x, _other: NAT if x == 0 else None, {0: DITHERS}, {2: DITHERS}) == NAT
     half = set_level(lambda _x, other: NAT if other == 2 else None, {0: DITHERS}, {2: DITHERS // 2, 3: DITHERS // 2})

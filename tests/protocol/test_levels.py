@@ -53,7 +53,8 @@ def projective(inputs: int, q: int, t: int) -> ProjectiveGeometry:
 
 
 def noise_law(points: int) -> tuple[int, ...]:
-    """Return a symmetric law of shifts on one row or two; each cell of distance divides the probability by four."""
+    """Return a symmetric distribution of shifts on one row or two; each cell of distance divides the probability by
+    four."""
     rows, columns = (1, points) if points < 6 else (2, points // 2)
     law = [1 << 58 - 2 * (r + c) for r in range(rows) for c in range(columns)]
     times = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)]
@@ -118,7 +119,7 @@ def matrix(channel: Channel) -> list[list[Fraction]]:
 
 
 def priors(k: int) -> list[list[int]]:
-    """A flat one, a skewed one, and one by chance."""
+    """Return a uniform, a skewed and a random prior."""
     draw = random.Random(SEED)
     return [[1] * k, [10**4] + [1] * (k - 1), [draw.randint(1, 30) for _ in range(k)]]
 
@@ -151,7 +152,7 @@ def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
 
 @grid
 def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
-    """Rows, profiles, columns, marginals, sums and beliefs of every family are those of the walk through its cells."""
+    """Rows, profiles, columns, marginals, sums and beliefs of every family equal those computed from its cells."""
     fast, slow = structure_of(channel), Structure(channel)
     k = channel.inputs
 
@@ -225,7 +226,8 @@ def test_the_truth_is_the_likeliest(channel: Channel) -> None:
 
 
 def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
-    """For independent bits it is the probability that the true value's bit is set, with the input and without."""
+    """For independent bits, the probability that a report fits an answer is the probability that the answer's bit is
+    set, for a true and for a wrong answer."""
     channel = Bits.over([(1 << 31, 1 << 30), (3 << 30, 1 << 30)])
     for x, expected in enumerate((HALF, Fraction(3, 4))):
         row = matrix(channel)[x]
@@ -239,7 +241,7 @@ def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
 
 @grid
 def test_delta_is_brute_force(channel: Channel) -> None:
-    """delta(eps) is the largest excess of any pair, and over all sets of outputs; it is rounded up by e^eps alone."""
+    """delta(eps) is the largest excess of any pair over all sets of outputs; only e^eps is rounded."""
     rows = matrix(channel)
     previous = Fraction(1)
     for level in (0, NAT // 10, NAT // 2, NAT, 3 * NAT):
@@ -268,7 +270,8 @@ def test_delta_is_brute_force(channel: Channel) -> None:
 
 @grid
 def test_delta_is_zero_from_the_ldp_level_on(channel: Channel) -> None:
-    """At the LDP level delta is zero; a thousandth below it is not; at eps = 0 it is the total variation."""
+    """At the LDP level delta is zero; 0.1% below that level it is positive; at eps = 0 it is the total-variation
+    distance."""
     structure = structure_of(channel)
     level = levels.ldp(structure).nanonats
     if level is None:
@@ -317,7 +320,7 @@ def test_geo_is_brute_force(channel: Channel) -> None:
 
 
 def test_the_nearest_two_are_found() -> None:
-    """The sweep finds a pair as near as any, within a set and between two, on grids and on lines."""
+    """The sweep finds a nearest pair within one set and between two sets, on grids and on lines."""
     draw = random.Random(SEED)
     for metric in (
         Metric.of(Grid(0, 7 * 10**6, 0, 9 * 10**6, 10**6)),
@@ -335,7 +338,8 @@ def test_the_nearest_two_are_found() -> None:
 
 
 def test_distances_are_the_domains() -> None:
-    """A grid knows steps and degrees, buckets numbers and steps, labels nothing; Pythagoras holds."""
+    """A grid has the metrics steps and degrees, buckets have numbers and steps, and labels have none; distances on
+    grids are Euclidean."""
     box = Grid(0, 2 * 10**5, 0, 3 * 10**5, 10**5)
     assert Metric.of(box).square(0, 5) == 1 + 4
     assert Metric.of(box, "degrees").square(0, 5) == Fraction(5, 100)
@@ -351,7 +355,7 @@ def test_distances_are_the_domains() -> None:
 
 @grid
 def test_information_is_brute_force(channel: Channel) -> None:
-    """The LIP level is the worst lift either way, in fractions."""
+    """The LIP level is the worst lift in both directions, computed in fractions."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
         means = marginal(rows, law(prior))
@@ -360,7 +364,7 @@ def test_information_is_brute_force(channel: Channel) -> None:
 
 
 def corners(p: list[Fraction], radius: Fraction) -> set[tuple[Fraction, ...]]:
-    """The extreme priors of a total variation ball: mass moved in every order of givers and takers."""
+    """Return the extreme priors of a total-variation ball: mass is moved in every order of givers and takers."""
     found = set()
     for order in itertools.permutations(range(len(p))):
         moved, left = list(p), radius
@@ -375,7 +379,8 @@ def corners(p: list[Fraction], radius: Fraction) -> set[tuple[Fraction, ...]]:
 
 @pytest.mark.parametrize("radius", [Fraction(0), Fraction(1, 20), Fraction(1, 5), Fraction(7, 10), Fraction(1)])
 def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
-    """The level over a ball is the worst mean over its corners; at 0 the LIP level, at 1 the LDP level."""
+    """The level over a ball is the worst mean over its corners; at radius 0 it is the LIP level, at radius 1 the LDP
+    level."""
     for name in (
         "table",
         "response",
@@ -412,7 +417,7 @@ BITS = (
 
 
 def test_a_few_columns_show_the_worst_of_all_balls() -> None:
-    """The columns that a family picks reach the same maximum as a walk through all columns, by ball and factor."""
+    """The columns that a family selects reach the same maximum as all columns, for balls and for factors."""
     for channel in (*GRID.values(), *BITS):
         fast, slow = structure_of(channel), Structure(channel)
         for prior in priors(channel.inputs):
@@ -467,7 +472,8 @@ def test_the_example_of_balls() -> None:
 
 @grid
 def test_information_delta_is_brute_force(channel: Channel) -> None:
-    """(eps, delta)-LIP is the largest excess, either way, over single values, and no set of values exceeds it."""
+    """The delta of (eps, delta)-LIP is the largest excess in both directions over single values, and no set of values
+    exceeds it."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
         p = law(prior)
@@ -507,7 +513,7 @@ def _decimal(value: Fraction) -> Decimal:
 
 @grid
 def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> None:
-    """I(X;Y) is H(Y) - H(Y|X), in 40 digits, rounded up to a nanonat; in bits it is that over ln 2."""
+    """I(X;Y) is H(Y) - H(Y|X), computed with 40 digits and rounded up to a nanonat; in bits it is divided by ln 2."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
         p = law(prior)
@@ -525,14 +531,14 @@ def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> No
 
 @grid
 def test_maximal_leakage_is_brute_force(channel: Channel) -> None:
-    """Maximal leakage is ln of the sum of the columns' largest entries, rounded up."""
+    """Maximal leakage is the logarithm of the sum of each column's largest entry, rounded up."""
     rows = matrix(channel)
     expected = sum(max(row[y] for row in rows) for y in range(channel.outputs))
     assert holds(levels.maximal_leakage(structure_of(channel)), expected)
 
 
 def test_logarithms_are_above() -> None:
-    """log_above is above the logarithm by less than two of its units, for both signs and for huge numbers."""
+    """log_above exceeds the logarithm by less than two of its units, for both signs and for huge numbers."""
     draw = random.Random(SEED)
     for _ in range(300):
         numerator, denominator = (draw.getrandbits(draw.randint(1, 300)) + 1 for _ in range(2))
@@ -581,7 +587,8 @@ def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
 
 
 def test_pufferfish_passes_over_what_cannot_be() -> None:
-    """A secret without weight in a scenario is not compared there; if it never is, the question is refused."""
+    """A secret without weight in a scenario is not compared there; if no pair is compared in any scenario, the request
+    is refused."""
     channel = GRID["response of two"]
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("no b", ((1, 0), (0, 0))), Scenario("both", ((1, 1), (1, 1)))))
     assert levels.pufferfish(structure_of(channel), asked).level.nanonats == 0
@@ -616,7 +623,8 @@ def channels_and_priors(draw: st.DrawFn) -> tuple[Table, list[int]]:
 
 @given(channels_and_priors())
 def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> None:
-    """eps-LDP gives eps-LIP for every prior, and eps-LIP gives 2 eps-LDP (Theorem 1); both are finite or neither is."""
+    """eps-LDP implies eps-LIP for every prior, and eps-LIP implies 2 eps-LDP (Theorem 1); either both are finite or
+    none."""
     structure, prior = structure_of(made[0]), made[1]
     lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
     assert (lip is None) == (ldp is None)
@@ -628,7 +636,8 @@ def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> Non
 
 @given(channels_and_priors())
 def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
-    """eps-LIP gives eps-MIP (Prop. 1); mutual information is at most maximal leakage, that at most the LDP level."""
+    """eps-LIP implies eps-MIP (Prop. 1); mutual information is at most maximal leakage, which is at most the LDP
+    level."""
     structure, prior = structure_of(made[0]), made[1]
     lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
     mutual, leakage = levels.mutual_information(structure, prior).nanonats, levels.maximal_leakage(structure).nanonats
@@ -639,7 +648,8 @@ def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
 
 @given(channels_and_priors())
 def test_identifiability_is_ldp_and_the_prior(made: tuple[Table, list[int]]) -> None:
-    """Under a uniform prior it is the LDP level; under any it is within ln(max / min prior) of that."""
+    """Under a uniform prior, identifiability is the LDP level; under any prior it differs from it by at most ln(max /
+    min prior)."""
     structure, prior = structure_of(made[0]), made[1]
     ldp = levels.ldp(structure).nanonats
     uniform = levels.identifiability(structure, [1] * len(prior)).nanonats
@@ -661,7 +671,7 @@ LARGE: dict[str, Channel] = {
 
 @pytest.mark.slow
 def test_large_channels_for_a_prior_are_not_walked_through() -> None:
-    """Windows of a thousand values, triples of six hundred and sets of 62 have every level that a prior decides."""
+    """For windows of 1,000 values, triples of 600 and sets of 62, every level that depends on a prior is computed."""
     arcs = tuple(1 + x % 7 for x in range(1000))
     weight = ONE // 128
     window = Windows(arcs, 128, 2, (), (), (Type(40, weight + weight // 2, weight // 2, 0, ()),))
@@ -684,7 +694,8 @@ def test_large_channels_for_a_prior_are_not_walked_through() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_are_not_walked_through(name: str) -> None:
-    """With tens of thousands of values every level is computed, and agrees with the bounds from the others."""
+    """For tens of thousands of values every level is computed, and agrees with the bounds implied by the other
+    levels."""
     channel = LARGE[name]
     structure = structure_of(channel)
     prior = [1 + x % 3 for x in range(channel.inputs)]
@@ -704,7 +715,8 @@ def test_large_channels_are_not_walked_through(name: str) -> None:
 
 
 def test_what_is_too_large_is_said() -> None:
-    """A channel without a faster way, and beyond the steps allowed, has no level instead of a wrong or a late one."""
+    """A channel that has no faster method and needs more steps than allowed gets no level, instead of a wrong or a late
+    one."""
     structure = structure_of(random_table(40, 40, 3, zeros=False), most=1000)
     for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
@@ -713,7 +725,7 @@ def test_what_is_too_large_is_said() -> None:
 
 
 def test_projective_pairs_are_brute_force() -> None:
-    """The profile of any two inputs of a projective channel is that of its cells."""
+    """The profile of any two inputs of a projective channel equals the one computed from its cells."""
     q, t = 3, 3
     support = (q ** (t - 1) - 1) // (q - 1)
     outside = (1 << 128) // 20
@@ -728,8 +740,8 @@ def test_projective_pairs_are_brute_force() -> None:
 
 
 def test_bits_are_brute_force() -> None:
-    """Deltas, beliefs, identifiability and, under a uniform prior, every level by columns are those of a walk through
-    all words."""
+    """Deltas, beliefs, identifiability and, under a uniform prior, all levels computed by columns equal those computed
+    from all words."""
     half, low, high = 1 << 31, 1 << 30, 3 << 30
     equal = Bits.over([(half, low)] * 4)
     mixed = Bits.over([(half, low), (high, low), (half, low), (half, 1 << 20)])

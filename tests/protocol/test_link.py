@@ -1,4 +1,4 @@
-"""Links and the names of keys: one spelling each, and errors that say what to do (SPEC 2.3, 7.4)."""
+"""Links and the names of keys: each has one spelling, and errors say what to do (SPEC 2.3, 7.4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def links(draw):
 
 @given(links())
 def test_a_link_is_read_back_and_has_one_text(link: Link) -> None:
-    """parse and str are each other's inverse; the text fits, and neither repr nor host shows the code."""
+    """parse and str are inverse to each other, the text has at most the maximum length, and neither repr nor host shows
+    the code."""
     text = str(link)
     assert Link.parse(text) == Link.parse(f"\n {text} \t") == link
     assert len(text) <= MAX_LINK
@@ -78,14 +79,14 @@ def test_a_wrong_link_is_told_in_one_sentence(text: str, why: str) -> None:
 
 
 def test_a_link_for_an_app_leads_to_https() -> None:
-    """Plain http has no form for an app: the text could not be read back."""
+    """A link with plain http has no form for an app, because the text could not be parsed back."""
     with pytest.raises(LinkRefused, match="https"):
         Link("http://127.0.0.1:8700", bytes(16), bytes(16), for_app=True)
 
 
 @given(st.binary(min_size=16, max_size=16))
 def test_a_fingerprint_has_one_text(found: bytes) -> None:
-    """22 characters that give the 16 bytes back; the four bits that are left over are zero."""
+    """A fingerprint has 22 characters that decode to its 16 bytes; the four unused bits are zero."""
     text = fingerprint_text(found)
     assert len(text) == 22
     assert fingerprint_from_text(text) == found
@@ -95,13 +96,13 @@ def test_a_fingerprint_has_one_text(found: bytes) -> None:
 
 
 def test_a_fingerprint_begins_with_the_key_id() -> None:
-    """Both are the beginning of one hash, so a campaign's key id can be compared with a link."""
+    """A fingerprint and a key id are beginnings of one hash, so a campaign's key id can be compared with a link."""
     assert fingerprint(ANALYST.public)[:8] == key_id(ANALYST.public)
 
 
 @given(st.text(max_size=120))
 def test_the_name_of_a_key_is_read_back_or_refused(name: str) -> None:
-    """A key's name is one readable line, and its file gives it back."""
+    """A key's name must be one readable line, and is read back from its file."""
     try:
         author = AuthorKey(ANALYST.public, name)
     except KeyRefused:

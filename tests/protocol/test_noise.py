@@ -1,4 +1,4 @@
-"""Noise on a lattice: every law against steps that are stopped one by one (SPEC 5.8)."""
+"""Noise on a lattice: every law against a simulation that stops each step at the border (SPEC 5.8)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class TestNoise(OneNumberLaws):
 
 @pytest.mark.parametrize("name", [name for name in GRID if " x " in name])
 def test_loss_by_shift_is_brute_force(name: str) -> None:
-    """For every shift, the worst ratio over all pairs that lie so, and a witness that does; mirror images are alike."""
+    """For every shift, the loss is the worst ratio over all pairs with this shift, its witness has the shift, and
+    mirrored shifts have equal losses."""
     channel = GRID[name]
     matrix, columns = weights(channel), channel.columns
     found = {(down, across): loss for down, across, loss in channel.losses_by_shift()}

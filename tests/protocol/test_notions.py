@@ -46,7 +46,7 @@ MOST = exact.MAX_LEVEL
 
 @st.composite
 def tables(draw: st.DrawFn, positive: bool = False, inputs: int | None = None) -> Table:
-    """Small tables of small weights, zeros among them unless ``positive``."""
+    """Draw small tables of small weights, with zeros unless ``positive``."""
     width = draw(st.integers(2, 5))
     height = inputs or draw(st.integers(2, 5))
     row = st.lists(st.integers(1 if positive else 0, 12), min_size=width, max_size=width).filter(any)
@@ -55,7 +55,7 @@ def tables(draw: st.DrawFn, positive: bool = False, inputs: int | None = None) -
 
 
 def pair_level(channel: Channel, x: int, other: int) -> int | None:
-    """The level of one ordered pair, over all outputs; None for infinite."""
+    """Return the level of one ordered pair over all outputs; None for infinite."""
     worst = 0
     for y in range(channel.outputs):
         mine, theirs = channel.weight(x, y), channel.weight(other, y)
@@ -79,7 +79,7 @@ def brute(channel: Channel, bounds: dict[tuple[int, int], int]) -> tuple[bool, i
 
 
 def bounds_of(notion: Notion, k: int) -> dict[tuple[int, int], int]:
-    """Every bounded pair of different inputs, from the definition of the notion."""
+    """Yield every bounded pair of different inputs, from the definition of the notion."""
     pairs = [(x, other) for x in range(k) for other in range(k) if x != other]
     if isinstance(notion, HighLow):
         return {pair: notion.level for pair in pairs if pair[0] in notion.sensitive}
@@ -130,7 +130,7 @@ def test_block_is_brute_force(channel: Table, level: int, data: st.DataObject) -
 
 @given(tables(), st.data())
 def test_pairwise_is_brute_force(channel: Table, data: st.DataObject) -> None:
-    """The pairwise audit compares each ordered pair with its own entry, and passes over unbounded ones."""
+    """The pairwise audit compares each ordered pair with its own entry, and skips unbounded pairs."""
     k = channel.inputs
     entry = st.integers(NAT // 2, 4 * NAT) | st.sampled_from([UNBOUNDED, 0, 3 * NAT])
     levels = [[0 if x == other else data.draw(entry) for other in range(k)] for x in range(k)]
@@ -185,7 +185,8 @@ def test_ldp_implies_lip_implies_twice_ldp(channel: Table, data: st.DataObject) 
 
 
 def published_lip(prior: list[int], level: int) -> RandomizedResponse:
-    """The papers' channel Q(m|m) = 1 - (1 - P_m) a, Q(k|m) = P_k a with a = e^-eps (MATH 1.1), a rounded up."""
+    """Return the papers' channel Q(m|m) = 1 - (1 - P_m) a, Q(k|m) = P_k a with a = e^-eps (MATH 1.1), with a rounded
+    up."""
     total, odds = sum(prior), exact.exp_lower(level)
     cover = [-(-(p << 64 + exact.EXP_BITS) // (total * odds)) for p in prior]
     return RandomizedResponse(len(prior), (cover[0],) if len(set(cover)) == 1 else tuple(cover))
@@ -194,8 +195,8 @@ def published_lip(prior: list[int], level: int) -> RandomizedResponse:
 def test_published_lip_channel_is_legal_where_no_symbol_is_rare() -> None:
     """The published closed form keeps eps-LIP iff P_m >= 1 / (e^eps + 1) for every m: 600 random priors, 0 mismatches.
 
-    Rounded to 64 bits it may exceed its level by a nanonat, so levels are compared with that much room; priors so
-    near the border that the room decides are passed over.
+    Rounded to 64 bits the channel may exceed its level by a nanonat, so levels are compared with this tolerance; priors
+    within the tolerance of the border are skipped.
     """
     draw = random.Random(11)
     legal = illegal = 0
@@ -229,7 +230,7 @@ def test_lip_of_a_response_is_that_of_its_table() -> None:
 
 
 def test_the_witness_is_the_pair_that_exceeds() -> None:
-    """If several bounds are near, the one named is exceeded, and the text names no person's value."""
+    """If several bounds are nearly reached, the named one is exceeded, and the text names no person's value."""
     wide, narrow = 3 * NAT, NAT
     table = Table.nearest([
         [Fraction(8, 10), Fraction(1, 10), Fraction(1, 10)],
@@ -242,7 +243,8 @@ def test_the_witness_is_the_pair_that_exceeds() -> None:
 
 
 def test_pairwise_audit_is_not_slow() -> None:
-    """A matrix as large as a campaign can carry, every level different, is audited with one exponential a pair."""
+    """The largest matrix that a campaign can carry, with all levels different, is audited with one exponential for each
+    pair."""
     k = 60
     draw = random.Random(13)
     weights = [[draw.randint(90, 110) for _ in range(k)] for _ in range(k)]
@@ -329,14 +331,14 @@ def test_lip_of_a_channel_without_bound_is_not_certified() -> None:
 
 
 def test_sizes_must_fit() -> None:
-    """A notion of another number of inputs is refused before anything is audited."""
+    """A notion for another number of inputs is refused before anything is audited."""
     with pytest.raises(NotionError, match="notion has 4 values"):
         certify(Hadamard(truth_of(NAT), 5), HighLow(NAT, 4, (1,)))
 
 
 @pytest.mark.parametrize("level", [0, 1, exact.MIN_LEVEL - 1, MOST + 1, -NAT])
 def test_levels_have_limits(level: int) -> None:
-    """A level that protects nothing or measures nothing is no notion."""
+    """A notion with a level below the minimum or above the maximum is refused."""
     for make in (
         lambda: Ldp(level),
         lambda: HighLow(level, 3, (0,)),

@@ -68,13 +68,14 @@ def test_the_rule_is_the_closed_form(weights: list[int], level: int) -> None:
     [(), (1,), (0, 1), (-1, 2), (2, 4), (2**20, 1), (1,) * 257],
 )
 def test_what_cannot_be_declared_is_refused(weights: tuple[int, ...]) -> None:
-    """Too few, too many, none above zero, too heavy, or not in lowest terms; the text repeats no weight."""
+    """Weights that are too few, too many, all zero, too large or not in lowest terms are refused; the error text
+    repeats no weight."""
     with pytest.raises(ReportError):
         personal.require_declared(weights)
 
 
 def test_weights_are_declared_in_lowest_terms() -> None:
-    """Weights that differ by a factor are one declaration."""
+    """Weights that differ by a common factor give the same declaration."""
     assert personal.declared((20, 10, 30)) == personal.declared((2, 1, 3)) == (2, 1, 3)
     with pytest.raises(ReportError):
         personal.declared((0, 0))
@@ -94,7 +95,7 @@ def test_a_campaign_holds_the_uniform_channel_and_no_other() -> None:
 
 
 def error(prior, channel: Channel) -> float:
-    """One less the mean squared length of the posterior, from the channel's integers."""
+    """Return 1 minus the mean squared length of the posterior, computed from the channel's integers."""
     law = [[channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)] for x in range(len(prior))]
     whole = sum(prior)
     total = 0.0
@@ -107,7 +108,8 @@ def error(prior, channel: Channel) -> float:
 @pytest.mark.parametrize("size", [2, 3, 7, 20, 100])
 @pytest.mark.parametrize("nats", [0.5, 1.0, 2.0])
 def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size: int, nats: float) -> None:
-    """Under skewed and even priors the channel of a person has the smaller of the two errors, and keeps LIP."""
+    """Under skewed and uniform priors a person's channel has the smaller error of the rule's response and the offered
+    channel, and keeps LIP."""
     level = round(nats * NAT)
     offered = hadamard(size, level)
     notion = OwnPrior(level, size)
@@ -126,7 +128,8 @@ def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size
 
 
 def test_a_campaign_may_offer_ldp_and_nothing_weaker() -> None:
-    """A channel that keeps LDP at the level is certified; one above it, of bits, or of two outputs is refused."""
+    """A channel that keeps LDP at the level is certified; a channel above the level, of bits, or with two outputs is
+    refused."""
     made = campaign(channel=hadamard(3, NAT))
     assert made.certificate == certify(made.channel, Ldp(NAT))
     assert decode_campaign(encode_campaign(made)) == made
@@ -139,7 +142,7 @@ def test_a_campaign_may_offer_ldp_and_nothing_weaker() -> None:
 
 @given(st.lists(st.integers(0, 50), min_size=3, max_size=3), st.integers(2, 6))
 def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], classes: int) -> None:
-    """nearest minimises the distance that fractions give, and does not depend on the scale of a prior."""
+    """nearest minimises the distance computed in fractions, and does not depend on the scale of a prior."""
     offered = [(1 + place, 2, 1 + (7 * place) % 5) for place in range(classes)]
     place = personal.nearest(counts, offered)
     assert personal.nearest(counts, [tuple(3 * weight for weight in prior) for prior in offered]) == place
@@ -155,7 +158,8 @@ def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], clas
 
 @pytest.mark.parametrize("level", [exact.MIN_LEVEL, NAT, 5 * NAT])
 def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
-    """The channel that chooses a class keeps LDP at the level charged, and comes within a millionth of it."""
+    """The channel that chooses a class keeps LDP at the charged level, and its own level is within a millionth of
+    it."""
     audited = certify(personal.choice(5, level), Ldp(level)).audited
     assert level - 1000 <= audited <= level
 
@@ -164,7 +168,7 @@ def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
 
 
 def test_an_enrolment_may_declare_a_prior() -> None:
-    """The prior travels as the third field, under the signature; without one the payload is as it was."""
+    """The prior is the third field of the signed payload; without a prior the payload has no third field."""
     plain, declaring = Enrolment(ID, KEY.public), Enrolment(ID, KEY.public, (2, 1, 3))
     assert codec.decode(plain.encode(), limit=200) == [ID, KEY.public]
     assert codec.decode(declaring.encode(), limit=200) == [ID, KEY.public, [2, 1, 3]]
@@ -174,7 +178,7 @@ def test_an_enrolment_may_declare_a_prior() -> None:
 
 
 def test_the_largest_declaration_fits_its_envelope() -> None:
-    """256 weights that take the most bytes stay below the limit of an enrolment's payload."""
+    """256 weights of maximum length stay below the limit of an enrolment's payload."""
     heavy = [65_536] * 15 + [256] * 241
     heavy[-1] = 255
     assert sum(heavy) > personal.MAX_DECLARED_WEIGHT - 2**17
@@ -186,7 +190,7 @@ def test_the_largest_declaration_fits_its_envelope() -> None:
 
 @pytest.mark.parametrize("wrong", [[], [1], [0, 1], [2, 4], [1, -1], [2**20, 1], 7, "prior", [1, "2"], [1] * 257])
 def test_a_declaration_that_is_none_is_refused(wrong: codec.Value) -> None:
-    """A third field that is no declared prior fails before the signature is looked at."""
+    """A third field that is no declared prior is refused before the signature is verified."""
     sealed = envelope.seal(Kind.ENROLMENT, KEY, codec.encode([ID, KEY.public, wrong]))
     for damaged in (sealed, sealed[:-1] + bytes([sealed[-1] ^ 1])):
         with pytest.raises(ReportError):

@@ -44,13 +44,13 @@ class TestProjective(OneRunLaws):
 
 @grid
 def test_a_channel_takes_few_bytes(channel: ProjectiveGeometry) -> None:
-    """The wire form has about 25 bytes, however many inputs and outputs there are."""
+    """The wire form has about 25 bytes for any number of inputs and outputs."""
     assert len(codec.encode(channel.encode())) < 40
 
 
 @grid
 def test_points_are_numbered_once(channel: ProjectiveGeometry) -> None:
-    """The canonical vectors are all there are, in their own order, and every multiple of one has its number."""
+    """The points are all canonical vectors in order, and every multiple of a canonical vector has its number."""
     vectors = [channel.geometry.coordinates(point) for point in range(channel.outputs)]
     assert len(set(vectors)) == channel.outputs == (channel.order**channel.dimension - 1) // (channel.order - 1)
     assert all(next(c for c in vector if c) == 1 and max(vector) < channel.order for vector in vectors)
@@ -64,7 +64,7 @@ def test_points_are_numbered_once(channel: ProjectiveGeometry) -> None:
 
 @grid
 def test_supports_are_a_design(channel: ProjectiveGeometry) -> None:
-    """All S_x have cs points, and any two of different inputs share ci."""
+    """All sets S_x have cs points, and those of any two different inputs share ci points."""
     supports = [{y for y, weight in enumerate(row) if weight == channel.inside} for row in weights(channel)]
     for x, mine in enumerate(supports):
         assert len(mine) == channel.support
@@ -73,14 +73,15 @@ def test_supports_are_a_design(channel: ProjectiveGeometry) -> None:
 
 @grid
 def test_supported_points_in_the_order_of_their_draws(channel: ProjectiveGeometry) -> None:
-    """The enumeration that a prior is compared by is the one that draws name."""
+    """The comparison with a prior uses the same enumeration of points as draws."""
     x = channel.inputs - 1
     drawn = [channel.sample(x, draw_of(place * channel.inside)) for place in range(channel.support)]
     assert list(channel.geometry.supported(x)) == drawn
 
 
 def test_a_row_drawn_by_hand() -> None:
-    """q = 3, t = 3, input 5 = (1, 0, 0) + 1 of its free digits: the enumerations of SPEC 5.4, worked on paper."""
+    """For q = 3, t = 3 and input 5 = (1, 0, 0) + 1 of its free digits, the enumerations equal those of SPEC 5.4,
+    computed by hand."""
     channel = geometry(13, 3, 3, NAT)
     assert [channel.geometry.coordinates(point) for point in (0, 1, 3, 4, 5, 12)] == [
         (0, 0, 1), (0, 1, 0), (0, 1, 2), (1, 0, 0), (1, 0, 1), (1, 2, 2)
@@ -97,7 +98,7 @@ def test_a_row_drawn_by_hand() -> None:
 
 @grid
 def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) -> None:
-    """The mass of an output is the sum over the inputs that prefer it, found one by one."""
+    """The mass of an output is the sum over the inputs that prefer it, found by checking each input."""
     law = [random.Random(SEED).randrange(100) for _ in range(channel.inputs)]
     expected = [0] * channel.outputs
     for x, mass in enumerate(law):
@@ -109,13 +110,14 @@ def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) 
 @given(st.integers(2, 2**20), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
 @settings(max_examples=40)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
-    """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
+    """The recipe's channel is certified at its declared level and not at 0.1% less; a loss names a pair that reaches
+    it."""
     assert_made_for(projective(size, level), level)
 
 
 @grid
 def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
-    """The next smaller outside weight that makes whole rows no longer keeps the level, in exact integers."""
+    """The next smaller outside weight for which rows sum to 2^scale no longer keeps the level, in exact integers."""
     level = channel.loss([0], [1]).level
     assert level is not None
     fewer = channel.outside - channel.support
@@ -160,13 +162,13 @@ def test_orders() -> None:
 
 
 def test_primes() -> None:
-    """is_prime is the sieve's opinion up to 2^12."""
+    """is_prime agrees with a sieve up to 2^12."""
     sieve = [number for number in range(2**12) if number > 1 and all(number % d for d in range(2, number))]
     assert [number for number in range(2**12) if is_prime(number)] == sieve
 
 
 def test_points_are_limited() -> None:
-    """The largest space of 2^24 points at most is accepted, the next larger refused."""
+    """The largest space with at most 2^24 points is accepted; the next larger space is refused."""
     assert geometry(2, 2, 24, NAT).outputs == MAX_POINTS - 1
     with pytest.raises(ChannelError):
         geometry(2, 3, 16, NAT)

@@ -23,7 +23,7 @@ KEY = SigningKey.for_campaign(bytes(32), ID)
 
 
 def test_round_trip() -> None:
-    """A report seals, opens, decodes to itself and gives back its outputs."""
+    """A sealed report opens, decodes to itself and unpacks to its outputs."""
     report = Report.of(ID, TERMS, 3, 0, [7, 2])
     sealed = envelope.decode(report.seal(KEY))
     assert sealed.kind is Kind.REPORT
@@ -34,7 +34,8 @@ def test_round_trip() -> None:
 
 @given(st.integers(1, 22), st.data())
 def test_packing(bits: int, data: st.DataObject) -> None:
-    """unpack(pack(outputs)) = outputs, in the fewest bytes, as the bits written one after another say."""
+    """unpack(pack(outputs)) = outputs; the packed bytes are the bits of the outputs one after another, in the fewest
+    bytes."""
     outputs = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=40))
     packed = pack(outputs, bits)
     assert unpack(packed, len(outputs), bits) == tuple(outputs)
@@ -82,7 +83,7 @@ def test_reports_are_valid_at_birth(fields: tuple[bytes, int, int, int]) -> None
 
 
 def test_no_bit_can_be_flipped() -> None:
-    """Whichever bit of a sealed report or enrolment is flipped, it does not open, and only BadData is raised."""
+    """A sealed report or enrolment with any bit flipped does not open, and only BadData is raised."""
     report = Report.of(ID, TERMS, 0, 0, [3]).seal(KEY)
     enrolment = Enrolment(ID, KEY.public).seal(KEY)
     for data, opened in (
@@ -98,7 +99,7 @@ def test_no_bit_can_be_flipped() -> None:
 
 @given(st.binary(max_size=60))
 def test_any_payload(payload: bytes) -> None:
-    """Any payload is a report that encodes to it again, or BadData."""
+    """Any payload decodes to a report that encodes to the same payload, or raises BadData."""
     try:
         report = Report.decode(payload)
     except BadData:
@@ -107,7 +108,7 @@ def test_any_payload(payload: bytes) -> None:
 
 
 def test_an_enrolment_proves_the_key_it_introduces() -> None:
-    """An enrolment opens only if it is signed with the key inside it."""
+    """An enrolment opens only if it is signed with the key that it contains."""
     assert Enrolment.open(envelope.decode(Enrolment(ID, KEY.public).seal(KEY))) == Enrolment(ID, KEY.public)
     for stolen in (Enrolment(ID, ANALYST.public).seal(KEY), Enrolment(ID, KEY.public).seal(ANALYST)):
         with pytest.raises(BadData):

@@ -36,7 +36,7 @@ class TestSubset(OneRunLaws):
 
 
 def test_a_row_drawn_by_hand() -> None:
-    """k = 4, d = 2, input 1: the enumerations of SPEC 5.5, worked on paper."""
+    """For k = 4, d = 2 and input 1, the enumerations equal those of SPEC 5.5, computed by hand."""
     channel = GRID["k = 4, d = 2"]
     inside = [channel.sample(1, draw_of(place * channel.inside)) for place in range(3)]
     assert inside == [0b0101, 0b0110, 0b1100]
@@ -46,7 +46,7 @@ def test_a_row_drawn_by_hand() -> None:
 
 
 def test_a_prior_of_62_values_is_compared_at_once() -> None:
-    """The comparison does not walk through the 2^62 words: an LDP channel keeps its level as a LIP one."""
+    """A prior of 62 values is compared without enumerating the 2^62 words: an LDP channel keeps its level under LIP."""
     channel = subset_selection(62, NAT)
     loss = channel.loss_against_prior(list(range(1, 63)))
     assert loss.level is not None
@@ -57,7 +57,8 @@ def test_a_prior_of_62_values_is_compared_at_once() -> None:
 @given(st.integers(3, 62), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
 @settings(max_examples=100)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
-    """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
+    """The recipe's channel is certified at its declared level and not at 0.1% less; a loss names a pair that reaches
+    it."""
     channel = subset_selection(size, level)
     assert_made_for(channel, level)
     assert channel.remainder < channel.having
@@ -65,8 +66,8 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 @pytest.mark.parametrize(("size", "level"), [(62, NAT), (40, NAT // 10), (16, 2 * NAT)])
 def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level: int) -> None:
-    """n = 3,000 draws: every set has d inputs, the true one with probability p* and each other with q*, at alpha =
-    10^-6 a bit; a failure would mean another distribution."""
+    """In n = 3,000 draws every set has d inputs, contains the true input with probability p* and each other input with
+    q*, at alpha = 10^-6 for each bit; a failure would mean another distribution."""
     channel = subset_selection(size, level)
     x, n, source = size // 3, 3000, random.Random(SEED)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]

@@ -44,7 +44,8 @@ def law(channel, x: int, y: int) -> Fraction:
 
 
 def paths(notion: TranscriptPrior, outputs: tuple[int, ...], periods: tuple[int, ...]) -> dict[tuple[int, ...], tuple]:
-    """P(values of all periods) and P(values and outputs), for every path of values, from the model alone."""
+    """Yield P(values of all periods) and P(values and outputs) for every path of values, computed from the model
+    alone."""
     k, whole = len(notion.prior), sum(notion.prior)
     stays = 1 - Fraction(notion.drift, personal.DRIFT_ONE)
     channels = [
@@ -65,7 +66,7 @@ def paths(notion: TranscriptPrior, outputs: tuple[int, ...], periods: tuple[int,
 
 
 def within(lift: Fraction, level: int) -> bool:
-    """e^-level <= lift <= e^level, proved."""
+    """Return whether e^-level <= lift <= e^level, decided with exact bounds."""
     return exact.keeps(lift.numerator, lift.denominator, level) and exact.keeps(lift.denominator, lift.numerator, level)
 
 
@@ -76,7 +77,8 @@ def within(lift: Fraction, level: int) -> bool:
 @pytest.mark.parametrize("level", [NAT // 10, NAT, 3 * NAT])
 @pytest.mark.parametrize("drift", [0, 6554])
 def test_levels_add_exactly_along_the_transcript(prior: tuple[int, ...], level: int, drift: int) -> None:
-    """Over the whole tree of three reports, the lift of every path of values is within t times the level, exactly."""
+    """Over the whole tree of three reports, the lift of every path of values after t reports is within t times the
+    level, in exact arithmetic."""
     notion = TranscriptPrior(level, prior, drift)
     for t in (1, 2, 3):
         periods = (0, 1, 3)[:t]
@@ -90,7 +92,7 @@ def test_levels_add_exactly_along_the_transcript(prior: tuple[int, ...], level: 
 
 @pytest.mark.parametrize("drift", [0, 6554])
 def test_the_expected_prior_is_the_posterior(drift: int) -> None:
-    """prior_after is exactly what summing over all paths of values gives for the value of the period."""
+    """prior_after equals the posterior of the period's value that is computed by summing over all paths of values."""
     notion, periods = TranscriptPrior(NAT, (5, 3, 2), drift), (0, 2, 3)
     for outputs in product(range(3), repeat=2):
         earlier = list(zip(periods, outputs, strict=False))
@@ -106,7 +108,8 @@ def test_the_expected_prior_is_the_posterior(drift: int) -> None:
 
 
 def test_channels_for_the_first_prior_would_not_add_up() -> None:
-    """Three reports through the first prior's channel exceed four times the level; later ones need other channels."""
+    """Three reports through the channel of the first prior exceed four times the level, so later reports need other
+    channels."""
     prior, level = (Fraction(3, 4), Fraction(1, 4)), NAT
     channel = personal.lip_response((3, 1), level)
     worst = False
@@ -118,8 +121,8 @@ def test_channels_for_the_first_prior_would_not_add_up() -> None:
 
 @given(priors, levels, drifts, st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), max_size=8))
 def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int, reports) -> None:
-    """After any reports at any times, the next channel keeps the level and costs exactly it; its LDP level is twice
-    that."""
+    """After any reports at any times, the next channel keeps the level, costs exactly this level, and has an LDP level
+    of at most twice it."""
     notion, earlier, period = TranscriptPrior(level, prior, drift), [], 0
     for y, later in reports:
         earlier.append((period, y % len(prior)))
@@ -133,7 +136,8 @@ def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int,
 
 
 def test_the_longest_transcript_is_certified() -> None:
-    """After 63 reports of the rarest of 256 values at 3 nats the integers still are a channel within the level."""
+    """After 63 reports of the rarest of 256 values at 3 nats, the integers still give a channel that keeps the
+    level."""
     notion = TranscriptPrior(3 * NAT, (2**40,) + (1,) * 255, 655)
     earlier = [(period, 7) for period in range(MAX_TRANSCRIPT - 1)]
     certificate = notion.certificate_of(notion.prior_after(earlier, MAX_TRANSCRIPT - 1))
@@ -142,7 +146,8 @@ def test_the_longest_transcript_is_certified() -> None:
 
 @given(priors, st.integers(1, 10**30), levels)
 def test_a_common_factor_changes_nothing(prior, factor: int, level: int) -> None:
-    """Weights that differ by a factor have one channel, so two implementations may reduce them differently."""
+    """Weights that differ by a common factor give the same channel, so two implementations may reduce them
+    differently."""
     notion = TranscriptPrior(level, prior)
     scaled = [factor * weight for weight in prior]
     assert notion.channel_of(scaled) == notion.channel_of(prior)
@@ -150,7 +155,8 @@ def test_a_common_factor_changes_nothing(prior, factor: int, level: int) -> None
 
 
 def test_drift_leads_back_to_the_start() -> None:
-    """Without drift a posterior stays through silent periods; with it, it comes nearer to the start prior each time."""
+    """Without drift a posterior does not change in silent periods; with drift it comes nearer to the start prior in
+    each of them."""
     still, moving = TranscriptPrior(NAT, PRIOR), TranscriptPrior(NAT, PRIOR, 6554)
     assert still.prior_after([(0, 3)], 1) == still.prior_after([(0, 3)], 40)
 
@@ -165,7 +171,7 @@ def test_drift_leads_back_to_the_start() -> None:
 
 
 def test_a_transcript_has_an_order() -> None:
-    """Reports of one period, or of periods that go back, are no transcript."""
+    """A transcript with two reports of one period, or with periods that decrease, is refused."""
     notion = TranscriptPrior(NAT, PRIOR)
     for earlier, period in (([(1, 0)], 1), ([(2, 0)], 1), ([(1, 0), (1, 1)], 3), ([(2, 0), (1, 1)], 3)):
         with pytest.raises(ValueError, match="is not after"):
@@ -176,7 +182,8 @@ def test_a_transcript_has_an_order() -> None:
 
 
 def test_a_campaign_holds_the_start_priors_channel_and_no_other() -> None:
-    """It is certified as lip at the start prior, and the cost of a report is the declared level."""
+    """A campaign is certified as LIP at the start prior, with the channel of this prior only; the cost of a report is
+    the declared level."""
     made = campaign()
     lip = certify(made.channel, Information(NAT, PRIOR))
     assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)
@@ -188,14 +195,16 @@ def test_a_campaign_holds_the_start_priors_channel_and_no_other() -> None:
 
 
 def test_the_worst_case_is_the_level_times_the_periods() -> None:
-    """Every report is a fresh draw, however few values there are."""
+    """The worst case is the level times the number of periods, because every report is a new draw, also if there are
+    few values."""
     made = campaign(TranscriptPrior(NAT // 2, (3, 1)), closes=100)
     assert (made.periods, made.most_draws, made.worst_case) == (10, 10, 5 * NAT)
 
 
 @pytest.mark.parametrize("changes", [{"answers_per_period": 2}, {"closes": 10 * (MAX_TRANSCRIPT + 1)}])
 def test_transcripts_are_of_one_answer_a_period(changes) -> None:
-    """Several answers a period have no order, and weights may not grow without end."""
+    """Campaigns with several answers in a period, whose reports have no order, and campaigns with too many periods are
+    refused."""
     with pytest.raises(CampaignError, match="one answer per period"):
         campaign(**changes)
 
@@ -205,7 +214,7 @@ def test_transcripts_are_of_one_answer_a_period(changes) -> None:
     [(0, PRIOR, 0), (NAT, (1,), 0), (NAT, (0, 1), 0), (NAT, (1,) * 257, 0), (NAT, PRIOR, -1), (NAT, PRIOR, 2**16)],
 )
 def test_what_is_no_such_notion_is_refused(level: int, prior: tuple[int, ...], drift: int) -> None:
-    """Levels and priors that lip refuses, too many values, and drifts that are no part of one."""
+    """Levels and priors that LIP refuses, too many values, and drifts outside 0 to 1 are refused."""
     with pytest.raises(NotionError):
         TranscriptPrior(level, prior, drift)
     wire: codec.Value = ["transcript-lip", level, list(prior), drift]
@@ -216,7 +225,7 @@ def test_what_is_no_such_notion_is_refused(level: int, prior: tuple[int, ...], d
 
 
 def test_a_class_has_no_transcripts() -> None:
-    """Members of a class answer through one channel."""
+    """Classes with transcripts are refused, because members of a class answer through one channel."""
     with pytest.raises(NotionError, match="a class has a notion that is not allowed"):
         Classes.of((Information(NAT, PRIOR), TranscriptPrior(NAT, PRIOR)))
 
@@ -225,7 +234,8 @@ def test_a_class_has_no_transcripts() -> None:
     ("period", "slot", "fits"), [(0, 0, True), (2, 0, True), (2, 2, True), (2, 3, False), (0, 1, False)]
 )
 def test_a_slot_is_the_number_of_reports_before(period: int, slot: int, fits: bool) -> None:
-    """A report in a period has at most one earlier report for each period before, and one output."""
+    """A report's slot, the number of earlier reports, is at most the number of earlier periods, and the report has one
+    output."""
     terms = campaign()
     assert terms.takes(period, slot, 1) is fits
     if fits:

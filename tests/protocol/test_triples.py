@@ -35,8 +35,8 @@ class TestTriples(OneRunLaws):
 
 
 def printed(channel: Triples) -> list[set[int]]:
-    """Bose's triples: columns, and a, b of a ring with their mean (a + b) / 2 of the next, modulo n; in the order of
-    SPEC 5.10, by ring, then by half the distance, then by the mean."""
+    """Return Bose's triples: the columns, and a, b of each ring with their mean (a + b) / 2 in the next ring, modulo n.
+    The order is that of SPEC 5.10: by ring, then by half the distance, then by the mean."""
     n = channel.ring
     half = (n + 1) // 2
     columns = [{place, n + place, 2 * n + place} for place in range(n)]
@@ -52,8 +52,8 @@ def printed(channel: Triples) -> list[set[int]]:
 
 
 def test_the_grid_has_remainders() -> None:
-    """The tested channels include remainders: a usual one, none, and one that makes a triple without the true input
-    almost as likely as those with it."""
+    """The tested channels include an ordinary remainder, no remainder, and one that makes a triple without the true
+    input almost as likely as the triples with it."""
     coarse, flat = GRID["k = 13, coarse"], GRID["k = 25, nearly flat"]
     assert coarse.remainder == 4
     assert (flat.remainder, flat.inside - flat.outside) == (9, 10)
@@ -62,7 +62,8 @@ def test_the_grid_has_remainders() -> None:
 
 @pytest.mark.parametrize("size", [2, 9, 10, 15, 16, 22, 33, 63])
 def test_any_two_points_are_in_one_triple(size: int) -> None:
-    """Triples, by number, are Bose's; each has three points, and any two points, inputs or not, are in exactly one."""
+    """Triple number i is Bose's; each triple has three points, and any two points, inputs or not, are in exactly one
+    triple."""
     channel = triples(size, NAT)
     v = 3 * channel.ring
     assert v == next(v for v in range(max(size, 9), 100) if v % 6 == 3)
@@ -75,7 +76,7 @@ def test_any_two_points_are_in_one_triple(size: int) -> None:
 
 
 def test_the_largest_system() -> None:
-    """4095 inputs take all points of their system, and outputs of 22 bits."""
+    """4095 inputs use all points of their system, and outputs have 22 bits."""
     channel = triples(MAX_INPUTS, NAT)
     assert 3 * channel.ring == MAX_INPUTS
     assert channel.outputs == 2_794_155
@@ -84,7 +85,8 @@ def test_the_largest_system() -> None:
 
 
 def test_a_row_drawn_by_hand() -> None:
-    """k = 9, so n = 3, t = 1, cs = 4; input 4 is at place 1 of ring 1: the numbers of SPEC 5.10, worked on paper."""
+    """For k = 9 (n = 3, t = 1, cs = 4) and input 4, at place 1 of ring 1, the numbers equal those of SPEC 5.10,
+    computed by hand."""
     channel = GRID[f"k = 9, {2 * NAT} nanonats"]
     inside = [channel.sample(4, draw_of(place * channel.inside)) for place in range(4)]
     assert inside == [1, 4, 8, 6]
@@ -99,7 +101,8 @@ def test_a_row_drawn_by_hand() -> None:
 
 @pytest.mark.slow
 def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
-    """The comparison takes a step for each of 2.8 million triples: an LDP channel keeps its level as a LIP one."""
+    """The comparison with a prior takes one step for each of 2.8 million triples: an LDP channel keeps its level under
+    LIP."""
     channel = triples(MAX_INPUTS, NAT)
     loss = channel.loss_against_prior(list(range(1, MAX_INPUTS + 1)))
     assert loss.level is not None
@@ -109,7 +112,8 @@ def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
 @given(st.integers(2, MAX_INPUTS), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))
 @settings(max_examples=100)
 def test_declared_level_is_audited_level(size: int, level: int) -> None:
-    """The recipe's channel is certified at its declared level and at no thousandth less; a loss names a true pair."""
+    """The recipe's channel is certified at its declared level and not at 0.1% less; a loss names a pair that reaches
+    it."""
     channel = triples(size, level)
     assert_made_for(channel, level)
     assert channel.remainder < channel.support
@@ -117,8 +121,8 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 @pytest.mark.parametrize(("size", "level"), [(MAX_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])
 def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, level: int) -> None:
-    """n = 5,000 draws: the triple holds the true input with probability p* and a given other with q*, at alpha = 10^-6
-    each; a failure would mean another distribution."""
+    """In n = 5,000 draws, the triple contains the true input with probability p* and a given other input with q*, at
+    alpha = 10^-6 each; a failure would mean another distribution."""
     channel = triples(size, level)
     x, n, source = size // 3, 5000, random.Random(SEED)
     drawn = [channel.sample(x, source.randbytes(16)) for _ in range(n)]

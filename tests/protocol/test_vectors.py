@@ -1,4 +1,4 @@
-"""The test vectors are current, and the code does what each of them says."""
+"""The test vectors are current, and the code gives the result that each vector states."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def check_enrolment(case: Case) -> None:
 
 
 def check_answer(case: Case) -> None:
-    """A device that is given this secret and these random bytes sends these bytes."""
+    """Check that a device with the vector's secret and random bytes sends the vector's bytes."""
     answers = case["answers"]
     drawn = [case["device_secret"], case["dither"], *(one["rand"] for one in answers)]
     now = [generate.OPENS]
@@ -279,7 +279,7 @@ CHANNELS = {case["name"]: case for case in read("channel") if "stage" not in cas
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_reader_of_the_text_alone_agrees(name: str) -> None:
-    """Sizes, weights and draws of a channel are those of a reader that knows SPEC 5 and nothing of the code."""
+    """Sizes, weights and draws of a channel equal those of a decoder that is written from SPEC 5 alone."""
     case = CHANNELS[name]
     family, *fields = wire(case["wire"])
     law = SHAPES[family].law(*fields)
@@ -294,13 +294,13 @@ def test_a_reader_of_the_text_alone_agrees(name: str) -> None:
 
 
 def names(code: CodeType) -> set[str]:
-    """The names that a function and those within it use."""
+    """Return the names that a function and its inner functions use."""
     return {*code.co_names, *chain(*(names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))}
 
 
 @pytest.mark.parametrize("family", SHAPES)
 def test_a_reader_of_the_text_alone_knows_nothing_of_the_code(family: str) -> None:
-    """A second reader stands beside channels that the code makes, and uses nothing that came from ``protocol``."""
+    """The second decoder, in the files of the families' test channels, uses nothing from ``protocol``."""
     law = SHAPES[family].law
     used = {name: law.__globals__[name] for name in names(law.__code__) & law.__globals__.keys()}
     assert "Law" in used
@@ -317,7 +317,8 @@ def test_vectors_are_current() -> None:
 
 
 def test_half_of_the_vectors_are_negative() -> None:
-    """At least half of all vectors must be refused, every stage among them, and names are unique in their file."""
+    """At least half of all vectors must be refused, every stage occurs among these, and names are unique within a
+    file."""
     negative = [case for _, case in CASES if "stage" in case]
     assert 2 * len(negative) >= len(CASES)
     stages = {error.stage for error in _all_errors(BadData)} - {"data"}
@@ -328,7 +329,7 @@ def test_half_of_the_vectors_are_negative() -> None:
 
 
 def _all_errors(error: type[BadData]) -> set[type[BadData]]:
-    """``error`` and all below it that the protocol defines; an aggregator has stages of its own."""
+    """Return ``error`` and all its subclasses that the protocol defines; the aggregator has stages of its own."""
     below = (narrower for narrower in error.__subclasses__() if narrower.__module__ == error.__module__)
     return {error}.union(*map(_all_errors, below))
 
@@ -349,7 +350,7 @@ def openssl_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def libsodium_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
-    """The verdict of libsodium after the byte checks of SPEC 2.1."""
+    """Return the verdict of libsodium after the byte checks of SPEC 2.1."""
     if len(signature) != keys.SIGNATURE_BYTES or int.from_bytes(signature[32:], "little") >= keys.ORDER:
         return False
     try:

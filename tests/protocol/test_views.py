@@ -34,7 +34,7 @@ def response(k: int, level: int = NAT) -> RandomizedResponse:
 
 
 def asked(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, **changes: Any) -> Campaign:
-    """A campaign with these weights and maps, each with randomised response at the level."""
+    """Return a campaign with the given weights and maps, each with randomised response at the level."""
     found = tuple(View(weight, one, response(one.inputs(over), level)) for weight, one in made)
     return terms(domain=over, views=found, **changes)
 
@@ -43,7 +43,7 @@ def asked(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, 
 
 
 def squares(grid: domain.Grid, factor: int) -> list[int]:
-    """The square of each cell, by walking over the map; the slow twin of ``Coarse``."""
+    """Return the square of each cell by looping over the map; the slow reference for ``Coarse``."""
     corners = sorted(
         {(row - row % factor, column - column % factor) for row in range(grid.rows) for column in range(grid.columns)}
     )
@@ -55,8 +55,8 @@ def squares(grid: domain.Grid, factor: int) -> list[int]:
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(2, 9))
 def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
-    """coarse is the partition into F x F squares from the south-west corner, for any F, numbered row by row; one square
-    alone is refused."""
+    """For any F, coarse is the partition into F x F squares from the south-west corner, numbered row by row; a
+    partition into one square is refused."""
     grid = domain.Grid(0, max(rows, 1), 0, max(columns, 2), 1)
     expected = squares(grid, factor)
     made = Coarse(factor)
@@ -70,7 +70,7 @@ def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
 
 @given(st.integers(2, 60), st.integers(2, 70))
 def test_stretches_of_a_list(size: int, factor: int) -> None:
-    """Of values and of buckets, coarse is the partition into stretches of F, the last perhaps shorter."""
+    """For values and buckets, coarse is the partition into stretches of F, of which the last may be shorter."""
     for one in (
         domain.Values(tuple(map(str, range(size)))),
         domain.Buckets.of(range(size)),
@@ -142,8 +142,8 @@ def campaigns(draw: st.DrawFn) -> Campaign:
 @settings(max_examples=40)
 @given(campaigns())
 def test_round_trip(made: Campaign) -> None:
-    """decode(encode(c)) = c, view by view, with their certificates; a channel that several views share is written
-    once, and one view of the answer as it is as its channel."""
+    """decode(encode(c)) = c for each view and its certificate; a channel that several views share is encoded once, and
+    a single view of the answer itself is encoded as its channel."""
     again = decode_campaign(encode_campaign(made))
     assert again == made
     assert (again.view_certificates, again.certificate) == (made.view_certificates, made.certificate)
@@ -156,7 +156,7 @@ def test_round_trip(made: Campaign) -> None:
 
 
 def assert_mutants_are_bad(payload: bytes, part: bytes, length: int, data: st.DataObject) -> None:
-    """A payload with bytes from ``part`` on changed, lost and inserted is a campaign or BadData."""
+    """Check that a payload with bytes from ``part`` on changed, lost and inserted is a campaign or raises BadData."""
     begin = payload.index(part)
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(begin, begin + length))
@@ -170,7 +170,8 @@ def assert_mutants_are_bad(payload: bytes, part: bytes, length: int, data: st.Da
 
 @given(st.data())
 def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
-    """A payload with bytes of its views changed, lost and inserted is a campaign or BadData, never anything else."""
+    """A payload with bytes of its views changed, lost and inserted is a campaign or raises BadData, and no other
+    exception."""
     assert_mutants_are_bad(encode_campaign(at_resolutions()), b"views", 150, data)
 
 
@@ -196,7 +197,7 @@ def test_views_without_meaning_are_refused(made: Any) -> None:
 
 
 def test_the_number_of_views_is_bounded() -> None:
-    """4,096 views are a campaign, 4,097 are refused before their maps are looked at."""
+    """A campaign with 4,096 views is accepted; 4,097 views are refused before their maps are decoded."""
     big = domain.Values(tuple(f"{x}" for x in range(MAX_VIEWS // 4 + 2)))
 
     def at(cut: int, level: int) -> View:
@@ -215,7 +216,8 @@ def test_the_number_of_views_is_bounded() -> None:
 
 
 def test_a_campaign_with_views_has_no_one_channel() -> None:
-    """campaign.channel is a plain campaign's; where devices are asked for views it raises, also of one coarse view."""
+    """campaign.channel exists only for campaigns without views; with views, also with a single coarse one, it raises an
+    error."""
     assert terms().channel == terms().views[0].channel
     for made in (at_resolutions(), asked((1, Coarse(2)))):
         with pytest.raises(CampaignError, match="no channel for all devices"):
@@ -235,7 +237,8 @@ def test_a_campaign_with_views_has_no_one_channel() -> None:
     ],
 )
 def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, over: domain.Domain) -> None:
-    """If the level of a pair is not the largest of any view, a campaign with a map or several views is refused."""
+    """For notions under which the level of a pair is not the largest of any view, a campaign with a map or several
+    views is refused."""
     for maps_ in ([(1, Coarse(2))], [(1, Identity()), (2, Coarse(2))]):
         with pytest.raises(CampaignError, match="views"):
             asked(*maps_, notion=notion, over=over)
@@ -244,7 +247,7 @@ def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, ove
 
 
 def test_classes_of_priors_have_no_views() -> None:
-    """Classes of people and views in one campaign are refused where a class keeps a notion that carries no views."""
+    """A campaign with classes of people and views is refused if a class has a notion that does not carry views."""
     whole = of_classes()
     with pytest.raises(CampaignError, match="in each class"):
         terms(
@@ -300,8 +303,8 @@ def test_a_class_in_a_view_is_the_campaign_of_that_class_alone(made: tuple[Campa
 
 
 def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:
-    """view_of is the first view whose range holds floor(H W / 2^64), written here a second time from SPEC 7.3, and
-    takes nothing but the key and the campaign id."""
+    """view_of is the first view whose range contains floor(H W / 2^64), implemented here a second time from SPEC 7.3;
+    it depends only on the key and the campaign id."""
     made = asked((3, Identity()), (1, Coarse(2)), (4, Coarse(3)))
     signed = open_campaign(seal_campaign(made, KEY), [KEY.public])
     for number in range(200):
@@ -315,8 +318,9 @@ def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:
 
 
 def test_every_view_is_some_keys_in_proportion_to_its_weight() -> None:
-    """Of the 2^64 heads a view has its weight's share, to one head for each unit of weight: counted from the ends of
-    its range. Of 4,096 keys each view has its share within 6 standard errors (a chance of 2 in 10^9 for each of 3)."""
+    """Each view has its weight's share of the 2^64 hash heads, up to one head for each unit of weight, counted from the
+    ends of its range. Among 4,096 keys each of the 3 views has its share within 6 standard errors (a chance of 2 in
+    10^9 each)."""
     weights = (5, 1, 2)
     made = asked((5, Identity()), (1, Coarse(2)), (2, Coarse(3)))
     begins = [-(-sum(weights[:view]) * 2**64 // 8) for view in range(4)]
@@ -330,7 +334,7 @@ def test_every_view_is_some_keys_in_proportion_to_its_weight() -> None:
 
 
 def pulled_back(view: View, over: domain.Domain) -> list[list[Fraction]]:
-    """Q_j(y | f_j(x)) for all x and y."""
+    """Return Q_j(y | f_j(x)) for all x and y."""
     channel = view.channel
     return [
         [Fraction(channel.weight(view.map.input(over, x), y), 2**channel.scale) for y in range(channel.outputs)]
@@ -356,7 +360,7 @@ small = [
 @pytest.mark.parametrize("made", small)
 def test_what_is_declared_is_kept_by_every_pair_of_answers_in_every_view(made: Campaign) -> None:
     """For all x, x', y and j, Q_j(y|f_j(x)) / Q_j(y|f_j(x')) keeps the bound that the notion sets for x and x', by
-    exact rationals; two answers that a view does not tell apart have one law."""
+    exact rationals; two answers that a view does not distinguish have the same distribution."""
     size = made.domain.size
     bounds = {}
     groups = made.notion.classes or [range(size)]
@@ -377,8 +381,8 @@ def test_what_is_declared_is_kept_by_every_pair_of_answers_in_every_view(made: C
 
 @pytest.mark.parametrize("made", small)
 def test_the_outputs_of_all_devices_tell_no_view_from_the_answer(made: Campaign) -> None:
-    """Over 60 keys, which view a device has is the same for every answer: the joint law of (view, output) given x is
-    that of the view times Q_j o f_j."""
+    """For 60 keys, the view of a device is the same for every answer: the joint distribution of (view, output) given x
+    is that of the view times Q_j o f_j."""
     signed = SignedCampaign(made, bytes(range(16)), KEY.public, b"")
     keys = [SigningKey(number.to_bytes(32, "big")).public for number in range(60)]
     drawn = {x: [signed.view_of(public) for public in keys] for x in range(made.domain.size)}
@@ -391,7 +395,7 @@ def test_the_outputs_of_all_devices_tell_no_view_from_the_answer(made: Campaign)
 
 def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
     """The notion mapped to a view's inputs bounds z and z' by the smallest bound of any x in z and x' in z', for random
-    matrices and budgets; the slow twin walks over all pairs."""
+    matrices and budgets, compared with a loop over all pairs."""
 
     def least(notion: Any, cells: list[int], z: int, other: int) -> int | None:
         groups = notion.classes
@@ -422,8 +426,8 @@ def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
 
 
 def test_a_view_above_its_level_refuses_all() -> None:
-    """One view above the declared level fails the campaign, even if the others keep it; so does one whose cells would
-    need the smaller budget of a value inside."""
+    """A campaign is refused if one view is above the declared level, even if the others keep it; also if a view's
+    district does not keep the smallest budget of a value inside it."""
     with pytest.raises(Uncertified):
         terms(views=(View(1, Identity(), response(5)), View(1, Coarse(2), response(3, NAT + 10))))
     budgets = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 2 * NAT, 2 * NAT])
@@ -434,8 +438,8 @@ def test_a_view_above_its_level_refuses_all() -> None:
 
 
 def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
-    """A channel that two views share must keep the notion for the inputs of each. If it keeps the bound of one view's
-    districts and not of the other's, the campaign is refused, in either order."""
+    """A channel that two views share must keep the notion for the inputs of each. If it keeps the bound for one view's
+    districts but not for the other's, the campaign is refused, in either order."""
     rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
     three, notion = domain.Values(tuple("abc")), notions.Matrix(3 * NAT, rows)
     apart, together = (View(1, districts_of(cells), response(2, 3 * NAT)) for cells in ([0, 0, 1], [0, 1, 1]))
@@ -446,7 +450,7 @@ def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
 
 
 def test_the_campaign_is_the_worst_of_its_views() -> None:
-    """Levels are the largest of any view; the worst case is that of the view whose draws together cost most."""
+    """Levels are the largest of any view; the worst case is that of the view whose draws cost most in total."""
     made = asked((1, Identity()), (1, Coarse(2)))
     quiet = terms(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
     assert made.certificate.audited == max(one.audited for one in made.view_certificates)
@@ -458,8 +462,8 @@ def test_the_campaign_is_the_worst_of_its_views() -> None:
 
 
 def test_equal_views_are_audited_once_within_one_budget() -> None:
-    """However many views share a channel, it is audited once under one notion; different channels add up, and what
-    takes too much is refused before any is audited."""
+    """A channel that any number of views share is audited once for each notion. The steps of different channels add up,
+    and a campaign that takes too many is refused before any channel is audited."""
     audited: list[Channel] = []
 
     class Watched(Table):

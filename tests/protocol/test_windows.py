@@ -37,8 +37,8 @@ class TestWindows(ChannelLaws):
 
 
 def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (output, draws) for runs of first draws with the same output, by bisection. An output has one run.
-    The output of a single has two for its input, so the draws are split between them."""
+    """Yield (output, draws) for runs of first draws with the same output, by bisection. An output has one run, except
+    that the output of a single value has two runs for this value, between which the draws are split."""
     own = {single.x: single.own - single.other for single in channel.singles}
     types = channel._ends[channel._kind_of(x)]
     low = 0
@@ -61,8 +61,8 @@ def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, i
     "name", ["one cell", "one arc", "arcs longer than cells", "aligned", "no two alike", "all singles", "random 5"]
 )
 def test_sample_has_the_weights(name: str) -> None:
-    """The draws that lead to an output, found by bisection in both random numbers and for every order, are as many as
-    its weight says, exactly."""
+    """The number of draws that give an output, found by bisection in both random numbers and for every order, equals
+    its weight exactly."""
     channel = GRID[name]
     for x in range(channel.inputs):
         law: Counter[int] = Counter()
@@ -82,7 +82,7 @@ def test_sample_has_the_weights(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, channel in GRID.items() if channel.types])
 def test_what_a_window_covers_most_of_a_set(name: str) -> None:
-    """For every set of arcs tried, span and window: the largest part covered is that of an arc looked at one by one."""
+    """For every tested set of arcs, span and window, the largest covered part equals the maximum over single arcs."""
     channel, draw = GRID[name], random.Random(SEED)
     rare = [x for x, arc in enumerate(channel.arcs) if arc]
     for members in [rare, *([x] for x in rare), *(draw.sample(rare, draw.randint(1, len(rare))) for _ in rare)]:
@@ -96,7 +96,8 @@ def test_what_a_window_covers_most_of_a_set(name: str) -> None:
 
 
 def test_orders_are_public_permutations() -> None:
-    """Every order holds every rare input once; orders differ; the first one of four arcs is this one."""
+    """Every order contains every rare input once, orders differ, and the first order of four arcs is the expected
+    one."""
     channel = random_windows(50, 3, 2, 7, 8, 1, SEED)
     rare = [x for x, arc in enumerate(channel.arcs) if arc]
     sequences = [tuple(channel.circle.layout(order).sequence) for order in range(8)]

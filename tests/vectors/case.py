@@ -1,4 +1,4 @@
-"""The form of a case in a vector file: numbers that JSON carries, wire values that a person reads.
+"""The form of a case in a vector file: numbers that JSON can carry, and wire values that a person can read.
 
 A value has one written form, so files differ only where their content differs.
 """
@@ -17,12 +17,12 @@ Case = dict[str, Any]
 
 
 def number(value: int) -> int | str:
-    """An integer as JSON can carry it through a double."""
+    """Return an integer as JSON can carry it exactly: a number if a double holds it, else a decimal string."""
     return value if abs(value) <= 2**53 else str(value)
 
 
 def plain(value: codec.Value) -> Any:
-    """A wire value as JSON: byte strings as {"bytes": hex}, large integers as {"integer": digits}."""
+    """Return a wire value as JSON: byte strings as {"bytes": hex}, large integers as {"integer": digits}."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, bytes):
@@ -33,13 +33,13 @@ def plain(value: codec.Value) -> Any:
 
 
 def wire(value: Any) -> str:
-    """Any msgpack, canonical or not of this protocol, in hexadecimal."""
+    """Return the hexadecimal msgpack encoding of a value, which need not be valid in this protocol."""
     packed: bytes = msgpack.packb(value, use_bin_type=True)
     return packed.hex()
 
 
 def _table(value: Any) -> Any:
-    """A value of a table: its byte strings and repetitions are written as tables."""
+    """Return a value of a JSON table, with byte strings and repetitions written as tables decoded."""
     if isinstance(value, list):
         return [_table(item) for item in value]
     if not isinstance(value, dict):

@@ -1,7 +1,7 @@
 """The vectors of channels (SPEC 5), of all families: tests/families.
 
-A channel is a matrix and a function of random bytes, so a case lists the one, and draws on both sides of
-every threshold of the other. The large ones have some of both.
+A channel is a matrix and a sampling function of random bytes. A case lists the matrix, and draws on both sides of every
+threshold of the function. Cases of large channels list a part of both.
 """
 
 from __future__ import annotations
@@ -61,5 +61,5 @@ def _draws(channel: Channel, draws: Iterable[tuple[int, bytes]]) -> list[Case]:
 
 
 def _some_inputs(channel: Channel, most: int) -> Sequence[int]:
-    """All inputs, or where there are more than ``most`` three of them."""
+    """Return all inputs, or three of them if there are more than ``most``."""
     return range(channel.inputs) if channel.inputs <= most else (0, channel.inputs // 2, channel.inputs - 1)

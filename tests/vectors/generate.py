@@ -1,9 +1,10 @@
 """Write the test vectors: ``python -m tests.vectors.generate``.
 
-Every case is a fixed input and its required result. A case with a ``stage`` must be refused there. The stages are
-written by hand, here or in the tables beside, never computed: a vector computed by the code would prove nothing.
+Every case is a fixed input and its required result. A case with a ``stage`` must be refused at that stage. The stages
+are written by hand, here or in the tables in this folder, and never computed, because a stage computed by the code
+would prove nothing.
 
-Secret keys and bytes are fixed; there is no clock and no chance. Checked by tests/protocol/test_vectors.py.
+Secret keys and bytes are fixed, and no clock or random source is used. Checked by tests/protocol/test_vectors.py.
 """
 
 from __future__ import annotations
@@ -277,7 +278,8 @@ def batch_cases() -> Iterator[Case]:
 
 
 def _dither(text: str) -> str:
-    """A dither by its part of 2^64: "a/b" is the first from there on, "<a/b" the one before it; "1" is the last."""
+    """Return a dither by its fraction of 2^64: "a/b" is the first dither at or above it, "<a/b" the one before, "1" the
+    last."""
     part = Fraction(text.removeprefix("<"))
     first = -(-(part.numerator << 64) // part.denominator)
     return min(first - text.startswith("<"), 2**64 - 1).to_bytes(8, "big").hex()
@@ -401,7 +403,7 @@ GOES_ON = "noise that always goes on"
 
 
 def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Notions at the very level that a channel keeps, the graded ones first."""
+    """Return notions at exactly the level that a channel keeps, the graded ones first."""
     pairs = TWO_CLASSES.class_of
 
     def worst(c: int, d: int) -> int:
@@ -440,7 +442,7 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
 
 
 def _less(notion: notions.Notion) -> notions.Notion:
-    """The notion at a level a nanonat lower."""
+    """Return the notion at a level that is one nanonat lower."""
     if isinstance(notion, notions.MinId):
         low, high = notion.budgets
         return replace(notion, level=high, budgets=(low - 1, high))
@@ -451,7 +453,7 @@ def _less(notion: notions.Notion) -> notions.Notion:
 
 
 def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Channels that keep their level by far, and whose audit would take more steps or numbers than are allowed."""
+    """Return channels that keep their level clearly, but whose audit would take more steps or numbers than allowed."""
     level, truth = 20 * NAT, truth_of(NAT)
     half = 1 << 61
 
@@ -703,7 +705,7 @@ WEEK = 7 * 86_400
 
 
 def terms(channel: Channel = PLAIN, **changes: Any) -> Campaign:
-    """The education campaign that campaign and report vectors share."""
+    """Return the education campaign that campaign and report vectors share."""
     labels = ("none", "primary", "secondary", "bachelor", "master")
     fields: dict[str, Any] = {
         "title": "Highest education",
@@ -725,7 +727,7 @@ def terms(channel: Channel = PLAIN, **changes: Any) -> Campaign:
 
 
 def of_classes() -> Campaign:
-    """A campaign for two classes of people, with a notion and a channel each."""
+    """Return a campaign for two classes of people, each with a notion and a channel."""
     return terms(
         domain=domain.Values(("bus", "bicycle", "on foot")),
         notion=notions.Classes.of((notions.Ldp(NAT), notions.Information(2 * NAT, PRIOR))),
@@ -736,7 +738,7 @@ def of_classes() -> Campaign:
 
 
 def numbers_of_classes() -> Campaign:
-    """A campaign that asks two classes of people for a number, each by a wave of its own level."""
+    """Return a campaign that asks two classes of people for a number, each by a wave at its own level."""
     return terms(
         domain=domain.NumberRange.of(0, 5, unit="days"),
         notion=notions.Classes.of((notions.Ldp(NAT), notions.Ldp(2 * NAT))),
@@ -747,7 +749,7 @@ def numbers_of_classes() -> Campaign:
 
 
 def own_priors() -> Campaign:
-    """A campaign in which every device declares a prior."""
+    """Return a campaign in which every device declares a prior."""
     notion = notions.OwnPrior(NAT, 4)
     return terms(
         domain=domain.Values(("A", "B", "AB", "0")), notion=notion, mechanism="own-lip",
@@ -759,7 +761,8 @@ OFFERED = Hadamard(truth_of(NAT), 10)
 
 
 def offering() -> Campaign:
-    """A campaign in which every device declares a prior, and takes an LDP channel where that tells more."""
+    """Return a campaign in which every device declares a prior, and uses an LDP channel if that has the smaller
+    error."""
     return terms(
         domain=domain.Values(tuple("ABCDEFGHIJ")), notion=notions.OwnPrior(NAT, 10), mechanism="own-lip or hadamard",
         channel=OFFERED,
@@ -767,7 +770,7 @@ def offering() -> Campaign:
 
 
 def transcripts() -> Campaign:
-    """A campaign in which each report is designed for the posterior after the device's earlier ones."""
+    """Return a campaign in which each report is designed for the posterior after the device's earlier reports."""
     notion = notions.TranscriptPrior(NAT, PRIOR, 2**10)
     return terms(
         domain=domain.Values(("well", "so-so", "unwell")), notion=notion, mechanism="transcript-lip",
@@ -776,7 +779,7 @@ def transcripts() -> Campaign:
 
 
 def of_sets() -> Campaign:
-    """A campaign with subset selection, whose outputs are words of which not all are outputs."""
+    """Return a campaign with subset selection: outputs are words of bits, but not all words are outputs."""
     return terms(mechanism="subset", channel=SETS)
 
 
@@ -788,7 +791,7 @@ GERMAN = Texts(
 
 
 def informed(**changes: Any) -> Campaign:
-    """A campaign with every text that a person may see, in three languages."""
+    """Return a campaign with every text that a person may see, in three languages."""
     fields: dict[str, Any] = {
         "addresses": ("https://study.library.example", "http://127.0.0.1:8000/evening_classes"),
         "contact": "privacy@library.example, +44 20 7946 0000",
@@ -828,7 +831,7 @@ def _shown(texts: Texts) -> list[Any]:
 
 
 def _asked(shown: Domain) -> list[Any]:
-    """Return the texts to translate: of a form each question and the names of its domain, else the names."""
+    """Return the texts to translate: for a form, each question and the names of its domain; otherwise the names."""
     if not isinstance(shown, Form):
         return list(shown.named)
     return [[one.text, list(one.domain.named)] for one in shown.questions]
@@ -1185,7 +1188,7 @@ def _forged(payload: bytes) -> bytes:
 
 
 def at_resolutions(level: int = NAT) -> Campaign:
-    """A map of 3 x 4 cells, asked for by cell, by square and by district."""
+    """Return a campaign about a map of 3 x 4 cells, with views by cell, by square and by district."""
     districts = Districts(((0, 2), (1, 2), (0, 1), (1, 3), (2, 4)), ("West", "East", "North"))
     return terms(
         notion=notions.Ldp(level),
@@ -1211,7 +1214,7 @@ def of_budgets() -> Campaign:
 
 
 def of_pairs(most: int = 4) -> Campaign:
-    """A matrix of levels, some of them without a bound, in pairs of neighbours."""
+    """Return a campaign with a matrix of levels, of which some have no bound; one view asks for pairs of neighbours."""
     rows = [
         [0 if x == y else -1 if abs(x - y) > 2 else NAT * min(most, 1 + min(x, y)) for y in range(5)] for x in range(5)
     ]
@@ -1220,7 +1223,7 @@ def of_pairs(most: int = 4) -> Campaign:
 
 
 def of_questions(level: int = NAT) -> Campaign:
-    """A form of three questions, of which a device is asked one or two."""
+    """Return a form of three questions, of which each device is asked one or two."""
     questions = (
         FormQuestion("vote", "Did you vote?", domain.Values(("no", "yes"))),
         FormQuestion("paid", "What did you pay?", domain.Buckets.of([0, 5, 10])),
@@ -1241,7 +1244,7 @@ def of_questions(level: int = NAT) -> Campaign:
 
 
 def in_german(**changes: Any) -> Campaign:
-    """A form with labels that two questions share, a unit, and translations with and without these."""
+    """Return a form with labels that two questions share, a unit, and translations with and without these."""
     voted = domain.Values(("no", "yes"))
     questions = (
         FormQuestion("vote", "Did you vote?", voted),
@@ -1260,18 +1263,18 @@ def in_german(**changes: Any) -> Campaign:
 
 
 def of_hours() -> Campaign:
-    """A number with a unit that has a translation."""
+    """Return a campaign about a number with a unit that has a translation."""
     german = Texts("de", "Wartezeit", "Wie lange?", labels=("Stunden",))
     return terms(language="en", translations=(german,), domain=domain.NumberRange.of(0, 4, unit="hours"))
 
 
 def labelled(labels: Any) -> list[Any]:
-    """The wire form of a German translation of three questions with these labels and units."""
+    """Return the wire form of a German translation of three questions with these labels and units."""
     return ["de", "S", "A?\nB?\nC?", "", "", "", "", "", labels, []]
 
 
 def in_classes(*made: Campaign) -> Campaign:
-    """A campaign whose classes are asked for the views of these, each with its own notion and channels."""
+    """Return a campaign whose classes have the given views, each class with its own notion and channels."""
     notion = notions.Classes.of(tuple(one.notion for one in made))
     names = ("members", "guests", "strangers")[: len(made)]
     listed = []
@@ -1283,14 +1286,14 @@ def in_classes(*made: Campaign) -> Campaign:
 
 
 def _several(listed: list[Any], laws: list[Any] | None = None, base: Campaign | None = None, **changes: Any) -> bytes:
-    """The payload of a campaign with these views; its channels are by default one of five inputs and one of three."""
+    """Return the payload of a campaign with these views; by default one channel has five inputs and the other three."""
     if laws is None:
         laws = [RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3)]
     return _payload(base, channel=["views", listed, laws], **changes)
 
 
 def in_districts(runs: list[int], names: Any = ()) -> bytes:
-    """The payload of a campaign that asks some devices for the value, the others for its district."""
+    """Return the payload of a campaign that asks some devices for the value, and the others for its district."""
     return _several([[1, ["identity"], 0], [1, ["districts", runs, list(names)], 1]])
 
 
@@ -1531,7 +1534,7 @@ def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
 
 
 def _no_bound_in_a_class() -> bytes:
-    """A matrix that bounds values within a pair of neighbours alone, which the second class keeps."""
+    """Return a matrix that bounds only values within a pair of neighbours; the second class keeps it."""
     made = in_classes(of_pairs(), of_pairs(2))
     apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     first = of_pairs().notion
@@ -1632,7 +1635,7 @@ def report_cases() -> Iterator[Case]:
 
 
 def _own_channel(made: Campaign, prior: tuple[int, ...], level: int) -> Channel:
-    """The channel of whoever declares ``prior`` and a level in a campaign for own priors."""
+    """Return the channel of a device that declares ``prior`` and a level in a campaign for own priors."""
     if not isinstance(made.notion, notions.OwnPrior):
         raise TypeError("only a campaign for people's own priors has channels of their own")
     return made.notion.channel_of(prior, made.channel, level)
@@ -1745,7 +1748,7 @@ def enrolment_cases() -> Iterator[Case]:
 
 
 def answer_cases() -> Iterator[Case]:
-    """A device's life in a campaign, from its secret and its random bytes to its envelopes."""
+    """Return cases of a device in a campaign, from its secret and its random bytes to its envelopes."""
     numbers = domain.NumberRange.of(0, 100, 25, random=True, clamp=True, unit="EUR")
     items = domain.Items(2, ("tea", "coffee", "cocoa"))
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
@@ -1792,7 +1795,7 @@ def _life(
     answers: list[tuple[int, str]],
     level: int = 0,
 ) -> Case:
-    """One device's answers as (period, text), each given once."""
+    """Return the case of one device that gives its answers, as (period, text), once each."""
     data = seal_campaign(made, ANALYST)
     signed = open_campaign(data, [ANALYST.public])
     key = SigningKey.for_campaign(secret, signed.id)
@@ -1861,7 +1864,7 @@ FILES = {
 
 
 def written() -> dict[str, str]:
-    """Name and text of every vector file."""
+    """Yield the name and the text of every vector file."""
     return {
         f"{topic}.json": json.dumps({"spec": section, "cases": list(cases())}, ensure_ascii=False, indent=1) + "\n"
         for topic, (section, cases) in FILES.items()

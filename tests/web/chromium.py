@@ -1,6 +1,6 @@
-"""A headless Chromium, and the repository's modules on loopback, which a browser takes for a secure context.
+"""A headless Chromium, and the repository's modules on loopback, which a browser treats as a secure context.
 
-The browser is the system's: nothing is downloaded. Playwright brings only the driver.
+The system's browser is used and nothing is downloaded; Playwright provides only the driver.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Study:
     """The uploads that a study's server received.
 
     Attributes:
-        came: each upload, acknowledged or not.
-        paths: that uploads were posted to, as `came`.
-        taken: envelopes that were acknowledged, as often as they were.
-        said: envelopes that a page reported, with any outcome.
-        faults: of the next uploads, the first first: "500", "busy", "drop", "lie", "foreign", "never".
+        came: each received upload, acknowledged or not.
+        paths: the path to which each upload of ``came`` was posted.
+        taken: the acknowledged envelopes, one entry for each acknowledgement.
+        said: the envelopes that a page reported, with any outcome.
+        faults: the faults of the next uploads, in order: "500", "busy", "drop", "lie", "foreign", "never".
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Study:
         self.faults: list[str] = []
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
-        """Status and JSON; None to say nothing, once the upload is there."""
+        """Return status and JSON for a received upload; None for no answer."""
         self.came.append(body)
         fault = self.faults.pop(0) if self.faults else ""
         found = parse_upload(body)
@@ -110,7 +110,7 @@ class Files(SimpleHTTPRequestHandler):
 
 
 class Server(ThreadingHTTPServer):
-    """A server whose clients may be killed."""
+    """A server whose clients may be killed while they are connected."""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):
@@ -119,7 +119,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def served(handler: Any) -> Iterator[str]:
-    """The origin of a server on loopback."""
+    """Context manager: the origin of a server on loopback."""
     with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -139,17 +139,17 @@ class Chromium:
         self.study = study
 
     def page(self, within: BrowserContext | None = None) -> Page:
-        """A new tab, in which the modules can be imported; in another context, a private window."""
+        """Open a new tab in which the modules can be imported; in another context, a private window."""
         page = (within or self.context).new_page()
         page.goto(self.origin)
         return page
 
     @contextmanager
     def private(self, **look: Any) -> Iterator[BrowserContext]:
-        """A private window: it writes nothing to the disk, and its data are deleted when it closes.
+        """Open a private window, which writes nothing to the disk and whose data are deleted when it closes.
 
         Args:
-            look: its size, language and colours, as Playwright names them.
+            look: the window's size, language and colours, with Playwright's names.
         """
         browser = self.context.browser
         assert browser is not None
@@ -162,7 +162,7 @@ class Chromium:
 
 @contextmanager
 def chromium(profile: Path, args: Sequence[str] = ALONE) -> Iterator[Chromium]:
-    """A browser that keeps its data in a folder, until the block ends."""
+    """Context manager: a browser that keeps its data in a folder."""
     assert CHROMIUM is not None
     handler = type("Served", (Files,), {"study": Study()})
     with served(partial(handler, directory=str(ROOT))) as origin, sync_playwright() as playwright:

@@ -16,7 +16,7 @@ from tests.web.studies import EDUCATION
 
 
 def document(data: bytes, served: bool = True, closing: bytes = b"") -> str:
-    """The page of a campaign, as a study serves it; where its bytes are not right, as a server that is not would."""
+    """Return the page of a campaign as a study serves it; for invalid bytes, as a malicious server would serve it."""
     try:
         return build(open_campaign(data, [AUTHOR.public]), page_code(), closing=closing, served=served)
     except BadData:
@@ -25,11 +25,11 @@ def document(data: bytes, served: bool = True, closing: bytes = b"") -> str:
 
 
 class Visitor:
-    """A person in a tab of a browser: their touches are counted.
+    """A person in a tab of a browser, whose touches are counted.
 
     Attributes:
-        faults: complaints of the tab: errors of scripts, refusals by the policy.
-        foreign: requests to other hosts than the study.
+        faults: errors of scripts and refusals by the content security policy in the tab.
+        foreign: requests to hosts other than the study.
     """
 
     def __init__(self, browser: Chromium, page: Page) -> None:
@@ -58,7 +58,7 @@ class Visitor:
         return self
 
     def touch(self, words: str, exact: bool = True) -> None:
-        """Touch a button or what can be chosen."""
+        """Touch a button or a choice."""
         self.touches += 1
         found = self.page.get_by_role("button", name=words, exact=exact)
         if not found.count():
@@ -71,5 +71,5 @@ class Visitor:
 
     @property
     def text(self) -> str:
-        """All that stands on the page."""
+        """Return all text of the page."""
         return self.page.inner_text("main")

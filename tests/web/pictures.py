@@ -1,4 +1,4 @@
-"""The pictures of the page in README and docs/WEB.md: a person answers in the browser of a phone.
+"""Makes the pictures of the page in README and docs/WEB.md: a person answers in the browser of a phone.
 
     python -m tests.web.pictures
 
@@ -73,7 +73,7 @@ def in_the_dark(browser: Chromium, folder: Path) -> None:
 
 
 def main() -> None:
-    """Draw all of them anew."""
+    """Draw all pictures again."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with chromium(folder / "profile") as browser:

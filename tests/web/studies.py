@@ -1,4 +1,4 @@
-"""Campaigns of every form that a question can have, open now, for a page to show."""
+"""Campaigns with every form of question, open now, for tests of the page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GERMAN = Texts(
 
 
 def study(**changes: object) -> bytes:
-    """A signed campaign of randomised response that opened a while ago and has ten weeks."""
+    """Return a signed campaign of randomised response that opened recently and has ten periods of a week."""
     domain = changes.setdefault("domain", Values(LABELS))
     assert isinstance(domain, Domain)
     fields = {
@@ -42,7 +42,7 @@ def study(**changes: object) -> bytes:
 
 
 def forged_promise() -> bytes:
-    """A campaign, signed by its author, whose channel does not keep the level that it promises."""
+    """Return a signed campaign whose channel does not keep the level that it promises."""
     fields = codec.decode(envelope.decode(EDUCATION).unverified, limit=2**16)
     assert isinstance(fields, list)
     fields[NOTION] = Ldp(NAT // 2).encode()

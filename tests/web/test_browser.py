@@ -36,7 +36,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 def test_every_vector_holds(browser: Chromium) -> None:
-    """Each case of each topic, and Wycheproof's, holds in one page, as it does with node's WebCrypto."""
+    """In a browser's page, as with node's WebCrypto, each case of each topic and of Wycheproof gives its stated
+    result."""
     page = browser.page()
     cases = CASES | {"author": generate.ANALYST.public.hex(), "keys": CASES["keys"] + wycheproof()}
     found = page.evaluate("async (cases) => (await import('/tests/web/vectors.mjs')).faults(cases)", cases)
@@ -54,7 +55,7 @@ def test_every_vector_holds(browser: Chromium) -> None:
 
 
 class Tab:
-    """A tab in which steps of a device are done, on a database of its own name."""
+    """A tab that runs the steps of a device on a separate database."""
 
     def __init__(self, page: Page, name: str) -> None:
         self.page = page
@@ -80,8 +81,9 @@ def tab(browser: Chromium, request: pytest.FixtureRequest) -> Iterator[Tab]:
 
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.long)])
 def test_a_device_does_what_pythons_does(tab: Tab, seeds: range) -> None:
-    """Two campaigns of any kind joined, agreed to, answered and forgotten in any order, under caps, with a clock that
-    goes back: each envelope, charge, refusal and entry of the ledger is that of Python's device under the same chance.
+    """Two campaigns of any kind are joined, agreed to, answered and forgotten in any order, under caps, with a clock
+    that goes back. Each envelope, charge, refusal and ledger entry equals that of Python's device with the same random
+    bytes.
     """
     answers, refusals = 0, 0
     for seed in seeds:
@@ -96,7 +98,7 @@ def at(now: float, what: str, *given: Any) -> dict[str, Any]:
 
 
 def begun(data: bytes) -> list[dict[str, Any]]:
-    """Steps of a device that joins a campaign and agrees, under caps that do not matter."""
+    """Return the first steps of a device: it joins a campaign and agrees, under caps that are never reached."""
     caps = at(OPENS, "tighten", {"lifetime": str(10**15)})
     return [{"now": OPENS}, caps, at(OPENS, "join", {"bytes": data.hex()}), at(OPENS, "consent", known(data))]
 
@@ -114,7 +116,7 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
     """A tab that answers one new value after another, and sends, is closed at a random moment or crashes.
 
     Its reported answers are charged and come to the study in exactly these bytes, and each charge comes to the study
-    once. In short 12 tabs die, of which each fourth crashes, before all is compared.
+    once. In the short form 12 tabs die, every fourth by a crash, before all is compared.
     """
     chance = random.Random(3)
     domain = Values(tuple(map(str, range(24 * kills))))
@@ -148,9 +150,9 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
 
 
 def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -> None:
-    """With the clock set back before the consent, weeks ahead, and back: every refusal has its reason, every report
-    that leaves is charged or a kept output again, no slot is filled twice, and `setClock` takes back the later time
-    and gives no budget back."""
+    """The clock is set back before the consent, then weeks ahead, and back. Every refusal has its reason, every sent
+    report is charged or repeats a stored output, no slot is filled twice, and `setClock` resets the later time and
+    refunds no budget."""
     data = campaign(periods=10)
     weeks = (3, 1, 7, 7, 2, 3, 1, 0, 9)
     at_times = [OPENS + WEEK * week for week in weeks]
@@ -193,7 +195,8 @@ AT_ONCE = """([options, steps, start]) => {
 
 
 def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
-    """Two tabs answer 60 values at once, 20 of them the same: each slot is filled once, and no value is drawn twice."""
+    """Two tabs answer 60 values at the same time, 20 of them equal: each slot is filled once, and no value is drawn
+    twice."""
     data = campaign(domain=Values(tuple(map(str, range(60)))), answers=100)
     tab.run(begun(data))
     other = browser.page()
@@ -210,7 +213,8 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
 
 
 def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
-    """If the browser gives no more space, an answer is refused whole; with space again the reading is answered."""
+    """If the browser gives no more space, an answer is refused and changes nothing; with free space the reading is
+    answered."""
     data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)
     # The browser has not cached the storage quota of this origin yet.
     origin = browser.origin.replace("127.0.0.1", "localhost")
@@ -232,7 +236,7 @@ def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest
 
 
 def test_a_private_window_is_another_device_and_ends_with_it(browser: Chromium, tab: Tab) -> None:
-    """It works like any, knows nothing of the other, and is gone when it is closed."""
+    """A private window works like any window, shares no data with others, and its device is deleted when it closes."""
     data = campaign(answers=9)
     tab.run(begun(data))
     ids = []
@@ -248,9 +252,10 @@ def test_a_private_window_is_another_device_and_ends_with_it(browser: Chromium, 
 
 
 def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> None:
-    """Offline, 500, 503, a lost answer, a receipt of other bytes, a study without the campaign: all stays in the queue.
+    """After a failure (offline, 500, 503, a lost answer, a receipt for other bytes, a study without the campaign),
+    everything stays in the queue.
 
-    The same bytes go again, and the study has each envelope once.
+    The same bytes are sent again, and the study has each envelope once.
     """
     data = campaign(answers=9, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     study, day = browser.study, 86_400
@@ -287,9 +292,10 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
 
 @pytest.mark.parametrize("people", [200, pytest.param(10_000, marks=pytest.mark.long)])
 def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, people: int) -> None:
-    """Devices in the browser send, from the same dice, what simulated people send; the study takes all of it.
+    """With the same random bytes, devices in the browser send the same reports as simulated people, and the study
+    accepts all of them.
 
-    Its 95% intervals for all values together hold the truth: of other seeds, one in twenty would fail.
+    Its simultaneous 95% intervals contain the truth; with other seeds, one in twenty would fail.
     """
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])

@@ -1,4 +1,4 @@
-"""Modules linked into one script behave as they do apart, and a form that the linker does not know is refused."""
+"""Modules linked into one script behave as they do separately; a form that the linker does not support is refused."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MEAN_THE_SAME = (
 
 @needs_node
 def test_what_is_written_means_the_same() -> None:
-    """Each value is the same, read from its source and from its written tokens."""
+    """Each value is the same when it is evaluated from the source and from the written tokens."""
     assert NODE is not None
     ask = """
       const shown = (_, it) => it === undefined ? "none" : typeof it === "bigint" ? it + "n"
@@ -130,7 +130,7 @@ globalThis.result = (async () => JSON.stringify([
 
 @needs_node
 def test_names_mean_the_same(tmp_path: Path) -> None:
-    """Short names stand where the long ones did: what modules find is what their bundle finds."""
+    """A bundle with short names computes the same results as its modules."""
     assert NODE is not None
     other = """
       const size = 10;
@@ -157,7 +157,7 @@ def test_names_mean_the_same(tmp_path: Path) -> None:
 
 
 def test_a_function_that_nothing_calls_is_left_out(tmp_path: Path) -> None:
-    """An export without importers is not in the bundle, unless a module imports everything of the other."""
+    """An export without importers is not in the bundle, unless a module imports all names of the exporting module."""
     other = 'export const one = 1;\nexport async function two() { return "uncalled"; }\n'
     (tmp_path / "other.js").write_text(other, encoding="utf-8")
     entry = tmp_path / "entry.js"
@@ -196,7 +196,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_an_unknown_form_is_refused(source: str, tmp_path: Path) -> None:
-    """A form that the linker does not know is an error that names the known ones, with the module and the line."""
+    """For a form that the linker does not support, the error names the supported forms, the module and the line."""
     (tmp_path / "other.js").write_text("export const one = 1;\n", encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text("\n" + source, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The browser's core in node: every vector gives its stated result, or is refused at the stage it names.
+"""The browser's core in node: every vector gives its stated result, or is refused at its stated stage.
 
 One node process reads all cases of all topics and reports the faults of each.
 """
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
 
 def of_a_browser(topic: str, case: Case) -> bool:
-    """Return whether a browser can meet the case: it has no key files (SPEC 2.3)."""
+    """Return whether a case applies to a browser, which has no key files (SPEC 2.3)."""
     return topic != "keys" or "public" in case
 
 
@@ -53,7 +53,7 @@ CASES = {topic: read(topic) for topic in TOPICS}
 
 
 def run(given: object, script: Path = HERE / "node.mjs") -> Any:
-    """Return a script's output for the cases: the faults of each."""
+    """Return the output of a script for the cases: the faults of each case."""
     assert NODE is not None
     done = subprocess.run(
         [NODE, script], input=json.dumps(given), capture_output=True, text=True, check=False, encoding="utf-8"
@@ -63,7 +63,7 @@ def run(given: object, script: Path = HERE / "node.mjs") -> Any:
 
 
 def test_no_topic_is_forgotten() -> None:
-    """Every file of vectors is read here, or named as one that a browser does not read."""
+    """Every file of vectors is read here, or listed as one that does not apply to a browser."""
     found = {path.stem for path in VECTORS.glob("*.json")} - {"wycheproof_ed25519"}
     assert found == {*TOPICS, *ELSEWHERE}
 
@@ -76,13 +76,14 @@ def faults() -> dict[str, list[str | None]]:
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_vector_holds(topic: str, faults: dict[str, list[str | None]]) -> None:
-    """Each case of a topic gives its stated result, or is refused at the stage it names; the error names the others."""
+    """Each case of a topic gives its stated result, or is refused at its stated stage; the assertion lists all cases
+    that do not."""
     cases = zip(CASES[topic], faults[topic], strict=True)
     assert [(case["name"], fault) for case, fault in cases if fault is not None] == []
 
 
 def wycheproof() -> list[Case]:
-    """Wycheproof's cases of Ed25519 as cases of keys."""
+    """Return Wycheproof's Ed25519 cases in the form of the key vectors."""
     groups = json.loads((VECTORS / "wycheproof_ed25519.json").read_text(encoding="utf-8"))["testGroups"]
     return [
         {"public": group["publicKey"]["pk"], "message": test["msg"], "signature": test["sig"]}
@@ -100,7 +101,7 @@ def test_wycheproof() -> None:
 
 
 def test_a_flipped_bit_is_refused() -> None:
-    """Each bit of a report and of a campaign, flipped alone: none of some 3,000 opens."""
+    """With any one of about 3,000 bits flipped, a report or a campaign does not open."""
     report = next(case for case in CASES["report"] if "report" in case and "stage" not in case)
     cases: list[Case] = [{"data": report["report"], "public": report["public"], "campaign": report["campaign"]}]
     cases.append({"data": report["campaign"]})
@@ -108,7 +109,8 @@ def test_a_flipped_bit_is_refused() -> None:
 
 
 def test_audits_are_those_of_python() -> None:
-    """Of each family and notion a channel of the shape that takes most: levels, steps and numbers held are the same."""
+    """For each family and notion, a channel of the costliest shape has the same levels, steps and stored numbers as in
+    Python."""
     cases = []
     for notion, channel in SMALL.values():
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
@@ -124,7 +126,8 @@ def test_audits_are_those_of_python() -> None:
 
 
 def test_draws_are_those_of_python() -> None:
-    """30 draws of each channel of the vectors from seeded bytes, a third of them near an end of their range."""
+    """For each channel of the vectors, 30 draws from seeded bytes equal Python's; a third of the bytes are near an end
+    of their range."""
     chance = random.Random(1)
     cases = []
     for vector in CASES["channel"]:
@@ -144,7 +147,8 @@ def test_draws_are_those_of_python() -> None:
 
 
 def test_choices_are_those_of_python() -> None:
-    """1,000 choices of a class by its prior, and of a declared prior, by seeded histories and chance; many are ties."""
+    """1,000 choices of a class by its prior, and 1,000 of a declared prior, equal Python's for seeded histories and
+    random bytes; many are ties."""
     chance = random.Random(4)
     cases = []
     for number in range(1000):
@@ -161,7 +165,8 @@ def test_choices_are_those_of_python() -> None:
 
 
 def test_answers_become_the_inputs_of_python() -> None:
-    """Numbers in every spelling, days, places and sets from seeded chance; refused are the same ones."""
+    """Seeded random answers (numbers in every spelling, days, places and sets) become the same inputs as in Python, or
+    are refused by both."""
     chance = random.Random(2)
 
     def numeral() -> str:
@@ -204,7 +209,8 @@ def test_answers_become_the_inputs_of_python() -> None:
 
 
 def test_keys_of_one_upper_half_are_in_order() -> None:
-    """In order 126 of 4,000 arcs two keys differ in their lower halves only, and the later input's comes first."""
+    """In order 126 of 4,000 arcs two sort keys differ only in their lower halves, and the key of the later input is
+    smaller."""
     keys = hashlib.shake_128(b"halftruth windows order" + (126).to_bytes(4, "big")).digest(8 * 4000)
     early, late = (int.from_bytes(keys[8 * x : 8 * x + 8], "big") for x in (934, 3083))
     assert late < early
@@ -217,7 +223,8 @@ def test_keys_of_one_upper_half_are_in_order() -> None:
 
 
 def nearly_alike(total: int) -> tuple[int, int, int]:
-    """Weights with a + 2 b + 2 c = ``total``, where a / b keeps 1 nat and (b + c) / c, a hair more, does not."""
+    """Return weights with a + 2 b + 2 c = ``total``, where a / b keeps 1 nat and (b + c) / c, slightly larger, does
+    not."""
     bound, one, low, high = exact.exp_lower(exact.NANONATS), 1 << exact.EXP_BITS, 1, total // 2
 
     def weights(least: int) -> tuple[int, int, int]:
@@ -235,7 +242,7 @@ def nearly_alike(total: int) -> tuple[int, int, int]:
 
 
 def test_a_float_decides_nothing() -> None:
-    """Two ratios that are equal as floats are compared exactly: for steps on a line, and for cells of a table."""
+    """Two ratios that are equal as floats are compared exactly, for steps on a line and for cells of a table."""
     a, b, c = nearly_alike(2**60)
     table = Table(((a, b + c, 2**62 - a - b - c), (b, c, 2**62 - b - c)))
     cases = []

@@ -1,4 +1,4 @@
-"""Campaigns with one thing changed: the browser judges each as Python does, and finds the same levels."""
+"""Campaigns with one change: the browser accepts or refuses each as Python does, with the same levels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ DOMAIN, TRANSLATIONS = 4, 20
 
 
 def edited(payload: bytes, chance: random.Random, fields: tuple[int, ...]) -> bytes:
-    """The payload of a campaign with one part changed, left out or repeated: of ``fields``, or of any if empty."""
+    """Return the payload of a campaign with one part changed, left out or repeated, in ``fields`` (any field if
+    empty)."""
     value: Any = codec.decode(payload, limit=2**20)
     *path, last = chance.choice(
         [
@@ -88,12 +89,13 @@ def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple
 
 
 def test_edited_campaigns_are_judged_alike() -> None:
-    """200 of them."""
+    """The browser judges 200 edited campaigns as Python does."""
     judged(200, seed=1)
 
 
 def test_edited_translations_are_judged_alike() -> None:
-    """200 campaigns with something else in a translation or in the domain that it names, and what readers then see."""
+    """The browser judges 200 campaigns with a change in a translation or in its domain as Python does, and shows
+    readers the same texts."""
     judged(200, 3, [case for case in CASES["campaign"] if "asked" in case and speaks(case)], (DOMAIN, TRANSLATIONS))
 
 
@@ -104,5 +106,5 @@ def speaks(case: Case) -> bool:
 
 @pytest.mark.long
 def test_many_edited_campaigns_are_judged_alike() -> None:
-    """5,000 others."""
+    """The browser judges 5,000 other edited campaigns as Python does."""
     judged(5000, seed=2)

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: from the link to the sent report, and every state that a person may find."""
+"""The page of a study in a real browser: from the link to the sent report, with every state that a person may meet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture
 def visitor(browser: Chromium) -> Iterator[Visitor]:
-    """A person in a window that knows no study yet."""
+    """A person in a new window without any study."""
     browser.study.came.clear()
     browser.study.faults = []
     with browser.private() as within:
@@ -43,7 +43,7 @@ def visitor(browser: Chromium) -> Iterator[Visitor]:
 
 
 def answering(visitor: Visitor, data: bytes, answer: str) -> None:
-    """Go as far as the preview."""
+    """Go through the page as far as the preview."""
     visitor.open(document(data))
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
@@ -53,8 +53,9 @@ def answering(visitor: Visitor, data: bytes, answer: str) -> None:
 
 
 def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
-    """From the link to the sent report: agree, choose, look, send. Before the first touch the page shows
-    organisation, purpose, promise, cost and its limits; after the last the amounts spent and left."""
+    """A person gets from the link to the sent report with four touches: agree, choose, look, send. Before the first
+    touch the page shows organisation, purpose, promise, cost and its limits; after the last one it shows the spent and
+    the remaining amounts."""
     visitor.open(document(studies.WEEKLY), f"#k={PRINT}")
     for words in (
         "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
@@ -77,7 +78,8 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
 
 
 def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> None:
-    """On request the report is made, and every byte shown before it is sent, what introduces the device included."""
+    """On request the report is made, and every byte is shown before it is sent, including the enrolment of the
+    device."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
@@ -95,8 +97,9 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     ids=["form", "classes"],
 )
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
-    """The page names this device's questions after the consent is stored. Each has one page, and two questions take
-    two touches more than one. A class takes one. In short, the form with classes, which includes the other."""
+    """The page names this device's questions after the consent is stored. Each question has one page, and two questions
+    take two touches more than one. A class takes one more touch. The short form of the test uses the form with classes,
+    which includes the other form."""
     visitor.open(document(form))
     assert "Then you see the one or two of its questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
@@ -164,15 +167,17 @@ QUICK = ("search", "keys", "forged", "wrong link", "early")
 
 
 def quick(names: Iterable[str]) -> list[Any]:
-    """All of these, of which the others are long."""
+    """Return the parameters of a test; all except the quick ones are marked as long."""
     return [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in names]
 
 
 @pytest.mark.parametrize("form", quick(FORMS))
 def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
-    """By a search, a field, a slider, the keys of the keyboard or a touch; the history shows the counted value.
+    """Each form of question is answered by a search, a field, a slider, the keyboard or a touch; the history shows the
+    counted value.
 
-    In short, the two that need most of the page's own code; a field and buttons are filled in by the form above.
+    The short form of the test has the two that need most of the page's own code; the test above covers a field and
+    buttons.
     """
     data, answer, counted = FORMS[form]
     visitor.open(document(data))
@@ -191,7 +196,7 @@ def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
 
 
 def edited(data: bytes) -> bytes:
-    """A byte of the channel changed, and signed again by another author."""
+    """Return a campaign with one byte of the channel changed, signed again by another author."""
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
@@ -216,7 +221,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("state", quick(STATES))
 def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
-    """A value that cannot be answered has its reason, and nothing is spent or sent."""
+    """For each value that cannot be answered the page shows the reason, and nothing is spent or sent."""
     data, given, heading = STATES[state]
     if "script" in given:
         visitor.page.add_init_script(given["script"])
@@ -229,8 +234,8 @@ def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> No
 
 
 def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
-    """If the browser gives no space, the answer is not taken, and nothing leaves; with space it is asked for again.
-    A real quota: test_browser."""
+    """If the browser gives no space, the answer is not accepted and nothing is sent; with free space the page asks
+    again. A real quota: test_browser."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.page.evaluate(
         "() => { window.put = IDBObjectStore.prototype.put;"
@@ -246,7 +251,8 @@ def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
 
 
 def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
-    """A report that was made is charged: where the browser fails after that, the page does not say that nothing was."""
+    """A report that was made is charged; if the browser fails after that, the page does not say that nothing was
+    spent."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
@@ -273,7 +279,8 @@ def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) ->
 
 
 def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:
-    """Offline it is kept, and said; with the network back it is sent without a touch, and once."""
+    """Offline the report waits and the page says so; when the network is back, the report is sent once, without a
+    touch."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.page.context.set_offline(True)
     visitor.touch("Send it now")
@@ -285,8 +292,8 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
 
 
 def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visitor) -> None:
-    """The same bytes wait, can be saved as a file, and are there when the page is opened again; no new answer is asked
-    for instead."""
+    """If the server fails, the same bytes wait, can be saved as a file, and are still there when the page is opened
+    again; the page does not ask for a new answer instead."""
     visitor.browser.study.faults = ["500"]
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.touch("Send it now")
@@ -304,7 +311,7 @@ def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visito
 
 
 def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
-    """The answer is gone, the cost stays, and who comes again reads the terms."""
+    """After forgetting, the answer is deleted, the cost stays, and a person who comes again sees the terms."""
     answering(visitor, studies.WEEKLY, "bachelor")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
@@ -320,7 +327,8 @@ def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
 
 
 def test_a_language_is_the_readers(browser: Chromium) -> None:
-    """German by the browser's language, with the campaign's own texts in German; the switch keeps the screen."""
+    """With a German browser, the page and the campaign's texts are German; the language switch stays on the same
+    screen."""
     with browser.private(locale="de-AT") as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.EDUCATION))
         assert visitor.page.locator("html").get_attribute("lang") == "de"
@@ -335,7 +343,8 @@ def test_a_language_is_the_readers(browser: Chromium) -> None:
 
 
 def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) -> None:
-    """In German the terms, the questions, what would be sent and the history have the form's German labels and unit."""
+    """In German, the terms, the questions, the preview of the report and the history have the form's German labels and
+    unit."""
     with browser.private(locale="de-AT", viewport=PHONE) as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.FEW))
         for words in ("Waren Sie zu spät?", "nein, ja", "30 Jahre"):
@@ -363,7 +372,7 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
 
 
 def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -> None:
-    """If the device keeps a group of values or a district, the history shows its translated name."""
+    """If the device's view asks for a group of values or a district, the history shows its translated name."""
     with browser.private(locale="de-AT") as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.IN_GROUPS))
         visitor.touch("Ich stimme zu")
@@ -378,7 +387,7 @@ def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -
 
 
 def test_the_keyboard_is_enough(visitor: Visitor) -> None:
-    """From the terms to the sent report by tabulator, space and enter; each screen moves the focus to its heading."""
+    """Tab, space and Enter suffice from the terms to the sent report; each screen moves the focus to its heading."""
     visitor.open(document(studies.YESNO))
     keys = visitor.page.keyboard
 
@@ -412,8 +421,8 @@ DOUBLED = "addEventListener('DOMContentLoaded', () => { document.documentElement
 
 @pytest.mark.parametrize("look", LOOKED)
 def test_everybody_can_read_it(browser: Chromium, look: str) -> None:
-    """axe reports no problem, and no element is wider than the screen: on terms, questions, preview and the last page.
-    Fewer campaigns run at 320 px in dark colours with doubled letters."""
+    """On the terms, the questions, the preview and the last screen, axe reports no problem, and no element is wider
+    than the window. Fewer campaigns are also tested at 320 px in dark colours with doubled letters."""
     for data in (studies.EDUCATION, studies.HOME) if look == SHORT else ALL:
         with browser.private(**LOOKS[look]) as within:
             page = within.new_page()
@@ -447,21 +456,21 @@ ALL = (
 
 
 def onwards(page: Page) -> None:
-    """To the next screen, whose title is another."""
+    """Go to the next screen, which has another title."""
     before = page.title()
     page.locator(".stay button").click()
     page.wait_for_function("(before) => document.title !== before", arg=before)
 
 
 def readable(page: Page) -> None:
-    """No element is wider than the screen, and axe finds nothing."""
+    """Check that no element is wider than the window, and that axe finds no problem."""
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     found = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
 
 
 def fill(page: Page) -> None:
-    """Answer each question that is asked."""
+    """Answer each question of the page."""
     if page.locator("svg.map").count():
         page.locator("svg.map").press("ArrowUp")
     elif page.locator("input[type=date]").count():

@@ -1,5 +1,4 @@
-"""Secrets of a browser's device: neither its random draws, envelope lengths and refusals, nor its records after
-forgetting, nor another study reveals an answer."""
+"""Secrecy of a browser's device: draws, envelope lengths, refusals, forgotten records and studies reveal no answer."""
 
 from __future__ import annotations
 
@@ -38,8 +37,8 @@ def call(page: Page, what: str, *given: Any) -> Any:
 
 
 def test_silence_and_size_say_nothing(page: Page) -> None:
-    """In every campaign of the answer vectors except forms, three equal answers and two alternating ones draw equally
-    many random bytes at the same calls, queue envelopes of the same lengths, and get the same refusals."""
+    """In every campaign of the answer vectors except forms, three equal answers and two alternating ones draw the same
+    number of random bytes at the same calls, queue envelopes of the same lengths, and get the same refusals."""
     people = []
     for number, one in enumerate(twin.ASKED):
         terms = open_campaign(one.data, twin.TRUST).terms
@@ -65,7 +64,8 @@ def test_silence_and_size_say_nothing(page: Page) -> None:
 
 
 def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> None:
-    """Memo, readings, transcript, queue, consent and signed bytes are gone; the ledger tells a sum, slots stay used."""
+    """Memo, readings, transcript, queue, consent and signed bytes are deleted; the ledger has one sum, and slots stay
+    used."""
     for data in (
         campaign(answers=3),
         next(one.data for one in twin.ASKED if open_campaign(one.data, twin.TRUST).terms.transcript),
@@ -98,7 +98,8 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
 
 
 def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page: Page) -> None:
-    """With two campaigns each study receives its own envelopes; those that one refuses are not offered to the other."""
+    """With two campaigns, each study receives only its own envelopes; envelopes that one study refuses are not sent to
+    the other."""
     study = browser.study
     made = {path: campaign(title=path, answers=9, addresses=(browser.origin + path,)) for path in ("/first", "/second")}
     known = {path: {"bytes": campaign_id(data).hex()} for path, data in made.items()}

@@ -1,4 +1,4 @@
-"""The page as a study serves it and as a file, in a real browser beside the real service."""
+"""The page as a study serves it and as a file, in a real browser with the real service."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 def asked_now(**changes: Any) -> SignedCampaign:
-    """A campaign that is open now, to anybody."""
+    """Return a campaign that is open now to everybody."""
     terms = open_campaign(campaign(opens=NOW - 100), [AUTHOR.public]).terms
     return open_campaign(seal_campaign(replace(terms, **changes), AUTHOR), [AUTHOR.public])
 
 
 class Service:
-    """A study and its service.
+    """A study and its receiving service.
 
     Attributes:
-        broken: whether it fails at each upload.
+        broken: whether the service fails at each upload.
     """
 
     def __init__(self, study: Study) -> None:
@@ -91,7 +91,7 @@ class Service:
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    """The service of a study that has no campaign yet."""
+    """Yield the service of a study that has no campaign yet."""
     made = Service(Study.create(tmp_path / "lib"))
     with made.serving():
         yield made
@@ -99,13 +99,13 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def page(browser: Chromium) -> Iterator[Page]:
-    """A tab of a new private window, without any stored study."""
+    """Yield a tab of a new private window, without any stored study."""
     with browser.private() as within:
         yield within.new_page()
 
 
 def asked_at(service: Service, signed: SignedCampaign) -> str:
-    """The link to a campaign of this service, as soon as that knows it."""
+    """Import a campaign, wait until the service has it, and return its link."""
     service.study.import_campaign(signed.data, [AUTHOR.public], "it")
     link = f"{service.origin}/s/{signed.id.hex()}"
     while True:
@@ -121,7 +121,7 @@ def asked_at(service: Service, signed: SignedCampaign) -> str:
 
 
 def complaints(page: Page) -> list[str]:
-    """Return the list of the tab's later complaints: errors of scripts, refusals by the policy."""
+    """Return a list to which the tab's later script errors and policy refusals are added."""
     found: list[str] = []
     page.on("pageerror", lambda error: found.append(str(error)))
     page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
@@ -137,7 +137,7 @@ def answer(page: Page, value: str) -> None:
 
 
 def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Service) -> None:
-    """People in windows of their own follow the link and answer; the study takes every report, and refuses none."""
+    """People in separate windows follow the link and answer; the study accepts every report."""
     signed = asked_now()
     link = asked_at(service, signed)
     for value in ("bachelor", "none"):
@@ -174,8 +174,8 @@ def test_a_page_that_is_a_file_uploads_from_nowhere(
 
 
 def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
-    """If one byte of the script or the style is changed on the way, or in a file, the browser refuses it, and the
-    page says so."""
+    """If one byte of the script or the style is changed in transit or in a file, the browser refuses it, and the page
+    says so."""
     signed = asked_now(addresses=(service.origin,))
     link = asked_at(service, signed)
     page.goto(link)
@@ -206,7 +206,7 @@ def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: 
 
 
 def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service, page: Page) -> None:
-    """Without network, and while the service fails, the report stays where it is: the same bytes arrive later."""
+    """Without network, or while the service fails, the report waits, and the same bytes arrive later."""
     signed = asked_now()
     page.clock.install()
     page.goto(asked_at(service, signed))
@@ -228,7 +228,8 @@ def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service
 
 
 def test_a_code_lets_in_one_browser(browser: Chromium, service: Service) -> None:
-    """Of two browsers that follow the same link with a code, the first is counted; the second shows why it is not."""
+    """If two browsers follow the same link with a code, the first one's report is counted, and the second shows why its
+    report is not."""
     signed = asked_now(enrolment="enrolled")
     asked_at(service, signed)
     [code] = Codes(service.study.path).make(signed.id, 1)

@@ -25,7 +25,7 @@ CHANCE = 4096
 
 @dataclass(frozen=True)
 class Asked:
-    """A signed campaign, and what may be said in it."""
+    """A signed campaign, and the possible answers to it."""
 
     data: bytes
     answers: tuple[str, ...]
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that is done at a time, with chance of its own."""
+    """One action at a time of the clock, with its own random bytes."""
 
     now: int
     what: str
@@ -47,7 +47,7 @@ class Step:
     rand: bytes = field(repr=False)
 
     def message(self) -> dict[str, Any]:
-        """For a page."""
+        """Return the step as a message for the page."""
         given = list(self.given)
         if self.campaign is not None:
             given.insert(0, {"bytes": (self.campaign.data if self.what == "join" else self.campaign.id).hex()})
@@ -57,7 +57,8 @@ class Step:
 
 
 def _asked() -> list[Asked]:
-    """The campaigns of the answer vectors, and two of six values with one answer a period and with three."""
+    """Return the campaigns of the answer vectors, and two with six values, with one and with three answers in a
+    period."""
     found = {}
     for case in json.loads((VECTORS / "answer.json").read_text(encoding="utf-8"))["cases"]:
         data = bytes.fromhex(case["campaign"])
@@ -76,8 +77,8 @@ def _asked() -> list[Asked]:
 
 
 def _choosing() -> list[Asked]:
-    """Campaigns about the same six values: with one answer a period and with three, of classes with priors, and for
-    people's own priors."""
+    """Return campaigns about the same six values: with one answer in a period and with three, with classes with priors,
+    and for people's own priors."""
     own = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
     made: list[tuple[bytes, dict[str, Any]]] = [
         *((campaign(answers=answers, title=f"{answers} a week"), {}) for answers in (1, 3)),
@@ -106,7 +107,7 @@ HISTORIES: tuple[dict[str, int] | None, ...] = (
 
 
 def _caps(chance: random.Random) -> dict[str, Any]:
-    """The caps of an owner, nanonats."""
+    """Draw the caps of an owner, nanonats."""
     caps: dict[str, Any] = {"lifetime": exact.NANONATS * chance.choice((9, 100, 100, 500))}
     if chance.random() < 0.3:
         caps["campaign"] = exact.NANONATS * chance.choice((7, 30, 100))
@@ -117,10 +118,11 @@ def _caps(chance: random.Random) -> dict[str, Any]:
 
 
 def _first(some: list[Asked], chooses: bool) -> list[tuple[str, Asked, tuple[Any, ...]]]:
-    """Return the first steps: both campaigns are joined and agreed to, or most of the later steps are refused.
+    """Return the first steps: both campaigns are joined and agreed to, because most later steps would otherwise be
+    refused.
 
     Args:
-        chooses: a class or prior is chosen by the answers to the other campaign, and the choice forgotten.
+        chooses: whether a class or prior is chosen from the answers to the other campaign, which is then forgotten.
     """
     one, other = some
     if not chooses:
@@ -136,7 +138,7 @@ def _choice_in(one: Asked) -> str:
 
 
 def steps(seed: int, length: int = 40) -> list[Step]:
-    """Steps of a person with two campaigns, in any order, with a clock that also goes back."""
+    """Yield the steps of a person with two campaigns, in any order, with a clock that may go back."""
     chance = random.Random(seed)
     chooses = seed % 3 == 0
     some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(ASKED, 2)
@@ -173,14 +175,14 @@ def steps(seed: int, length: int = 40) -> list[Step]:
 
 
 class Twin:
-    """Python's device, whose clock and chance are those of the step that it is at."""
+    """Python's device with the clock and the random bytes of the current step."""
 
     def __init__(self, secret: bytes) -> None:
         self.step = Step(OPENS, "", None, (), secret)
         self.device = Device.open(":memory:", TRUST, clock=lambda: self.step.now, urandom=lambda n: self.step.rand[:n])
 
     def do(self, step: Step) -> Any:
-        """Return the result of the step, in the form of a page's."""
+        """Run a step; return its result in the same form as the page."""
         self.step = step
         try:
             return getattr(self, step.what)(step.campaign, *step.given)
@@ -262,7 +264,8 @@ class Twin:
 
 
 def alike(what: str, given: Any) -> Any:
-    """Return the common part of a step's results: of a refusal's text the part about caps, and nothing of terms."""
+    """Return the part of a step's result that both devices share: of a refusal's text the part about caps, and no
+    terms."""
     if isinstance(given, dict) and "refused" in given:
         said = given["message"] if given["refused"] == "BudgetRefused" else ""
         return {"refused": given["refused"], "said": said}
@@ -277,10 +280,10 @@ Page = Callable[[list[dict[str, Any]]], tuple[list[Any], dict[str, Any]]]
 
 
 def difference(seed: int, page: Page) -> tuple[int, int]:
-    """Do the steps of a seed in both.
+    """Run the steps of a seed in both devices, and check that their results agree.
 
     Returns:
-        how many answers were given, and how many steps refused; an AssertionError where they differ.
+        The number of given answers, and the number of refused steps.
     """
     secret = random.Random(-seed).randbytes(32)
     twin, done = Twin(secret), steps(seed)
