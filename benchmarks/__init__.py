@@ -1,1 +1,1 @@
-"""Speed and size, measured. Nothing here is a test: machines differ, so what counts are ratios taken in one run."""
+"""Benchmarks of speed, size and accuracy. They are no tests: machines differ, so compare only ratios of one run."""

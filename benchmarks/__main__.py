@@ -1,4 +1,7 @@
-"""`make bench`: print every figure beside its aim. `python -m benchmarks NAME ...` prints only those."""
+"""Print the figures of all benchmarks beside their targets: `make bench`.
+
+`python -m benchmarks NAME ...` runs only the named benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    """Run the named benchmarks, or all."""
+    """Run the benchmarks named on the command line, or all."""
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"\n{name}", flush=True)
         for what, measured in BENCHMARKS[name]():

@@ -1,4 +1,4 @@
-"""Accuracy: total variation by estimator, and each mechanism's exact error beside the best known.
+"""The accuracy of estimators in total variation, and the exact error of each mechanism beside the best known error.
 
 Counts are drawn from the exact distribution of the outputs, so a simulated survey is one multinomial draw. Figures
 without simulation are computed from the channel's own integers.
@@ -51,7 +51,7 @@ def values(size: int) -> Values:
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Yield figures of accuracy beside their targets."""
+    """Yield the figures of accuracy beside their targets."""
     yield from variation()
     yield from squared_error()
     yield from lip_gain()
@@ -60,7 +60,7 @@ def run() -> Iterator[tuple[str, str]]:
 
 
 def variation() -> Iterator[tuple[str, str]]:
-    """Total variation of three estimators on two channels   (MATH 6.1)."""
+    """Yield the total variation of three estimators on two channels (MATH 6.1)."""
     p = 1 / np.arange(1, VALUES + 1)
     p /= p.sum()
     decoders: list[tuple[str, Decoder]] = [
@@ -92,7 +92,8 @@ def _variations(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
 
 
 def squared_error() -> Iterator[tuple[str, str]]:
-    """Expected squared error of ``auto``'s channel, relative to subset selection of the best size   (MATH 4.2)."""
+    """Yield the expected squared error of ``auto``'s channel, relative to subset selection of the best size (MATH
+    4.2)."""
     for what, sizes in ((f"k={SIZES[0]} .. {SIZES[-1]}", SIZES), (f"k={LARGE}", (LARGE,))):
         worst, total = (0.0, ""), []
         for size in sizes:
@@ -117,13 +118,13 @@ def squared_error() -> Iterator[tuple[str, str]]:
 
 
 def best_subset(size: int, level: int) -> float:
-    """Return the error of subset selection of the best size, without a limit on bits."""
+    """Return the expected squared error of subset selection with the best set size, without a limit on bits."""
     around = size / (math.exp(exact.nats(level)) + 1)
     return min(subset_error(size, ones, level) for ones in {max(1, math.floor(around)), max(1, math.ceil(around))})
 
 
 def lip_gain() -> Iterator[tuple[str, str]]:
-    """The fraction of the largest possible gain over the prior that the best LIP mechanism reaches   (MATH 2.2)."""
+    """Yield the fraction of the largest possible gain over the prior that the best LIP mechanism reaches (MATH 2.2)."""
     for size in (20, 100, 1000):
         for exponent in (1.0, 1.5):
             found = []
@@ -143,7 +144,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
 
 
 def authoring() -> Iterator[tuple[str, str]]:
-    """Seconds to design a windows channel, to join its campaign, and to answer."""
+    """Yield the seconds to design a windows channel, to join its campaign, and to answer."""
     for size, aim in ((1000, "2 s"), (100_000, "30 s")):
         prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
         notion = Information(NANONATS, prior)
@@ -167,8 +168,11 @@ def authoring() -> Iterator[tuple[str, str]]:
 
 
 def idue_table() -> Iterator[tuple[str, str]]:
-    """Total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I   (MATH 3.2), for two
-    estimates: the paper's uncorrected one, and the one of this project, which uses that the shares sum to one."""
+    """Yield the total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I   (MATH 3.2).
+
+    The table has two estimates: the paper's, which is not corrected, and this project's, which uses that the shares sum
+    to one.
+    """
     levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
     for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
         decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))

@@ -1,8 +1,8 @@
 """The phone app: the time until its first screen can be used, and the longest frame while a person answers.
 
-Both are measured from outside, on a separate display with software GL, as a person would wait for them. The
-length of a frame is the time until the next one; a still screen draws no frames. The app's own work is the CPU time of
-its window's thread during a frame; other programs do not count.
+Both are measured from outside the app, as a person would wait for them, on a separate display with software GL. The
+length of a frame is the time until the next frame; a screen without changes draws no frames. The app's own work is the
+CPU time of its window's thread during a frame, without other programs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ QUESTIONS = {
 
 
 def phone(folder: Path) -> Path:
-    """The store of a device that agreed to five campaigns."""
+    """Create the store of a device that agreed to five campaigns, and return its folder."""
     place = folder / "phone"
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100.0)) as device:
         for title, options in ASKED.items():
@@ -54,7 +54,7 @@ def phone(folder: Path) -> Path:
 
 
 def cold(number: str, folder: Path, place: Path) -> float:
-    """Seconds from the start of the process until the first screen was drawn."""
+    """Return the seconds from the start of the process until the first screen was drawn."""
     run = [sys.executable, "-m", "demo_app", "--store", str(place), "--ready"]
     start = time.perf_counter()
     environment = surroundings(number, str(folder))
@@ -68,7 +68,8 @@ def cold(number: str, folder: Path, place: Path) -> float:
 
 
 def frames(number: str, place: Path) -> dict[str, tuple[float, float]]:
-    """Seconds of the longest frame, and of the window's own work in the busiest, while each is answered, by title."""
+    """Return (seconds of the longest frame, seconds of the window's own work in the busiest frame) while each campaign
+    is answered, by its title."""
     found = {}
     with Screen(number, "demo_app", "--store", place, "--language", "en", size=PHONE) as screen:
         screen.wait("studies:page")
@@ -94,7 +95,7 @@ def frames(number: str, place: Path) -> dict[str, tuple[float, float]]:
 
 
 def run() -> list[tuple[str, str]]:
-    """Rows of (what, how much and how much it should be)."""
+    """Return table rows: (name, measured value with its target)."""
     with tempfile.TemporaryDirectory() as made, display() as number:
         folder = Path(made)
         place = phone(folder)

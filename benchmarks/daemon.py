@@ -1,9 +1,9 @@
-"""The unit that answers by itself: its memory after many readings, and the cost of one reading.
+"""The unit that answers automatically: its memory after many readings, and the cost of one reading.
 
-The unit itself is run, in a process of its own as ``python -m edge_sdk run`` makes it, but its clock is moved
-on by the benchmark, so that months of readings take seconds. The store is on the disk, and durable.
+The unit runs in a process of its own, as with ``python -m edge_sdk run``. But the benchmark advances its clock, so that
+months of readings take seconds. The store is on the disk, and durable.
 
-The answer alone: device.
+The module device measures an answer alone.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ unit.close()
 
 
 def campaign(readings: int) -> bytes:
-    """A signed campaign for the load average, in weeks of hourly readings."""
+    """Return a signed campaign about the load average, with hourly readings in periods of a week."""
     domain = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = RandomizedResponse(domain.size, (-(-(one << 64) // (numerator + (domain.size - 1) * one)),))
@@ -93,7 +93,7 @@ def unit(readings: int) -> dict[str, float]:
 
 
 def run() -> list[tuple[str, str]]:
-    """Rows of (what, how much and how much it should be)."""
+    """Return table rows: (name, measured value with its target)."""
     found = unit(READINGS)
     return [
         (f"resident memory after {READINGS:,} hourly readings [at most 30 MB]", f"{found['resident'] / 1024:.1f} MB"),

@@ -1,8 +1,8 @@
 """The device: the cost of an answer beside its unavoidable part, and the size of the store.
 
-A ratio of two things that are timed in turns in the same run means the same on a fast machine and a slow one. The
+The ratio of two times that are measured in turns in the same run is comparable between fast and slow machines. The
 unavoidable part of an answer is one Ed25519 signature, one synchronous commit of one row, and one flush of a checkpoint
-beside the database. Calls and signatures are counted, so they are the same on every machine.
+beside the database. Calls and signatures are counted, and their numbers are the same on every machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ WARM, ANSWERS, IMPORTS, COMMANDS, GROWTH = 40, 150, 15, 11, 1500
 
 
 def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
-    """A signed campaign over 43,750 cells of a grid, at 1 nat."""
+    """Return a signed campaign over 43,750 cells of a grid, at 1 nat."""
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = Hadamard((numerator << 64) // (numerator + one), DOMAIN.size)
     closes = opens + PERIOD * PERIODS
@@ -69,7 +69,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def calls(work: Callable[[], object]) -> tuple[int, int]:
-    """Return the number of Python functions that ``work`` calls, and of signatures that it makes."""
+    """Return the number of Python functions that ``work`` calls, and the number of signatures that it makes."""
     python, signatures = 0, 0
 
     def count(frame: FrameType, event: str, called: object) -> None:
@@ -86,8 +86,8 @@ def calls(work: Callable[[], object]) -> tuple[int, int]:
 
 
 def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
-    """Seconds of fresh ``Device.answer`` calls; of the unavoidable part, timed in turns with them; and ``calls`` of an
-    answer."""
+    """Return the seconds of fresh ``Device.answer`` calls and of the unavoidable part, measured in turns, and the
+    ``calls`` of an answer."""
     now = [OPENS]
     bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
     bare.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -122,7 +122,8 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
 
 
 def growth(folder: Path) -> tuple[float, float]:
-    """Bytes that the store grows by, after sending, with an answer that repeats its output, and with a new one."""
+    """Return the bytes by which the store grows, after sending, for an answer that repeats an output and for a new
+    output."""
     now = [OPENS]
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:
         campaign_id = device.join(campaign()).campaign_id
@@ -143,7 +144,8 @@ def growth(folder: Path) -> tuple[float, float]:
 
 
 def imports() -> tuple[float, float]:
-    """Median seconds that ``import edge_sdk``, and the first use of ``Device``, add to a bare Python."""
+    """Return the median seconds that ``import edge_sdk``, and the first use of ``Device``, add to the start of
+    Python."""
     found: dict[str, list[float]] = {"pass": [], "import edge_sdk": [], "from edge_sdk import BudgetPolicy, Device": []}
     for _ in range(IMPORTS):
         for statement, times in found.items():
@@ -154,7 +156,8 @@ def imports() -> tuple[float, float]:
 
 
 def command(folder: Path) -> tuple[float, float]:
-    """Peak resident megabytes and seconds of a whole ``python -m edge_sdk answer`` over 43,750 values."""
+    """Return the peak resident megabytes and the seconds of a whole ``python -m edge_sdk answer`` over 43,750
+    values."""
     data = campaign(int(time.time()) - PERIOD, 2 * COMMANDS)
     asked = campaign_id(data).hex()
     (folder / "c.campaign").write_bytes(data)
@@ -190,7 +193,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 def run() -> list[tuple[str, str]]:
-    """Rows of (what, how much and how much it should be)."""
+    """Return table rows: (name, measured value with its target)."""
     with tempfile.TemporaryDirectory(dir=".") as made:
         folder = Path(made)
         full, least, (python, signatures) = answers(folder)

@@ -1,6 +1,6 @@
 """The time of an estimate, from a tally to shares, errors, both kinds of intervals and the influence.
 
-The tally is drawn from the exact distribution of the outputs, so counts look like those of real reports.
+The tally is drawn from the exact distribution of the outputs, so its counts are distributed like those of real reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROUNDS = 5
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Seconds to estimate the 43,750 cells of a grid under three notions."""
+    """Yield the seconds to estimate the 43,750 cells of a grid under three notions."""
     size, columns = US_GRID.size, US_GRID.columns
     blocks = [x // columns // BLOCK * (columns // BLOCK) + x % columns // BLOCK for x in range(size)]
     marked = tuple(range(0, size, 10))

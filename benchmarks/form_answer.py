@@ -1,8 +1,8 @@
 """The cost of an answer to a form on the device, beside that of an answer to a single question.
 
-Both campaigns are joined by the same devices and answered in turns, so a ratio means the same on a fast machine and a
-slow one. The form has nine questions in 36 pairs; each device has one pair, which its key decides. The single
-question has 42 values, as many as the longest question of the form.
+The same devices join both campaigns and answer them in turns, so the ratio is comparable between fast and slow
+machines. The form has nine questions in 36 pairs; the key of a device decides its pair. The single question has 42
+values, the number of values of the longest question of the form.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _values(size: int) -> Values:
 
 
 def single() -> bytes:
-    """A signed campaign of one question."""
+    """Return a signed campaign with one question."""
     mechanism, channel = chosen(AUTO, Question(values(SINGLE), LEVEL))
     plain = open_campaign(campaign(), [AUTHOR.public]).terms
     return seal_campaign(
@@ -48,7 +48,7 @@ def single() -> bytes:
 
 
 def form() -> bytes:
-    """A signed campaign of nine questions in pairs."""
+    """Return a signed campaign with nine questions in pairs."""
     domain = Form(tuple(FormQuestion(f"q{place}", f"Question {place}?", _values(k)) for place, k in enumerate(SIZES)))
     pairs = tuple(combinations(range(len(SIZES)), 2))
     views = tuple(
@@ -59,7 +59,7 @@ def form() -> bytes:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds on the clock and of the processor that ``work`` takes once."""
+    """Return (seconds on the clock, seconds of processor time) of one call of ``work``."""
     clock, processor = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - clock, time.process_time() - processor

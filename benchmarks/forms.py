@@ -1,4 +1,4 @@
-"""The errors of a form's tables if each device is asked for one pair of questions.
+"""The errors of a form's tables if each device is asked one pair of questions.
 
 `python -m benchmarks.forms DATA` reads UCI Adult from the folder DATA, prints the total variation of the 36 tables of
 nine questions beside their targets, and the squared error of eight yes/no questions, and writes the section of
@@ -57,9 +57,9 @@ class Survey:
     """Simulated surveys of a form.
 
     Args:
-        sizes: of the questions.
-        views: the questions that each part of the people is asked for; all parts are equally large.
-        level: nats.
+        sizes: the number of values of each question.
+        views: the questions that each part of the people is asked; all parts are equally large.
+        level: the privacy level in nats.
     """
 
     def __init__(self, sizes: Sequence[int], views: Views, level: str) -> None:
@@ -73,7 +73,7 @@ class Survey:
         return int(np.prod([self.sizes[question] for question in asked]))
 
     def answers(self, truth: Truth, n: int, rng: np.random.Generator) -> list[FormView]:
-        """The counts of ``n`` people by view."""
+        """Return the answers of ``n`` people, counted by view."""
         parts = rng.multinomial(n, np.full(len(self.views), 1 / len(self.views)))
         found = []
         for asked, part in zip(self.views, parts.tolist(), strict=True):
@@ -84,10 +84,10 @@ class Survey:
 
 
 def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Tally:
-    """Return the tally of ``n`` people with these shares.
+    """Return the simulated tally of ``n`` people whose true shares are ``people``.
 
     Args:
-        channel: of outputs that are counted, or of sets.
+        channel: the channel; its outputs are sets, or each output is counted.
     """
     if not isinstance(channel, SubsetSelection):
         law = decoder.forward(people)
@@ -102,7 +102,7 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
 
 
 def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
-    """The tables of all pairs of questions, the pairs being the views."""
+    """Return the table of each pair of questions, where the views are the pairs."""
     margins = {question: margin(views, question) for question in sorted({q for view in views for q in view.questions})}
     return [CrossTable(view, *(margins[question] for question in view.questions)) for view in views]
 
@@ -113,7 +113,7 @@ def off(found: Floats, true: Floats) -> float:
 
 
 def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
-    """Return the rows of the table of nine questions, and the figures of the text beside it."""
+    """Return the rows of the table of nine questions, and the figures for the text beside it, by name."""
     pairs = tuple(combinations(range(len(sizes)), 2))
     cells = {
         (i, j): np.bincount(codes[i] * sizes[j] + codes[j], minlength=sizes[i] * sizes[j]) / len(codes[0])
@@ -164,7 +164,7 @@ def _beside(measured: float, aim: float | None, places: int) -> str:
 
 
 def yes_no() -> Iterator[tuple[str, ...]]:
-    """Rows of the table of eight yes/no questions, which two kinds of people answer differently."""
+    """Yield the rows of the table of eight yes/no questions, which two kinds of people answer differently."""
     sizes, kinds = (2,) * YES_NO, np.linspace([0.2, 0.5], [0.6, 0.9], YES_NO)
 
     def truth(asked: tuple[int, ...]) -> Floats:
@@ -194,7 +194,7 @@ def yes_no() -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ", the categorical columns of UCI Adult")
     small = page.shown(yes_no())
     with np.load(folder / FILE) as data:

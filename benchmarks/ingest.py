@@ -1,8 +1,9 @@
-"""Reports a second, beside the bare signature check; the memory it takes; the same file again; bundles.
+"""Ingest: reports a second beside the bare signature check, peak memory, ingesting a file again, and bundles.
 
-The bare loop runs right before and right after the ingest, on the same reports and as many threads, so their
-ratio is the cost of everything except libsodium. Processor time is given beside it, because other work on the machine
-change that less. Reports are sealed and the bare loop runs elsewhere, so the process's peak memory is an ingest's.
+The bare loop runs right before and right after the ingest, on the same reports and the same number of threads. So their
+ratio shows the cost of everything except libsodium. Processor time is given too, because other work on the machine
+affects it less. Other processes seal the reports and run the bare loop, so this process's peak memory is that of an
+ingest.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ T = TypeVar("T")
 
 
 def campaign(answers: int = 1) -> SignedCampaign:
-    """Return a campaign over 43,750 cells of a map, whose outputs take 16 bits, with ``answers`` answers a period."""
+    """Return a campaign over 43,750 cells of a map with ``answers`` answers a period; its outputs have 16 bits."""
     author = SigningKey(bytes(range(32)))
     channel = RandomizedResponse(US_GRID.size, (2**64 // (US_GRID.size + 1),))
     terms = Campaign(
@@ -63,7 +64,7 @@ def campaign(answers: int = 1) -> SignedCampaign:
 
 
 def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:
-    """Return envelopes with random outputs, each of another device; and the public keys."""
+    """Return envelopes with random outputs, one for each device, and the devices' public keys."""
     envelopes, publics = [], []
     for number in range(first, stop):
         key = SigningKey.for_campaign(number.to_bytes(32, "little"), campaign_id)
@@ -77,7 +78,7 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
     """Create a study with enrolled devices, and the file of their reports; return the folder.
 
     Args:
-        reports: envelopes, of ``answers`` reports each.
+        reports: number of envelopes, each with ``answers`` outputs.
     """
     signed = campaign(answers)
     publics = []
@@ -103,7 +104,7 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
 
 @dataclass(frozen=True)
 class Took:
-    """Seconds by the wall, and of processors."""
+    """A measured time: seconds on the clock, and seconds of processor time."""
 
     wall: float
     cpu: float
@@ -112,19 +113,19 @@ class Took:
         return f"{self.wall:.2f} s; {self.cpu:.2f} s of processor time"
 
     def over(self, other: Took) -> str:
-        """Return this time divided by the other."""
+        """Return the ratio of this time and ``other``, as text."""
         return f"{self.wall / other.wall:.2f}; by processor time {self.cpu / other.cpu:.2f}"
 
 
 def timed(what: Callable[[], T]) -> tuple[Took, T]:
-    """Return the time that a call takes in this process, and its result."""
+    """Return the time that a call of ``what`` takes in this process, and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = what()
     return Took(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
 def bare(folder: Path, threads: int) -> tuple[Took, int]:
-    """Return the time of libsodium alone on the first signatures of a batch, and their number."""
+    """Return the time that libsodium alone needs for the first signatures of a batch, and their number."""
     with (folder / "batch.htr").open("rb") as file:
         data = file.read(SAMPLE)
     found = frames(data, final=False)

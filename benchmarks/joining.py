@@ -1,7 +1,8 @@
-"""Joining: the cost of the most expensive campaigns that a device accepts, and of one that it refuses.
+"""The cost of joining the most expensive campaigns that a device accepts, and of one campaign that it refuses.
 
-Each campaign is opened in a process of its own, from its signed bytes, as a device does when it joins: CPU seconds and
-the peak of memory above that of importing. The limits are SPEC 6.11's; the aims are two seconds and 64 MiB.
+Each campaign is opened in a process of its own, from its signed bytes, as a device does when it joins. CPU seconds are
+measured, and the peak memory beyond the imported modules. SPEC 6.11 has the limits; the targets are two seconds and 64
+MiB.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Asked = tuple[Notion, Channel]
 
 
 def dearest() -> dict[str, Callable[[], Asked]]:
-    """By name, a maker of a notion and a channel: of each family the most expensive one, accepted or not."""
+    """Return makers of a notion and a channel, by name: the most expensive ones of each family, accepted or refused."""
     return {
         "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
         "hadamard, pairwise, 112 values": lambda: (_matrix(112), Hadamard(2**63 + 2**62, 112)),
@@ -88,7 +89,7 @@ def _matrix(size: int) -> Matrix:
 
 
 def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
-    """The channel of a low level in this geometry."""
+    """Return the projective channel with a low level in this geometry."""
     points = (order**dimension - 1) // (order - 1)
     support = (order ** (dimension - 1) - 1) // (order - 1)
     outside = ONE // (2 * points)
@@ -96,7 +97,7 @@ def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
 
 
 def _graded(size: int, order: int, dimension: int, classes: int) -> GradedProjective:
-    """Classes of low levels in this geometry, one after another."""
+    """Return the graded channel with ``classes`` classes of low levels in this geometry, one class after another."""
     first, support = projective(size, order, dimension).outside, (order ** (dimension - 1) - 1) // (order - 1)
     return GradedProjective.over(order, dimension, [first + support * (x * classes // size) for x in range(size)])
 
@@ -158,7 +159,7 @@ def _classes(count: int, inputs: int, outputs: int) -> Asked:
 
 
 def signed(notion: Notion, channel: Channel) -> bytes:
-    """The signed bytes of a campaign, whether or not it is certified."""
+    """Return the signed bytes of a campaign, even if no certificate is possible."""
     classes = tuple(f"class {number}" for number in range(len(notion.notions))) if isinstance(notion, Classes) else ()
     size = channel.inputs // max(len(classes), 1)
     across = next(across for across in range(min(size, 1024), 0, -1) if size % across == 0)
@@ -176,13 +177,13 @@ def signed(notion: Notion, channel: Channel) -> bytes:
 
 
 def _peak() -> int:
-    """Return the peak memory of this program in bytes; ``ru_maxrss`` would include the process before it."""
+    """Return the peak memory of this program in bytes; ``ru_maxrss`` would include the process that started it."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024
 
 
 def join(data: bytes) -> tuple[float, float, str]:
-    """Return CPU seconds, MiB above the memory held before, and the verdict."""
+    """Return (CPU seconds, MiB beyond the memory used before, verdict) for joining a campaign."""
     before, start = _peak(), time.process_time()
     try:
         open_campaign(data, [AUTHOR.public])
@@ -193,7 +194,7 @@ def join(data: bytes) -> tuple[float, float, str]:
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Each campaign with its size, its steps of the allowed ones, its CPU seconds and its memory."""
+    """Yield for each campaign its size, its audit steps beside the allowed number, its CPU seconds and its memory."""
     for name, make in dearest().items():
         notion, channel = make()
         data = signed(notion, channel)

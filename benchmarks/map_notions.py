@@ -1,8 +1,8 @@
-"""A map under other notions than LDP, beside the tree: what each promises, and how near it comes to the truth.
+"""A map under notions other than LDP, beside the tree: the promise and the error of each.
 
-All are measured on cells of two degrees: an audit of noise around a place takes longer than it may on a finer grid.
+All are measured on cells of two degrees, because on a finer grid the audit of noise exceeds its limit of steps.
 
-How people and outputs are drawn: map_surveys.
+The module map_surveys draws people and outputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HEADS = ("notion", "what may show", "mechanism", "people", "cells / 5 x 5")
 
 
 def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
-    """Yield the name of each notion, the facts that it reveals, the notion, and a mechanism."""
+    """Yield (name, facts that a report reveals, notion, mechanism) for each notion."""
     yield "ldp", "nothing", Ldp(NANONATS), AUTO
     yield "block", "the square of 5 x 5", Block.over(NANONATS, square), AUTO
     for cells in (1, SIDE):
@@ -47,10 +47,10 @@ def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
 
 
 def measured(people: Floats) -> Iterator[tuple[str, ...]]:
-    """Rows of the table.
+    """Yield the rows of the table.
 
     Args:
-        people: the true shares of the cells of the data.
+        people: the true shares of the data's cells.
     """
     truth = np.bincount(districts(CELL), people)
     row, column = np.divmod(np.arange(GRID.size), GRID.columns)

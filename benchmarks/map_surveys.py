@@ -28,13 +28,13 @@ AIMS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
 
 
 def districts(factor: int) -> Integers:
-    """(k,) the square of ``factor`` by ``factor`` cells of each cell."""
+    """Return for each of the k cells the index of its square of ``factor`` by ``factor`` cells: (k,)."""
     row, column = np.divmod(np.arange(ROWS * COLUMNS), COLUMNS)
     return row // factor * -(-COLUMNS // factor) + column // factor
 
 
 def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
-    """(m,) shares of the outputs of ``n`` people, drawn from the distribution of the channel.
+    """Return the shares of the m outputs in the reports of ``n`` people, drawn from the channel's distribution: (m,).
 
     Raises:
         ValueError: a report of the channel has several features, so their means are not a distribution.
@@ -52,9 +52,9 @@ class Ways:
         """Choose channels and weights.
 
         Args:
-            maps: of each resolution, the coarsest first, (k,) the district of each cell.
+            maps: for each resolution, the coarsest first, the district of each cell: (k,).
             n: the number of people.
-            mechanism: of every channel.
+            mechanism: the mechanism of every channel.
         """
         self.n, self.maps = n, maps
         self.tree = Tree.of(maps)
@@ -76,16 +76,16 @@ class Ways:
         return combine(self.tree, surveys)
 
     def off(self, people: Floats, found: Sequence[Floats]) -> list[float]:
-        """Total variation from the true shares at each resolution, the finest first."""
+        """Return the total variation between estimated and true shares at each resolution, the finest first."""
         truths = [np.bincount(each, people) for each in self.maps]
         return [variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
 
 
 def variation(found: Floats, truth: Floats) -> float:
-    """Total variation between two distributions."""
+    """Return the total variation between two distributions."""
     return float(np.abs(found - truth).sum()) / 2
 
 
 def means(off: Sequence[Sequence[float]]) -> str:
-    """Return the means over the surveys, at each resolution."""
+    """Return the mean over the surveys at each resolution, as text."""
     return " / ".join(f"{each:.3f}" for each in np.mean(off, axis=0))

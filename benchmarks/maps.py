@@ -1,9 +1,9 @@
-"""The errors of a map: one grid of cells beside resolutions that are asked of different people.
+"""The errors of a map: a single grid of cells beside several resolutions, each asked of other people.
 
 `python -m benchmarks.maps DATA` reads real check-ins from the folder DATA, prints the total variation of both at each
 resolution, of other maps and trees, and of other notions, and writes the section of docs/BENCHMARKS.md anew.
 
-How people and outputs are drawn: map_surveys. Other notions: map_notions.
+The module map_surveys draws people and outputs, and map_notions measures other notions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CLUSTERS = 20
 
 
 def true_shares(folder: Path, column: str) -> Floats:
-    """(k,) the shares of the cells, from one column of the file."""
+    """Return the shares of the k cells, from one column of the file: (k,)."""
     counts = np.zeros((ROWS, COLUMNS))
     with gzip.open(folder / FILE, "rt", encoding="utf-8") as file:
         for line in csv.DictReader(file):
@@ -47,7 +47,8 @@ def true_shares(folder: Path, column: str) -> Floats:
 
 
 def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> dict[str, Floats]:
-    """Return the shares of the cells if all people report their cell: by the default method, and by projection."""
+    """Return the estimated shares of the cells if all people report their cell, for the default method and for
+    projection."""
     share = counted(decoder, people, n, rng)
     raw, se = decoder.invert(share), standard_errors(decoder, share, n)
     methods = dict.fromkeys((default_method(decoder, None, se), "projection"))
@@ -58,7 +59,7 @@ def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> 
 
 
 def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
-    """The shares of each resolution projected inside their parents, however even the map looks."""
+    """Return the shares of each resolution, projected within their parents even if the map is nearly uniform."""
     found, above = [], np.ones(1)
     for each, parent in zip(combined, tree.parents, strict=True):
         above = project_inside(each.raw, each.weighing, parent, above)
@@ -67,7 +68,7 @@ def projected(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
 
 
 def measured(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of views beside cells."""
+    """Yield the rows of the table of views beside cells."""
     for column, what in COLUMNS_READ.items():
         people = true_shares(folder, column)
         for n, aims in AIMS.items():
@@ -91,7 +92,7 @@ def measured(folder: Path) -> Iterator[tuple[str, ...]]:
 
 
 def shapes(folder: Path) -> dict[str, Floats]:
-    """Maps from even to clustered, by name."""
+    """Return maps from uniform to clustered, by name."""
     real, even = true_shares(folder, "users"), np.full(ROWS * COLUMNS, 1 / (ROWS * COLUMNS))
     few = np.zeros(ROWS * COLUMNS)
     few[np.random.default_rng(4).choice(ROWS * COLUMNS, CLUSTERS, replace=False)] = 1 / CLUSTERS
@@ -104,7 +105,7 @@ def shapes(folder: Path) -> dict[str, Floats]:
 
 
 def evened(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Rows of the table of maps from even to clustered, in several trees."""
+    """Yield the rows of the table of maps from uniform to clustered, for several trees."""
     for factors in TREES:
         for n in AIMS:
             ways = Ways([districts(factor) for factor in factors], n)
@@ -120,7 +121,7 @@ def evened(folder: Path) -> Iterator[tuple[str, ...]]:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ": see SOURCES in aggregator.reproduce.data")
     wanted = {
         "views": (("true shares", "people", "asked", "cells / 5 x 5 / 25 x 25", "at most"), measured(folder)),

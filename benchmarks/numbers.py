@@ -3,8 +3,8 @@
 `python -m benchmarks.numbers DATA` reads ages and hours of work from the folder DATA, prints every figure beside its
 aim, and writes the section of docs/BENCHMARKS.md anew.
 
-Outputs are drawn from the exact law of each channel, all ways on the same people in one run. Errors of means are
-computed and not simulated.
+Outputs are drawn from the exact distribution of each channel; all mechanisms run on the same people in one run. Errors
+of means are computed, not simulated.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ Way = Callable[[np.random.Generator], Floats]
 
 
 def counted(law: Floats, n: int, rng: np.random.Generator) -> Integers:
-    """The outputs of ``n`` people."""
+    """Return the number of each output in the reports of ``n`` people."""
     return rng.multinomial(n, law / law.sum())
 
 
 def by_wave(p: Floats, n: int) -> Way:
-    """The wave on integers, smoothed as strongly as held-out reports confirm."""
+    """Return the wave on integers, with the smoothing that held-out reports support."""
     decoder = decoder_of(wave(len(p), NANONATS))
 
     def estimated(rng: np.random.Generator) -> Floats:
@@ -75,7 +75,8 @@ def by_wave(p: Floats, n: int) -> Way:
 
 
 def by_square_wave(p: Floats, n: int, smooth: bool) -> Way:
-    """The square wave with as many buckets of outputs as of inputs, and its published EM or EMS (Li et al. 2020)."""
+    """Return the square wave with equal numbers of input and output buckets, and its published EM or EMS (Li et al.
+    2020)."""
     eps, k = 1.0, len(p)
     odds = math.exp(eps)
     b = (eps * odds - odds + 1) / (2 * odds * (odds - 1 - eps))
@@ -104,7 +105,8 @@ def by_square_wave(p: Floats, n: int, smooth: bool) -> Way:
 
 
 def by_tree(p: Floats, n: int) -> Way:
-    """A hierarchy: as many people for each of the resolutions k, k / 4, k / 16, ..., made consistent from the top."""
+    """Return a hierarchy with equal numbers of people for the resolutions k, k / 4, k / 16, ..., made consistent from
+    the top."""
     maps = [np.arange(len(p))]
     while int(maps[0].max()) >= BASE:
         maps.insert(0, maps[0] // BASE)
@@ -124,13 +126,14 @@ def by_tree(p: Floats, n: int) -> Way:
 
 
 def _one_hot(size: int) -> Channel:
-    """Return the best channel among those with one symbol as output; so a whole survey is one multinomial draw."""
+    """Return the best channel whose outputs are single symbols, so that a whole survey is one multinomial draw."""
     asked = Question(values(size), Ldp(NANONATS))
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 
 
 def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Way:
-    """Numbers as labels without an order: the channel of ``auto`` for ``k`` edges, and its unbiased estimate."""
+    """Return the treatment of numbers as labels without an order: ``auto``'s channel for k edges, with an unbiased
+    estimate."""
     decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
     law = np.maximum(decoder.forward(p), 0)
 
@@ -142,7 +145,7 @@ def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> 
 
 
 def ways(p: Floats, n: int) -> dict[str, Way]:
-    """All ways to the distribution at 1 nat."""
+    """Return all mechanisms that estimate the distribution at 1 nat, by name."""
     return {
         "wave, smooth": by_wave(p, n),
         TREE: by_tree(p, n),
@@ -154,7 +157,8 @@ def ways(p: Floats, n: int) -> dict[str, Way]:
 
 
 def errors(found: Floats, p: Floats) -> tuple[float, float, float]:
-    """Wasserstein distance as a part of the range, mean error of nine deciles in steps, and of ranges' shares."""
+    """Return the Wasserstein distance as a fraction of the range, and the mean errors of nine deciles (in steps) and of
+    the shares of ranges."""
     ours, true = np.cumsum(found), np.cumsum(p)
     deciles = [np.searchsorted(each, DECILES - 1e-12) for each in (ours, true)]
     width = round(WIDE * len(p))
@@ -167,14 +171,14 @@ def errors(found: Floats, p: Floats) -> tuple[float, float, float]:
 
 
 def beta(k: int) -> Floats:
-    """Beta(2, 5) at the middles of k even parts of 0 to 1."""
+    """Return the distribution Beta(2, 5) at the middles of k equal parts of [0, 1]."""
     x = (np.arange(k) + 0.5) / k
     p = x * (1 - x) ** 4
     return p / p.sum()
 
 
 def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
-    """Rows of the first table."""
+    """Yield the rows of the first table: errors of the distributions."""
     with np.load(folder / FILE) as file:
         ages, hours = np.bincount(file["age"])[17:], np.bincount(file["hours_per_week"])[1:]
     laws = [
@@ -194,7 +198,7 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
 
 
 def rivals() -> Iterator[tuple[str, ...]]:
-    """Rows of the table of the planner's reference shapes: the wave and the hierarchy, by people."""
+    """Yield the rows of the table of the planner's reference shapes: wave and hierarchy, by number of people."""
     for n in (10_000, 100_000, 1_000_000):
         found = []
         for way in (by_wave, by_tree):
@@ -215,7 +219,8 @@ def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> f
 
 
 def means() -> Iterator[tuple[str, ...]]:
-    """Rows of the second table: root mean squared error of the mean of Beta(2, 5), over the best published one."""
+    """Yield the rows of the second table: root mean squared error of the mean of Beta(2, 5), relative to the best
+    published error."""
     p = beta(1024)
     numbers = 2 * (np.arange(1024) + 0.5) / 1024 - 1
     for eps in EPS:
@@ -239,7 +244,7 @@ def means() -> Iterator[tuple[str, ...]]:
 
 
 def many() -> str:
-    """Seconds of processor time to decode 100,000 numbers of 10^6 people."""
+    """Return the seconds of processor time to decode 100,000 numbers from 10^6 people."""
     decoder, p = decoder_of(wave(MANY, NANONATS)), beta(MANY)
     counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
     started = time.process_time()
@@ -249,7 +254,7 @@ def many() -> str:
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ", the UCI Adult data set")
     wanted = {
         "shares": (("numbers", "people", "way", "W1", "deciles", "40% ranges"), distributions(folder)),

@@ -10,14 +10,14 @@ PAGE = Path(__file__).parent.parent / "docs" / "BENCHMARKS.md"
 
 
 def folder_with(file: str, what: str) -> Path:
-    """The folder of data that the command line names; ends the program if ``file`` is not in it."""
+    """Return the folder of data that the command line names; end the program if ``file`` is not in the folder."""
     if len(sys.argv) != 2 or not (Path(sys.argv[1]) / file).is_file():
         sys.exit(f"usage: python -m benchmarks.{Path(sys.argv[0]).stem} DATA, a folder with {file}{what}")
     return Path(sys.argv[1])
 
 
 def shown(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """The rows, each printed as soon as it is measured."""
+    """Print each row as soon as it is measured; return all rows."""
     found = []
     for row in rows:
         print(*row, sep="  ", flush=True)
@@ -26,12 +26,13 @@ def shown(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     return "\n".join("| " + " | ".join(row) + " |" for row in (heads, ["---"] * len(heads), *rows))
 
 
 def write(name: str, text: Path, **figures: object) -> None:
-    """Put ``text``, its figures filled in, between the marks of the section ``name``."""
+    """Fill ``figures`` into the text of a file, and write it between the marks of the section ``name`` of
+    docs/BENCHMARKS.md."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, rest = PAGE.read_text(encoding="utf-8").split(begin, 1)
     filled = text.read_text(encoding="utf-8").format(**figures)

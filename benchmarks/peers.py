@@ -1,13 +1,13 @@
 """halftruth beside pure-LDP, multi-freq-ldpy and OpenDP: the same people, in one run.
 
-Each library runs in a process of its own, the others' in an environment of their own under `.peers/`, with the
-same measuring code. The row of a library that does not install, does not run or takes too long gives the reason. The
-costs come first, one library after another; errors do not depend on other programs, so they follow on all processors
-at once.
+Each library runs in a process of its own with the same measuring code. The other libraries share an environment under
+`.peers/`. If a library cannot be installed, does not run or takes too long, its row gives the reason. Costs are
+measured first, one library after another. Errors do not depend on other programs, so they are measured afterwards on
+all processors at once.
 
-`python -m benchmarks.peers` installs, measures and writes the tables into docs/BENCHMARKS.md; `install`, `measure` and
-`write` do one of these. The measurement of a survey: peers/measure. Its parts: peers/ways,
-peers/own. The words around the tables: peers/text.md.
+`python -m benchmarks.peers` installs, measures and writes the tables into docs/BENCHMARKS.md; with `install`, `measure`
+or `write` it does only one of these. peers/measure measures a survey, peers/ways and peers/own define the mechanisms,
+and peers/text.md contains the text around the tables.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ TRIALS = {
 
 
 def install() -> None:
-    """Make the environment; keep what each library does as it was published, before it is helped."""
+    """Make the environment of the other libraries; record which of them work as published, before mended.txt is
+    installed."""
     PLACE.mkdir(exist_ok=True)
     subprocess.run([sys.executable, "-m", "venv", str(PLACE / "env")], check=True)  # noqa: S603  # no outside input
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -61,7 +62,7 @@ def install() -> None:
 
 
 def measure(seconds: float) -> None:
-    """Draw the people, and let each library answer for them."""
+    """Draw the people, and run each library on them."""
     rng = np.random.default_rng(SEED)
     plan = {"sizes": SIZES, "levels": LEVELS, "people": PEOPLE, "seconds": {"costs": COST_SECONDS, "errors": seconds}}
     (PLACE / "plan.json").write_text(json.dumps(plan))
@@ -79,7 +80,7 @@ def measure(seconds: float) -> None:
 
 
 def run(library: str, part: str) -> None:
-    """One library's costs or errors, in a process of its own."""
+    """Measure one library's costs or errors in a process of its own."""
     print(f"{library}: {part}", file=sys.stderr, flush=True)
     python = sys.executable if library == "halftruth" else str(PYTHON)
     alone = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -92,12 +93,12 @@ def run(library: str, part: str) -> None:
 
 
 def results_file(library: str, part: str) -> Path:
-    """The file of a library's costs or errors: a line of JSON for each mechanism, k and eps."""
+    """Return the file of a library's costs or errors, which has a line of JSON for each mechanism, k and eps."""
     return PLACE / f"{library}-{part}.jsonl"
 
 
 def rows_of(library: str) -> list[dict[str, Any]]:
-    """The rows of a library, each with its costs and its errors."""
+    """Return the rows of a library, each with its costs and its errors."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     for part in ("costs", "errors"):
         for line in results_file(library, part).read_text().splitlines():
@@ -107,7 +108,7 @@ def rows_of(library: str) -> list[dict[str, Any]]:
 
 
 def write() -> None:
-    """Put the tables of the last run between the marks of the page."""
+    """Write the tables of the last run between the marks of docs/BENCHMARKS.md."""
     plan = json.loads((PLACE / "plan.json").read_text())
     loads = json.loads((PLACE / "load.json").read_text())
     rows = [row for library in LIBRARIES for row in rows_of(library)]
@@ -138,12 +139,12 @@ def write() -> None:
 
 
 def named(row: dict[str, Any]) -> str:
-    """The mechanism of a row; what ``auto`` takes differs from k to k."""
+    """Return the name of the mechanism of a row; ``auto`` chooses another channel for another k."""
     return "auto" if row["mechanism"].startswith("auto") else row["mechanism"]
 
 
 def gathered(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """The rows at one level by library and mechanism, in the order of k."""
+    """Return the rows at one level by library and mechanism, in the order of k."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in rows:
         if row.get("eps") == eps:
@@ -152,7 +153,7 @@ def gathered(rows: list[dict[str, Any]], eps: float) -> dict[tuple[str, str], li
 
 
 def costs(rows: list[dict[str, Any]], eps: float) -> str:
-    """Client, server and bytes, each at all k."""
+    """Return the table of costs: client, server and bytes, each for all k."""
     lines = []
     for (library, mechanism), some in gathered(rows, eps).items():
         cells = {"client": [], "server": [], "wire": []}
@@ -182,7 +183,7 @@ def whole(rows: list[dict[str, Any]]) -> str:
 
 
 def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
-    """MSE and TV of each estimate at all k."""
+    """Return the table of errors: MSE and TV of each estimate for all k."""
     lines = []
     for (library, mechanism), some in gathered(rows, eps).items():
         at = {row["k"]: next((one for one in row.get("cells", []) if one["n"] == n), {}) for row in some}
@@ -202,18 +203,18 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
 
 
 def sort(estimate: str) -> str:
-    """Return the kind of estimate: halftruth takes one of two by default."""
+    """Return the kind of an estimate; halftruth's default is one of two methods."""
     return "default" if estimate in ("projection", "empirical bayes") else estimate
 
 
 def spread(numbers: list[float], kind: str) -> str:
-    """A mean and its standard error."""
+    """Return a mean and its standard error as text."""
     mean, error = statistics.mean(numbers), statistics.stdev(numbers) / len(numbers) ** 0.5
     return f"{mean:.2e} +- {error:.0e}" if kind == "e" else f"{mean:.3f} +- {error:.3f}"
 
 
 def main() -> None:
-    """Run the named steps, or all."""
+    """Run the steps named on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     steps = ("install", "measure", "write")
     parser.add_argument("step", nargs="?", choices=steps, help="run only this step [default: all]")

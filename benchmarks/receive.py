@@ -1,7 +1,7 @@
-"""The service that takes uploads: the cost of the most expensive requests, and the waiting time of others meanwhile.
+"""The upload service: the cost of its most expensive requests, and the waiting time of other requests meanwhile.
 
-The service is run as `halftruth receive`, in a process of its own and on loopback, on a study of a million counted
-rows; a cost is the processor time of that process.
+The service `halftruth receive` runs in a process of its own on the loopback interface, with a study of a million
+counted rows. A cost is the processor time of this process.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ Address = tuple[str, int]
 
 
 def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
-    """Return a study of ``rows`` counted rows, those of ``DEVICES`` devices among them, and these devices' reports."""
+    """Create a study with ``rows`` counted rows, some of them from ``DEVICES`` devices; return its campaign and these
+    devices' reports."""
     signed = campaign()
     study = Study.create(folder)
     study.import_campaign(signed.data, [signed.author], "map")
@@ -63,7 +64,7 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[int, Address]]:
-    """The service's process and address."""
+    """Context manager: run the service; yield its process id and address."""
     words = ["--study", str(folder), "receive", "--listen", "127.0.0.1:0", "--per-minute", "1000000"]
     with subprocess.Popen([sys.executable, "-c", RECEIVE, *words], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # no outside input
         line = running.stdout.readline() if running.stdout else ""
@@ -75,13 +76,13 @@ def served(folder: Path) -> Iterator[tuple[int, Address]]:
 
 
 def processor_seconds(process: int) -> float:
-    """Return the processor seconds of a process, in hundredths."""
+    """Return the processor seconds of a process, measured in hundredths of a second."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def ask(address: Address, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-    """Status and body of a request."""
+    """Send a request; return the status and the body of the response."""
     with closing(http.client.HTTPConnection(*address, timeout=60)) as connection:
         connection.request(method, path, body, {"content-type": "application/octet-stream"})
         answer = connection.getresponse()
@@ -99,13 +100,13 @@ def spoken(address: Address, data: bytes, *, step: int = 2**20) -> None:
 
 
 def smallest(kind: Kind = Kind.REPORT) -> bytes:
-    """Return an upload of as many unsigned envelopes as fit."""
+    """Return an upload with the maximum number of unsigned envelopes."""
     one = len(Envelope(kind, bytes(8), b"", bytes(64)).encode())
     return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
 
 
 def dearest(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
-    """Return requests that any client may make, by name."""
+    """Return the most expensive requests that any client may make, by name."""
     size = len(reports) // DEVICES
     forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
     crumbs = HEAD % b"reports" + b"content-length: 4096\r\n\r\n" + bytes(4096)
@@ -158,7 +159,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
 
 
 def beside(address: Address, request: Callable[[], object], asked: int = 20) -> list[float]:
-    """Seconds that the list of campaigns takes, while three clients make a request again and again."""
+    """Return the seconds that requests for the list of campaigns take while three clients repeat ``request``."""
     stop = threading.Event()
 
     def busy() -> None:

@@ -1,7 +1,8 @@
-"""Ten million counted rows: the cost of tallies and estimates, and of deduplication against them.
+"""A study of ten million counted rows: the cost of tallies, estimates, and deduplication against these rows.
 
-The rows are written to a study as an ingest writes them, but no device made them and nothing is verified, so
-the figures cover everything after the signatures. It runs in a separate process, for its peak memory.
+The rows are written to a study as an ingest writes them. But no device made them and nothing is verified, so the
+figures cover only the steps after the signatures. The benchmark runs in a separate process, so that its peak memory can
+be measured.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def run(rows: int = ROWS) -> Iterator[tuple[str, str]]:
 
 
 def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
-    """Deduplicate and commit ``rows`` rows of one period, a chunk at a time; then estimate."""
+    """Deduplicate and commit ``rows`` rows of one period in chunks, then estimate; yield the figures."""
     signed = campaign()
     study = Study.create(folder / "study")
     study.import_campaign(signed.data, [signed.author], "map")

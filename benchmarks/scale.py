@@ -1,8 +1,8 @@
-"""More workers: the gain of a second one, the cost of Dask beside threads, and the cost of a report in a cluster.
+"""The Dask engine: the gain of a second worker, its cost beside threads, and the cost of a report in a cluster.
 
-The same file goes into copies of the same study by each engine, in turns, so all ratios come from one run.
-Afterwards the studies must hold the same rows. A worker is a process of one thread. Verification is also
-timed alone, without the driver's commits: on two cores, two workers and the driver are three that want them.
+Each engine in turn ingests the same file into a copy of the same study, so all ratios come from one run. Afterwards the
+studies must have the same rows. A worker is a process with one thread. Verification is also timed alone, without the
+driver's commits, because two workers and the driver compete for two cores.
 
     python -m benchmarks scale                    ingest and verification, one worker and two
     python -m benchmarks.scale ROWS               tallies and deduplication of a study of ROWS generated rows, on two
@@ -61,7 +61,8 @@ def workers(number: int) -> Iterator[Cluster]:
 
 @dataclass
 class Took:
-    """The least seconds of several turns, by the wall and of the processors that did the work."""
+    """The least time of several turns: seconds on the clock, and processor seconds of the processes that did the
+    work."""
 
     wall: float = float("inf")
     cpu: float = float("inf")
@@ -76,7 +77,7 @@ class Took:
 
 
 def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str:
-    """Return a digest of the counted rows and of the engine's estimate from them, in any order of rows."""
+    """Return a digest of the counted rows and of the engine's estimate; it does not depend on the order of the rows."""
     rows = tables.query(tables.snapshot(study.path / REPORTS), "SELECT * FROM rows ORDER BY key, slot")
     digest = hashlib.sha256()
     for name in ("period", "key", "slot", "output"):
@@ -87,7 +88,8 @@ def result(study: Study, signed: SignedCampaign, engine: Local | Cluster) -> str
 
 
 def examined(engine: Cluster, study: Study, batch: Path) -> int:
-    """Have workers verify a file and sort the valid outputs; return their number. Nothing is committed or known."""
+    """Verify a file and sort the valid outputs with workers only; return the number of outputs. Nothing is
+    committed."""
     study_version = StudyVersion.of(study)
     cut = pieces.cut(engine.workers, study, [batch], engine.piece_bytes, {})
     jobs = ((piece.ranges, study_version, OPENS, 2) for piece in cut)
@@ -100,9 +102,11 @@ class Turns:
     """The times of one engine, and the state that it left.
 
     Attributes:
-        verify, ingest, known: the file verified alone, by workers only; ingested; and ingested again.
+        verify, ingest, known: the time of verification alone, by workers only; of the first ingest; and of the second
+            ingest of the same file.
         left: digests of the study's content after each turn.
-        travelled, stored, keys: bytes between workers, and of the tables of reports and of keys.
+        travelled, stored, keys: bytes sent between workers, bytes of the table of reports, and bytes of the table of
+            keys.
     """
 
     engine: Local | Cluster
@@ -115,7 +119,7 @@ class Turns:
     keys: int = 0
 
     def warm_up(self, study: Path, file: Path) -> None:
-        """Load everything that is loaded once."""
+        """Load all modules and code that are loaded once, so that no turn includes this time."""
         self.engine.ingest(Study.open(shutil.copytree(study, study.with_name("warm"))), [file], now=OPENS)
         shutil.rmtree(study.with_name("warm"))
         if isinstance(self.engine, Cluster):
@@ -184,7 +188,7 @@ def run() -> Iterator[tuple[str, str]]:
 
 
 def cpu(engine: Local | Cluster) -> float:
-    """Processor seconds that the workers have used."""
+    """Return the processor seconds that the workers have used."""
     return (
         sum(engine.workers.client.run(time.process_time).values())
         if isinstance(engine, Cluster)
@@ -193,14 +197,14 @@ def cpu(engine: Local | Cluster) -> float:
 
 
 def size_of(study: Path, name: str) -> int:
-    """Bytes of a table's data."""
+    """Return the bytes of a table's data files."""
     return sum(file.size for file in tables.data_files(study / name, tables.snapshot(study / name)))
 
 
 def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
-    """A study of ``rows`` rows that no device made: a half in each of two periods, by the same devices.
+    """Create a study of ``rows`` generated rows: half of them in each of two periods, from the same devices.
 
-    Each commit is sorted by key, as the Dask engine's are.
+    Each commit is sorted by key, like those of the Dask engine.
     """
     author = SigningKey(bytes(range(32)))
     terms = campaign().terms
@@ -257,7 +261,8 @@ def peak() -> float:
 
 
 def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Iterator[tuple[str, str]]:
-    """Seconds to find rounds' replays among the rows of a period; every second report of a round is one."""
+    """Yield the seconds to find the replays of rounds among the rows of a period; every second report of a round is a
+    replay."""
     table = tables.snapshot(study.path / REPORTS)
     size, preferred = cluster.ROUND_OUTPUTS, engine.workers.preferred([None, None])
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608

@@ -50,14 +50,14 @@ TIMED = """async ([author, data, opens, answers, audits]) => {
 
 
 def bare() -> bytes:
-    """All modules of the device without comments and indentation."""
+    """Return all modules of the browser's device, without comments and indentation."""
     paths = [path for path in sorted(WEB.rglob("*.js")) if path.parent.name != "page"]
     whole = "\n".join(path.read_text(encoding="utf-8") for path in paths)
     return re.sub(r"\n\s*", "\n", re.sub(r"/\*\*.*?\*/|(?<!:)//[^\n]*", "", whole, flags=re.DOTALL)).encode()
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Each figure with its aim."""
+    """Yield each figure with its target."""
     yield "all modules of the device without comments, gzipped", f"{len(gzip.compress(bare(), 9)) / 1000:.1f} kB"
     made = document(open_campaign(EDUCATION, [SIGNER.public]), page_code(), served=True)
     yield "the document of a study, by brotli (at most 60 kB)", f"{len(brotli.compress(made.encode())) / 1000:.1f} kB"

@@ -1,6 +1,6 @@
 """``python -m demo_app``: the phone app in a window of this computer.
 
-It is the same app as on a phone; options replace some touches.
+It is the same app as on a phone; some settings can be given as options.
 """
 
 from __future__ import annotations

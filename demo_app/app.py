@@ -1,9 +1,9 @@
-"""The app: the bar, the navigation between screens, and the threads behind them.
+"""The app: the bar, the navigation between screens, and the threads that run the tasks.
 
-The thread of the window only draws. One worker runs every task on the store, another every task on the network, each
-with its own model. The app shows a result when it arrives.
+The thread of the window only draws. One worker runs all tasks on the store, and another all tasks on the network; each
+worker has its own model. The app shows a result when it arrives.
 
-The content of each screen: screens. The tasks: model. The saved choices: settings.
+The package screens defines the screens, the module model the tasks, and settings the saved choices.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ BACK_KEY = 27
 
 
 class Screens(ScreenManager):
-    """The screens. They accept no touch while a task runs, so that no task runs twice."""
+    """The manager of the screens. It accepts no touch while a task runs, so that no task is started twice."""
 
     busy = BooleanProperty(False)
 
@@ -106,7 +106,7 @@ class Shell(BoxLayout):
         self.insets = insets()
 
     def on_wide(self, *_: object) -> None:
-        """Place the destinations first in a wide window, at the side, and else last, below."""
+        """Place the destinations at the side of a wide window, and at the bottom of a narrow one."""
         places, column = self.ids.places, self.ids.column
         self.clear_widgets()
         for part in (places, column) if self.wide else (column, places):
@@ -114,12 +114,12 @@ class Shell(BoxLayout):
 
 
 class HalftruthApp(App):
-    """The app.
+    """The app: a window with the screens, and the workers.
 
     Args:
         folder: the device's folder, with the store and the settings; None for the system's folder of this app.
-        language, dark: replace the saved settings; saved when the person next changes a setting.
-        page: the address of a study that is filled in on the page for adding one.
+        language, dark: used in place of the saved settings, and saved when the person next changes a setting.
+        page: the address of a study, filled in on the screen for adding a study.
         brought: key lines of authors that this run trusts.
         link: a link to follow, received from another program; "" for none.
         say_ready: True to print a line once the first screen can be used.
@@ -286,7 +286,7 @@ class HalftruthApp(App):
         return shell
 
     def _wear(self) -> None:
-        """Apply the palette of the person's choice, or that of the system."""
+        """Apply the palette that the person chose, or the system's."""
         chosen = self.settings.look
         look.wear(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
         Window.clearcolor = look.ground
@@ -322,7 +322,7 @@ class HalftruthApp(App):
         )
 
     def online(self, work: Callable[[Model], T], done: Callable[[T], object]) -> None:
-        """Run one task on the network; the screens stay usable meanwhile."""
+        """Run a task on the network, unless another one is running; the screens stay usable meanwhile."""
         if self._fetching:
             tell(say("app.fetching"))
             return
@@ -350,7 +350,8 @@ class HalftruthApp(App):
         self.online(lambda courier: courier.send(), shown)
 
     def follow(self, text: str) -> None:
-        """Ask the study that a link names for its campaign, after the person has seen its address and agreed."""
+        """Ask the study that a link names for its campaign, after the person has read the study's address and
+        agreed."""
 
         def shown(link: LinkContent) -> None:
             whose = "known" if link.trusted else "stranger"
@@ -411,7 +412,7 @@ class HalftruthApp(App):
     # Navigation
 
     def go(self, name: str, *arguments: Any, fresh: bool = False) -> None:
-        """Open a screen with its subject.
+        """Open a screen.
 
         Args:
             fresh: True if the way back leads to the first screen.
@@ -422,7 +423,7 @@ class HalftruthApp(App):
         self._show()
 
     def visit(self, name: str) -> None:
-        """Open a destination; from there, back leads to the first screen."""
+        """Open a destination; going back from there opens the first screen."""
         self._way = [(name, ())]
         self._show()
 
@@ -457,7 +458,7 @@ class HalftruthApp(App):
         view.come_back(*arguments) if back else view.come(*arguments)
 
     def _view(self, screens: Screens, name: str) -> Any:
-        """Return the view of this name. It is made at the first visit, so that the first screen appears quickly."""
+        """Return the view ``name``, which is made at the first visit, so that the first screen appears quickly."""
         if not screens.has_screen(name):
             module = importlib.import_module(f"demo_app.screens.{name}")
             screens.add_widget(getattr(module, f"{name.capitalize()}View")(self, name=name))

@@ -1,9 +1,9 @@
 """Notices: the messages to the person after a refusal or an error.
 
-The class of an error decides the text and the offered remedy. The English text of the error, which never contains a
-person's value, prior or key, stands below it for people who are asked for help.
+The class of an error decides the text and the offered remedy. Below it is the error's English text, for people who are
+asked for help. It never contains a person's value, prior or key.
 
-The look of a notice: screens. The meaning of the errors: ``edge_sdk.errors`` and the stages of SPEC.
+The package screens displays notices. ``edge_sdk.errors`` and the stages of SPEC define the errors.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Notice:
     Attributes:
         key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the catalogue.
         detail: the error's own text; empty if the catalogue's texts say everything.
-        offer: the remedy, one of the values of ``OFFERS``; or empty.
+        offer: the remedy, one of the values of ``OFFERS``; "" for none.
     """
 
     key: str
@@ -69,14 +69,15 @@ class Notice:
 
 
 def notice_of(error: BaseException) -> Notice:
-    """Return the notice of an error."""
+    """Return the notice for an error."""
     key = next((KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in KEYS), UNEXPECTED)
     detail = _place(error) if key == UNEXPECTED else str(error)
     return Notice(key, detail, OFFERS.get(key, ""))
 
 
 def _place(error: BaseException) -> str:
-    """Return the class and the origin of an unforeseen error, without its text, which might contain anything."""
+    """Return the class and the origin of an unexpected error, without its text, which might contain a person's
+    value."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,10 +1,10 @@
-"""Garbage collection in idle moments: while the person reads, and not while they wait.
+"""Garbage collection while the app is idle, so that the person never waits for it.
 
 A full collection visits all live objects, which can take half a second in an app with many widgets, and Python may
-start it while a page opens. Objects that live as long as the app are excluded (gc.freeze), and the rest is collected
-when nothing was touched for a while.
+start it while a page opens. So objects that live as long as the app are excluded (gc.freeze), and the other objects are
+collected when nothing was touched for a while.
 
-The garbage is mostly pages that were closed.
+Most of the garbage consists of closed pages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ YOUNG, MIDDLE, OLD = 700, 10, 200
 
 
 class IdleCollector:
-    """The collector of this process; there is one.
+    """The garbage collector of this process; make only one.
 
     Args:
         quiet: returns True if no task runs and nothing is being drawn.
@@ -42,7 +42,8 @@ class IdleCollector:
         gc.freeze()
 
     def replaced(self) -> None:
-        """Exclude objects anew after the next pause, because replaced objects would otherwise never be freed."""
+        """Collect all objects after the next pause and exclude the live ones again; otherwise replaced objects are
+        never freed."""
         self._replaced = True
         self.later()
 

@@ -1,9 +1,9 @@
 """The entry point on a phone: Android's starter runs the ``main.py`` beside the packages; ``make apk`` puts it there.
 
-It sets up only what a phone lacks. Python does not find a phone's certificate authorities for https, so this module
-names those delivered with the app (certifi's) before any connection.
+Python does not find a phone's certificate authorities for https. So this module sets the authorities that are delivered
+with the app (from certifi) before any connection.
 
-The app: app. Options on a computer: ``__main__``.
+The module app defines the app, and ``__main__`` the options on a computer.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The model: carries out the actions of the person, and returns the content of the screens.
+"""The model: it carries out the person's actions, and returns the content of the screens.
 
 Every method is one call from a worker's thread. It returns a frozen dataclass for one screen, with numbers and keys of
 texts, never sentences. So the whole app can be tested without a window, and shown in any language.
 
-The device decides about answers, draws and costs; the model repeats none of these decisions. The content of a screen:
-content. Its look: screens. Messages after a refusal: error_messages.
+The device decides about answers, draws and costs; the model repeats none of these decisions. The package content
+defines the content of a screen, screens its look, and the module error_messages the messages after a refusal.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Author:
     """An author whose campaigns the person accepts.
 
     Attributes:
-        name: for the person to read; "" for none. Two authors may have the same name.
-        fingerprint: of the key, which distinguishes authors.
-        public: the key.
+        name: the name shown to the person; "" for none. Two authors may have the same name.
+        fingerprint: the fingerprint of the key, which distinguishes authors.
+        public: the public key, 32 bytes.
         brought: True if the key was delivered with the app and so cannot be removed.
     """
 
@@ -58,11 +58,11 @@ class LinkContent:
     """The content of a link, shown to the person before the app contacts the study.
 
     Attributes:
-        text: of the link.
+        text: the link as text.
         host: the computer that the app contacts if the person follows the link.
-        fingerprint: of the author's key in the link.
-        name: of the author, if the person trusts that key and it has a name; else "".
-        trusted: True if the person trusts that key.
+        fingerprint: the fingerprint of the author's key, from the link.
+        name: the author's name, if the person trusts the key and it has a name; else "".
+        trusted: True if the person trusts the key.
     """
 
     text: str
@@ -159,7 +159,7 @@ class Model:
         """Trust the key in ``line``, and return all trusted authors.
 
         Raises:
-            KeyRefused: not the line of a key.
+            KeyRefused: the line contains no key.
         """
         from edge_sdk.presentation import author_key
 
@@ -167,10 +167,10 @@ class Model:
         return self.authors()
 
     def trust_author_of(self, campaign_id: bytes, name: str = "") -> Agreement:
-        """Trust the author of a joined campaign for all campaigns, and return the terms of that campaign.
+        """Trust the author of a joined campaign for all campaigns, and return the terms of this campaign.
 
         Args:
-            name: chosen by the person for the author.
+            name: the name that the person chose for the author.
         Raises:
             UnknownCampaign, KeyRefused
         """
@@ -180,7 +180,7 @@ class Model:
         return self.agreement(campaign_id)
 
     def distrust(self, public: bytes) -> tuple[Author, ...]:
-        """Stop trusting an author. Campaigns joined before stay joined."""
+        """Stop trusting an author, and return the trusted authors. Campaigns joined before stay joined."""
         self._device.distrust_author(public)
         return self.authors()
 
@@ -205,11 +205,11 @@ class Model:
         return tuple(offer for offer in offered if _open_at(offer, now) and offer.campaign_id not in joined)
 
     def fetch(self, url: str, campaign_id: bytes) -> bytes:
-        """Return the signed bytes of a campaign that the study at an address offers. It needs only the network.
+        """Return the signed bytes of a campaign that the study at an address offers. This method uses only the network.
 
         Raises:
             AddressRefused, NoResponse
-            CampaignError: the study sent something else.
+            CampaignError: the study sent other bytes than this campaign.
         """
         from edge_sdk.transport import download
 
@@ -235,9 +235,9 @@ class Model:
         """Join a signed campaign, and return its terms.
 
         Args:
-            url: the address that it was fetched from; the destination of its reports if the campaign names none.
+            url: the address from which the campaign was fetched; its reports go there if the campaign names no address.
         Raises:
-            NotTrusted: the person trusts no author with its key.
+            NotTrusted: the person does not trust the author who signed it.
             BudgetRefused, OutsideSchedule
             BadData: at the stage that fails.
         """
@@ -262,7 +262,8 @@ class Model:
         return LinkContent(str(link), link.host, link.fingerprint_text, name, bool(known))
 
     def follow(self, text: str) -> Invitation:
-        """Ask the study that a link names for its campaign, and return the answer. Call it after the person agreed.
+        """Ask the study that a link names for its campaign, and return the response. Call this method after the person
+        agreed.
 
         Raises:
             LinkRefused, NoResponse
@@ -296,7 +297,7 @@ class Model:
         return Agreement.of(self._device, campaign_id, self._now())
 
     def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
-        """Return the exposure and cost of stating these weights and a personal level publicly; nothing is stated.
+        """Return the exposure and the cost of declaring weights and a personal level publicly; nothing is declared yet.
 
         Raises:
             CampaignError, ReportError
@@ -314,9 +315,9 @@ class Model:
 
         Args:
             as_class: the person's class, if the campaign has classes.
-            prior: the person's statement on how likely each answer is, if the campaign asks for it; None if the person
-                stated it before.
-            level: personal level in nats, stated with the prior; None for the study's level.
+            prior: the person's statement on how likely each answer is, if the campaign asks for it; None if it was
+                declared before.
+            level: a personal level in nats, declared with the prior; None for the study's level.
         Raises:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
@@ -324,7 +325,8 @@ class Model:
         return self.asked(campaign_id)
 
     def choose(self, campaign_id: bytes, level: float) -> QuestionContent:
-        """Consent with the class or statement that the device chooses by earlier answers; return the question.
+        """Consent with the class or statement that the device chooses at random from earlier answers; return the
+        question.
 
         Args:
             level: nats that the choice may reveal.
@@ -338,7 +340,8 @@ class Model:
         return self.asked(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
-        """Delete the answers, prior, queue and consent of a campaign, or of all. The cost of sent reports stays spent.
+        """Delete the answers, prior, queue and consent of one campaign or of all. The cost of drawn answers stays
+        spent.
 
         Raises:
             UnknownCampaign, StoreError
@@ -393,7 +396,7 @@ class Model:
         """Lower the caps. A value that is not below the current cap changes nothing.
 
         Raises:
-            ValueError: not a valid cap.
+            ValueError: a cap is not valid.
         """
         self._device.tighten(BudgetPolicy(lifetime, per_campaign, window))
         return self.gauge()
@@ -417,9 +420,9 @@ class Model:
         return ExposureSummary.of(self._device, campaign_id)
 
     def counted(self, answers: StudyAnswers) -> StudyAnswers:
-        """Return the same answers, with the study's word on whether it counted the latest report of each value.
+        """Return ``answers``, with the study's response on whether it counted the latest report of each value.
 
-        It asks the campaign's study, at the first of its addresses that answers. It needs no store, only the network.
+        The study's addresses are tried in order until one responds. This method uses only the network, and no store.
 
         Raises:
             NoResponse

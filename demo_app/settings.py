@@ -3,7 +3,7 @@
 They are one small JSON file, replaced by renaming; an unreadable file counts as missing. The file contains no secret
 and no answer.
 
-Answers, costs, addresses of studies and trusted authors: the device's store.
+Answers, costs, addresses of studies and trusted authors are in the device's store.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LOCKS = ("off", "screen")
 
 @dataclass(frozen=True)
 class Settings:
-    """Choices of the person.
+    """The person's choices.
 
     Attributes:
-        language: a catalogue's name; empty for the system's language.
+        language: one of the app's languages; "" for the system's language.
         look: one of ``LOOKS``; "system" follows the phone's night mode.
         lock: one of ``LOCKS``; "screen" asks the person to unlock the phone before anything is shown.
     """

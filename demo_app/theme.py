@@ -3,7 +3,7 @@
 A widget names a role ("text on a card"), never a colour. This module lists the pairs of roles that meet on the screen,
 and a test computes the contrast of each pair, light and dark.
 
-It imports no Kivy; the current palette: widgets.look.
+This module does not import Kivy; widgets.look contains the current palette.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class Palette:
     """Colours by role, each "#rrggbb".
 
     Attributes:
-        ground: behind everything.
-        card: of cards, bars and dialogs.
-        well: of areas set into a card: fields, tracks, the sea of the map.
-        land: of the map.
-        line: between things; it has no meaning by itself.
-        edge: of controls.
-        text, muted: of primary and of secondary text.
-        accent: marks the chosen thing, and the spent part of the budget.
+        ground: the background of the window.
+        card: the background of cards, bars and dialogs.
+        well: the background of areas within a card: fields, tracks, the sea of the map.
+        land: the land of the map.
+        line: lines between widgets; they have no meaning.
+        edge: the borders of controls.
+        text, muted: primary and secondary text.
+        accent: chosen items, and the spent part of the budget.
         accent_ink: text on the accent.
-        tint: a light accent, behind chosen things.
-        alert: of errors, and of actions that cannot be undone.
-        alert_ink: text on it.
-        alert_tint: behind a warning.
-        good: of successes.
-        good_tint: behind them.
+        tint: a light accent, the background of chosen items.
+        alert: errors, and actions that cannot be undone.
+        alert_ink: text on the alert colour.
+        alert_tint: the background of a warning.
+        good: successes.
+        good_tint: the background of a success.
     """
 
     ground: str
@@ -129,7 +129,7 @@ MARKED = (
 
 
 def rgba(colour: str, alpha: float = 1.0) -> tuple[float, float, float, float]:
-    """Return the shares of red, green, blue and opacity of "#rrggbb"."""
+    """Return red, green, blue and opacity of "#rrggbb" as numbers from 0 to 1."""
     red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
     return red, green, blue, alpha
 

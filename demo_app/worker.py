@@ -1,9 +1,9 @@
 """The worker: one background thread that uses the model, and passes the results to the caller's thread.
 
-The store belongs to one thread, which runs the tasks in order; the thread of the screens only receives results. The
-caller provides the way to its thread, so this module knows no screen.
+Only one thread uses the store and runs the tasks in order; the thread of the screens only receives results. The caller
+provides a function that passes a result to its thread, so this module is independent of the screens.
 
-The tasks: model.
+The module model defines the tasks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Worker:
     """A thread with a queue of tasks. It is a daemon, so that an unresponsive network does not keep a program running.
 
     Args:
-        hand: passes a result to the caller's thread.
+        hand: function that passes a result to the caller's thread.
     """
 
     def __init__(self, hand: Hand) -> None:

@@ -1,11 +1,11 @@
-"""One library on the surveys that the driver drew: what each mechanism costs, or how far its estimates are off.
+"""Measure the costs or the errors of one library's mechanisms on the surveys that the driver drew.
 
-Every library runs in a process of its own, by this same code, on the same people in the same order. Times are
-processor seconds of that process, the system's share included: drawing from the operating system is a system call.
+Every library runs in a process of its own, by this same code, on the same people in the same order. Times are processor
+seconds of that process, the system's share included: drawing from the operating system is a system call.
 
-A survey of more people than the fewest that would take longer than is allowed, or more memory, is left out, and its
-cell says why. Run by the driver: `measure.py LIBRARY costs|errors INPUTS`, which prints a line of JSON for each
-mechanism, k and eps.
+A survey that would take too much time or memory is left out, and its cell gives the reason. The smallest survey is
+never left out for its time. The driver runs `measure.py LIBRARY costs|errors INPUTS`, which prints a line of JSON for
+each mechanism, k and eps.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Trial:
     """The cost of a few reports, before whole surveys are run.
 
     Attributes:
-        reports: how many.
-        client, server: processor seconds of all of them.
-        slope: seconds that one more report adds.
+        reports: number of reports.
+        client, server: processor seconds for all reports, at the client and at the server.
+        slope: additional seconds for each further report.
     """
 
     reports: int
@@ -49,12 +49,12 @@ class Trial:
     slope: float
 
     def expected(self, people: int) -> float:
-        """Return the approximate seconds of a survey of ``n`` people."""
+        """Return the expected seconds of a survey of ``people`` people."""
         return self.client + self.server + self.slope * (people - self.reports)
 
 
 def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
-    """Return the makers of a library's mechanisms, of those installed here."""
+    """Return the makers of a library's mechanisms, by name."""
     if library == "halftruth":
         from own import WAYS
 
@@ -63,7 +63,7 @@ def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
 
 
 def survey(way: Way, people: list[int]) -> tuple[float, float, dict[str, Any]]:
-    """Return the processor seconds of all clients, those of the server, and the estimates."""
+    """Return (processor seconds of all clients, processor seconds of the server, estimates)."""
     began = time.process_time()
     reports = [way.client(x) for x in people]
     simulated = time.process_time()
@@ -72,13 +72,13 @@ def survey(way: Way, people: list[int]) -> tuple[float, float, dict[str, Any]]:
 
 
 def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:
-    """Mean squared error over the values, and half the sum of absolute errors, against the people's own shares."""
+    """Return the mean squared error over the values, and the total variation, from the people's own shares."""
     off = np.asarray(estimate) - np.bincount(people, minlength=k) / len(people)
     return float((off**2).mean()), float(np.abs(off).sum() / 2)
 
 
 def tried(way: Way, people: list[int]) -> Trial:
-    """Return the approximate costs of a survey; the library compiles and builds its caches before the clock starts."""
+    """Return the approximate costs of a survey; the library may compile and fill its caches before the measurement."""
     survey(way, people[:10])
     few = 20 if sum(survey(way, people[:20])[:2]) > SLOW else 200
     many = 5 * few
@@ -100,7 +100,8 @@ def surveys(way: Way, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str,
 
 
 def costs(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
-    """Microseconds of one report at the client and at the server, in surveys within ``seconds``, and its bytes."""
+    """Return the microseconds of one report at the client and at the server, in surveys within ``seconds``, and its
+    bytes."""
     trial = tried(way, drawn[COST_REPORTS][0].tolist())
     client, server, at = trial.client / trial.reports, trial.server / trial.reports, trial.reports
     if trial.expected(COST_REPORTS) <= seconds:
@@ -112,7 +113,8 @@ def costs(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
 
 
 def errors(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
-    """Return the errors of each estimate by number of people: surveys within ``seconds``, and always the smallest."""
+    """Return the errors of each estimate by number of people, for surveys within ``seconds`` and for the smallest
+    one."""
     trial = tried(way, next(iter(drawn.values()))[0].tolist())
     cells: list[dict[str, Any]] = []
     for n, of_n in drawn.items():

@@ -1,9 +1,9 @@
-"""halftruth's mechanisms as clients and servers like the others', and the whole path of a signed report beside them.
+"""halftruth's mechanisms, each as a client and a server, and the costs of the whole path of a signed report.
 
 The other libraries' clients only sample an output, so only sampling is compared with them. A device also charges, signs
 and stores the answer, and a study verifies it; these costs are measured separately.
 
-The measurements: measure. The other libraries: ways.
+The module measure measures them, and ways defines the other libraries' mechanisms.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ ANSWERS, REPORTS = 200, 5_000
 
 
 class Own:
-    """The bare sample, from the operating system's randomness, and the study's estimate of the outputs."""
+    """A mechanism: its bare sample, from the operating system's randomness, and the study's estimate from the
+    outputs."""
 
     report_memory = 100
 
@@ -85,13 +86,15 @@ class Own:
 
 
 class Auto(Own):
-    """The channel that ``auto`` takes, and the whole path of its reports."""
+    """The channel that ``auto`` chooses, and the whole path of its reports."""
 
     def whole(self) -> dict[str, float]:
-        """Microseconds of processor time, and on the clock, of an answer and of a report counted; an envelope's bytes.
+        """Return the microseconds of an answer and of a counted report, in processor time and on the clock, and an
+        envelope's bytes.
 
-        An answer is ``Device.answer``: drawn, charged, signed, and on the disk. A report counted is ingested by one
-        thread from a file (its signature and its key's enrolment, deduplication, the commit), tallied and estimated.
+        An answer is one call of ``Device.answer``: it is drawn, charged, signed and written to the disk. A counted
+        report is ingested by one thread from a file (with its signature, its key's enrolment, deduplication and
+        commit), tallied and used in an estimate.
         """
         with tempfile.TemporaryDirectory(dir=".") as made:
             return self._answers(Path(made)) | self._counted(Path(made))

@@ -1,9 +1,10 @@
-"""The other libraries' mechanisms, each as a client and a server that take the same calls.
+"""The other libraries' mechanisms, each as a client and a server with the same interface.
 
-A way is used as its library's own examples use it, one call a person and one call for all reports, and a missing
-feature is not replaced. The one exception: for a library without an estimator, the textbook inverse is used, and named.
+A mechanism is used as in its library's own examples: one call for each person and one call for all reports. A missing
+feature is not replaced, with one exception: for a library without an estimator, the textbook inverse is used, and the
+table says so.
 
-The measurements: measure. The mechanisms of halftruth: own.
+The module measure measures them, and own defines the mechanisms of halftruth.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ class Way:
 
     Attributes:
         k: number of values.
-        client: return the report of a person with a value, 0 .. k - 1.
-        server: return all of the library's estimates of the k shares from all reports, by the name of the method.
-        wire: bytes of one report, packed as tightly as its kind allows, without the sender and the survey.
-        report_memory: bytes that one report takes in the library's own form.
+        client: function that returns the report of a person with a value, 0 .. k - 1.
+        server: function that returns all of the library's estimates of the k shares from all reports, by the name of
+            the method.
+        wire: bytes of one report, packed as tightly as possible, without the ids of sender and survey.
+        report_memory: bytes of one report in the library's own form.
     """
 
     k: int
@@ -41,12 +43,12 @@ class Way:
 
 
 def bits_for(outputs: int) -> int:
-    """Return the number of bits that distinguish the outputs."""
+    """Return the number of bits needed to distinguish the outputs."""
     return (outputs - 1).bit_length()
 
 
 def bytes_for(bits: int) -> int:
-    """Return the number of whole bytes that hold the bits."""
+    """Return the number of whole bytes needed for the bits."""
     return -(-bits // 8)
 
 
@@ -144,7 +146,7 @@ def _multi_subset(k: int, eps: float) -> Way:
 
 
 def _opendp_response(k: int, eps: float) -> Way:
-    """OpenDP has this mechanism and no estimator for it."""
+    """Return OpenDP's randomised response, for which OpenDP has no estimator."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -159,7 +161,7 @@ def _opendp_response(k: int, eps: float) -> Way:
 
 
 def _opendp_bits(k: int, eps: float) -> Way:
-    """A bit for each value; the estimator is the library's."""
+    """Return OpenDP's mechanism with a bit for each value, and its own estimator."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

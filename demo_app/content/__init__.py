@@ -6,6 +6,6 @@
     exposure the information that all reports about the same question reveal together
     post     the waiting messages, and the result of sending them
 
-A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences. Its ``of`` reads it from the
-device. Nothing here draws, spends or decides; that is the task of the model.
+A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences. Its method ``of`` reads them
+from the device. This package draws, spends and decides nothing; the model does.
 """

@@ -1,6 +1,6 @@
-"""Answers as screens show them: the messages for one answer with their risk, the answers given, and the ledger.
+"""Answers as screens show them: the messages for one answer and their risk, the earlier answers, and the ledger.
 
-A true answer belongs to the person, so no repr shows it, its report or its cost.
+True answers must stay secret, so no repr shows an answer, its report or its cost.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ class Leaving:
     """The messages that are sent for an answer, and the information that they could reveal.
 
     Attributes:
-        kind: of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
+        kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
         value: the answer, as the person gave it.
         truth: the probability that the report of a person with this answer fits it.
         wrong: the least probability that the report of a person with another answer fits it.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
             with the report.
-        terms: of the study, with its promise.
-        cost, after_cost: nats that the answer costs, and nats spent in all afterwards.
+        terms: the terms of the study, with its promise.
+        cost, after_cost: nats that the answer costs, and total nats spent afterwards.
         size: maximum size of the report in bytes, before it is made.
-        total: maximum number of bytes that the next sending to the study has, before the report is made.
+        total: maximum size in bytes of the next upload to the study, before the report is made.
         report: the signed report; None before it is made.
         envelopes: all envelopes that wait for this study, including the report once it is made.
         said: the answers that each output of the report fits; empty if they are not computed.
-        said_kind: the same as kind; "view" if the answer was coarsened before the report was drawn.
+        said_kind: the kind of ``said``: ``kind``, or "view" if the answer was coarsened before the report was drawn.
         beside: (number, bytes) of the envelopes that wait for other studies.
-        repeated: True if it is an earlier report again.
+        repeated: True if the report was already made before.
     """
 
     card: StudyCard
@@ -70,9 +70,9 @@ class Leaving:
         """Return the messages for an answer.
 
         Args:
-            value: the text of the answer, in the form of the question's kind.
-            preview: of this answer, from before it was given.
-            receipt: of this answer, once it was given.
+            value: the text of the answer, in the form for the question's kind.
+            preview: the preview of this answer, made before the answer was given.
+            receipt: the receipt of this answer; None before it is given.
         """
         from edge_sdk.disclosure.envelopes import outgoing, output_meanings
         from edge_sdk.presentation import kept_kind
@@ -108,11 +108,11 @@ class StudyAnswers:
     """The answers given in one campaign.
 
     Attributes:
-        kind: of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions; "view" if
-            answers were coarsened before they were kept.
-        given: the values, the latest first.
-        spent: nats that they cost.
-        addresses: of the study, tried in this order; empty if unknown.
+        kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions;
+            "view" if answers were coarsened before they were stored.
+        given: the values that were answered, the latest first.
+        spent: nats that these answers cost.
+        addresses: the study's addresses, tried in this order; empty if unknown.
         counted: for each value, True if the study counted its latest report; None if the study was not asked.
     """
 
@@ -144,7 +144,7 @@ class LedgerRow:
 
     Attributes:
         kind: "reserve", "charge", "release" or "carry".
-        title: of the campaign; empty if it was forgotten.
+        title: the campaign's title; empty if it was forgotten.
     """
 
     time: int

@@ -1,4 +1,4 @@
-"""The public statement of a person on how likely each answer is for them, before and after consent.
+"""The person's public statement on how likely each of their possible answers is, before and after consent.
 
 Shares are typed in percent. The rest is spread evenly over the answers without a typed share.
 """
@@ -25,12 +25,12 @@ MOST_TYPED = 32
 
 @dataclass(frozen=True)
 class StatedValue:
-    """One answer of a statement.
+    """One answer in a statement.
 
     Attributes:
-        name: in the person's language.
-        before: its share.
-        least, most: bounds of the posterior after any one report, for an observer who believes the statement.
+        name: the answer in the person's language.
+        before: the stated probability of the answer.
+        least, most: bounds of its posterior after any one report, for an observer who believes the statement.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Statement:
     """A declared prior, or one that consent would declare.
 
     Attributes:
-        values: in the study's order.
+        values: the answers, in the study's order.
         prior: the weights by label, for ``Device.consent``; None for a prior that was declared before.
-        holds: True if it was declared before and so cannot be changed.
+        holds: True if the prior was declared before and so cannot be changed.
         level: the protection of an answer in nats: the study's level, or a lower personal level.
         own: True if the level is personal.
         worst_case: maximum cost of all answers together, in nats.
@@ -75,9 +75,10 @@ class Statement:
     def of(
         cls, device: Device, campaign_id: bytes, prior: Mapping[str, int] | None = None, level: float | None = None
     ) -> Statement:
-        """Return the statement of these weights and a personal level.
+        """Return the statement with the weights ``prior`` and a personal level.
 
-        Without weights it is the statement that was declared before, or else even weights at the study's level."""
+        Without weights, this is the statement that was declared before, or else the uniform prior at the study's level.
+        """
         from edge_sdk.presentation import even_prior
 
         found = device.declaration(campaign_id, prior, level)
@@ -100,11 +101,11 @@ class TypedShares:
     """The typed shares and their sum.
 
     Attributes:
-        total: percent.
-        free: answers without a share.
-        each: percent for each of these; 0 if nothing is left or all answers have a share.
-        wrong: the fault: "number" (not a share), "much" (more than 100, or nothing left for the others), "little" (all
-            answers have a share, and the sum is below 100); "" for none.
+        total: the sum of the typed shares, in percent.
+        free: number of answers without a typed share.
+        each: the share in percent of each of these answers; 0 if nothing is left or all answers have a share.
+        wrong: the fault: "number" (a text is not a share), "much" (the sum is above 100, or nothing is left for the
+            other answers), "little" (all answers have a share, and the sum is below 100); "" for none.
     """
 
     total: Fraction
@@ -114,7 +115,7 @@ class TypedShares:
 
 
 def shares_of(typed: Mapping[str, str]) -> TypedShares:
-    """Add up the typed shares, by label; blank for an answer without a share."""
+    """Return the sum and the faults of typed shares, given by label; a blank text is an answer without a share."""
     try:
         hundredths = [_hundredths(text) for text in typed.values() if text.strip()]
     except ValueError:
@@ -130,7 +131,7 @@ def weights_of(typed: Mapping[str, str]) -> dict[str, int]:
     """Return the weights that typed shares declare, by label.
 
     Raises:
-        ValueError: the shares are not valid, see ``shares_of``.
+        ValueError: the shares are not valid; ``shares_of`` returns the fault.
     """
     if shares_of(typed).wrong:
         raise ValueError("the shares are not all above 0, or do not add up to 100 percent")
@@ -144,7 +145,7 @@ def _hundredths(text: str) -> int:
     """Return a typed share in hundredths of a percent.
 
     Raises:
-        ValueError: not a number above 0, or with more decimal places.
+        ValueError: the text is not a number above 0, or has more than two decimal places.
     """
     try:
         share = Decimal(text.strip().removesuffix("%").strip().replace(",", ".")) * (WHOLE // 100)

@@ -1,9 +1,9 @@
 """The joint exposure by all reports to the same question, as a screen shows it.
 
 Each study bounds the exposure by its own reports, and several studies may ask the same person. The bound for the person
-is the sum. The screen states it if there is no bound.
+is the sum of these bounds. If there is no bound, the screen says so.
 
-The computation: edge_sdk.disclosure.exposure.
+edge_sdk.disclosure.exposure computes the bounds.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class ExposureSummary:
     """The joint exposure by the reports of all joined campaigns about the same values.
 
     Attributes:
-        title: of the campaign in question.
-        drawn: by campaign.
+        title: the title of the campaign in question.
+        drawn: the outputs drawn in each campaign.
         questions: for a form, (question, level in nats) for each question: the bound between two answers to it if all
             other answers are equal; None if there is no bound. Empty if the campaign is not a form.
         level: upper bound on the level between any two answers, nats; None if there is no bound.
         sure: the highest posterior probability of one of two answers with equal prior probability.
-        forgotten: charges of forgotten campaigns, nats; they are part of no other number.
+        forgotten: the charges of forgotten campaigns in nats; the other numbers do not include them.
     """
 
     title: str

@@ -22,14 +22,14 @@ class WaitingReports:
     """The waiting envelopes of one campaign.
 
     Attributes:
-        title: of the campaign.
-        addresses: of its study; empty if unknown.
+        title: the campaign's title.
+        addresses: the study's addresses; empty if unknown.
         addressable: True if the person may enter an address, because the campaign names none.
-        envelopes, size: their number, and their bytes.
-        kinds: (kind, number, bytes) of the enrolments and of the reports among them.
+        envelopes, size: the number of envelopes, and their total size in bytes.
+        kinds: (kind, number, bytes) of the enrolments and of the reports.
         again: time of the next attempt; None if an attempt is possible now.
-        refused: True if the study can never take these bytes.
-        foreign: True if the study does not have this campaign; it may import it later.
+        refused: True if the study can never accept these bytes.
+        foreign: True if the study does not have this campaign; the study may import the campaign later.
     """
 
     campaign_id: bytes
@@ -78,7 +78,7 @@ class OutboxContent:
 
 
 def _kinds(waits: Sequence[Outgoing]) -> tuple[tuple[str, int, int], ...]:
-    """Return the number of waiting envelopes by kind."""
+    """Return (kind, number, bytes) of the waiting envelopes for each kind."""
     found: dict[str, list[int]] = {}
     for one in waits:
         found.setdefault(one.kind, []).append(len(one.data))
@@ -93,8 +93,8 @@ class Delivery:
         sent: number of envelopes that the study acknowledged.
         left: number of envelopes that still wait.
         again: time of the next attempt; None if no envelope waits for one.
-        refused: True if the study can never take some of them.
-        reason: the reason why envelopes still wait, in the SDK's words; empty if all were sent.
+        refused: True if the study can never accept one of the envelopes.
+        reason: the SDK's text on why envelopes still wait; empty if all were sent.
     """
 
     sent: int

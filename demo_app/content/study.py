@@ -1,6 +1,6 @@
 """A campaign as screens show it: in a list, its terms, its question, and its classes.
 
-The state of a campaign follows from its dates, the consent and the answers given, and decides the screen to open.
+The dates, the consent and the answers determine the state of a campaign, and the state determines the screen to open.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class QuestionNames:
 
     Attributes:
         text: the question.
-        kind: as in ``edge_sdk.presentation.AnswerChoices``.
+        kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``.
         names: the names of the values in the person's language, by label.
-        unit: of its numbers, such as "hours"; "" for none.
+        unit: the unit of its numbers, such as "hours"; "" for none.
     """
 
     text: str
@@ -49,12 +49,12 @@ class StudyCard:
 
     Attributes:
         state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over".
-        following: begin of the next period; None after the last.
+        following: UTC seconds at which the next period begins; None if there is none.
         left: number of answers that are still possible in this period.
         early: True if its author closed it early, at ``closes``.
-        questions: of a form, in order, by name; empty for a single question.
+        questions: the questions of a form, in order, by name; empty for a single question.
         names: the names of the values in the person's language, by label; empty if not translated.
-        unit: of the numbers of a single question; "" for none.
+        unit: the unit of the numbers of a single question; "" for none.
     """
 
     campaign_id: bytes
@@ -72,7 +72,7 @@ class StudyCard:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
-        """Return a joined campaign at a time in UTC seconds."""
+        """Return the card of a joined campaign at a time in UTC seconds."""
         from edge_sdk.presentation import label_translations, left, unit_of
 
         terms = device.terms(campaign_id, spoken())
@@ -135,7 +135,7 @@ class Overview:
 
 @dataclass(frozen=True)
 class Strength:
-    """One level at which the phone can choose a class or a statement from the person's earlier answers.
+    """One level of the random choice of a class or a statement from the person's earlier answers.
 
     Attributes:
         level: nats that the choice may reveal, charged at once.
@@ -154,7 +154,7 @@ class Fitting:
 
     Attributes:
         known: number of the person's earlier answers to the same question that the phone uses.
-        strengths: those within the budget, the lowest level first.
+        strengths: the levels whose cost is within the budget, the lowest first.
     """
 
     known: int = field(repr=False)
@@ -191,15 +191,15 @@ class Agreement:
 
     Attributes:
         card: the campaign in a list.
-        terms: computed by the device from the signed campaign.
-        questions: all questions of a form, else the only one.
-        preview: of one report, for the answer that the audit found most exposed.
+        terms: the terms that the device computes from the signed campaign.
+        questions: all questions of a form, or the only question.
+        preview: the preview of one report, for the answer that the audit found most exposed.
         answers: maximum number of answers.
-        author: the fingerprint of the key that signed it.
-        trusted: True if the person accepts all campaigns of that author.
+        author: the fingerprint of the key that signed the campaign.
+        trusted: True if the person accepts all campaigns of this author.
         gauge: the budget before consent.
         fits: True if the worst case fits under the lifetime cap.
-        fitting: the choice of a class or statement by the phone; None if it cannot choose.
+        fitting: the choice of a class or statement by the phone; None if there is nothing to choose.
         statement: the public statement on how likely each answer is; None if the campaign asks for none.
     """
 
@@ -239,13 +239,13 @@ class Agreement:
 
 @dataclass(frozen=True)
 class QuestionContent:
-    """The questions for the person.
+    """The questions that the person is asked.
 
     Attributes:
-        purpose: of the campaign; "" if not given.
-        asked: the questions that this device is asked, each with its possible answers: those of the device's view of a
-            form, else the only one.
-        member_of: the person's class, in their language; None for none.
+        purpose: the campaign's purpose; "" if not given.
+        asked: the questions, each with its possible answers: the questions of the device's view of a form, or the only
+            question.
+        member_of: the person's class, in the person's language; None for none.
     """
 
     card: StudyCard
@@ -255,7 +255,7 @@ class QuestionContent:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> QuestionContent:
-        """Return the questions of a joined campaign; those of a form are known after consent."""
+        """Return the questions of a joined campaign; the questions of a form are available after consent."""
         from edge_sdk.presentation import questions
 
         terms, whole = device.terms(campaign_id, spoken()), questions(device, campaign_id, spoken())

@@ -5,7 +5,7 @@ Hundredths of a degree are fine enough for the small map of the app.
     npm pack world-atlas@2.0.2 && tar xzf world-atlas-2.0.2.tgz
     python -m demo_app.data.coast package/countries-110m.json
 
-The format of the file: widgets.coast.
+The module widgets.coast describes the format of the file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def arcs(topology: dict[str, Any]) -> list[Line]:
 
 
 def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
-    """Return the polygons of an object: rings of indexes of arcs."""
+    """Return the polygons of an object; each is a list of rings, and a ring is a list of arc indexes."""
     found: list[list[list[int]]] = []
     for geometry in topology["objects"][name]["geometries"]:
         found += geometry["arcs"] if geometry["type"] == "MultiPolygon" else [geometry["arcs"]]
@@ -53,7 +53,8 @@ def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
 def land(topology: dict[str, Any]) -> list[Line]:
     """Return the rings of the land.
 
-    Source: The TopoJSON Format Specification 1.0, section 2.1.4: a negative index is its complement's arc, reversed.
+    Source: The TopoJSON Format Specification 1.0, section 2.1.4: a negative index means the reversed arc of its bitwise
+    complement.
     """
     lines, found = arcs(topology), []
     for ring in (ring for polygon in polygons(topology, "land") for ring in polygon):
@@ -76,7 +77,8 @@ def borders(topology: dict[str, Any]) -> list[Line]:
 def cut(ring: Line) -> list[Line]:
     """Return the parts of a ring on the map from 180 degrees west to 180 degrees east.
 
-    On the globe a ring may cross the 180th meridian, or go round the pole; here it is laid out flat and then cut.
+    On the globe a ring may cross the 180th meridian or surround a pole. The ring is projected onto the plane and then
+    cut.
     """
     flat = [ring[0]]
     for x, y in ring[1:]:
@@ -110,7 +112,8 @@ def _one_side(ring: Line, edge: int, side: int) -> Line:
 
 
 def triangles(rings: list[Line]) -> list[int]:
-    """Return the land as triangles: three indexes of points of the rings each."""
+    """Return the corners of the triangles that cover the land: for each triangle, the indexes of three points of the
+    rings."""
     from kivy.graphics.tesselator import TYPE_POLYGONS, WINDING_ODD, Tesselator
 
     cutter = Tesselator()
@@ -126,7 +129,7 @@ def triangles(rings: list[Line]) -> list[int]:
 
 
 def packed(rings: list[Line], between: list[Line]) -> bytes:
-    """Return the bytes of the file."""
+    """Return the content of coast.bin."""
     corners = triangles(rings)
     lines = rings + between
     points = [point for line in lines for point in line]

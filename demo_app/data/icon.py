@@ -1,7 +1,7 @@
-"""Draw the app's icon: nine answers, some reported as they are, some at random.
+"""Draw the app's icon: nine answers, some of them reported truthfully and some at random.
 
-The picture is a few circles, so it is computed, smoothed by 4 x 4 samples a pixel, and written as PNG by the
-standard library; the result is committed.
+The picture consists of a few circles. It is computed with 4 x 4 samples a pixel for smooth edges, and written as PNG
+with the standard library. The result is committed.
 
     python -m demo_app.data.icon
 """
@@ -22,14 +22,14 @@ FILLED = {(0, 0), (2, 0), (1, 1), (0, 2), (1, 2), (2, 1)}
 
 
 def ink(x: float, y: float) -> bool:
-    """Return whether a place, as shares of the side, is drawn light on the ground."""
+    """Return whether the icon is light at a position, given in fractions of the side."""
     column, row = min(max(round((x - 0.5) / 0.21) + 1, 0), 2), min(max(round((y - 0.5) / 0.21) + 1, 0), 2)
     away = hypot(x - 0.5 - (column - 1) * 0.21, y - 0.5 - (row - 1) * 0.21)
     return away < 0.075 if (column, row) in FILLED else 0.05 < away < 0.075
 
 
 def pixel(column: int, row: int) -> bytes:
-    """Return red, green and blue of a pixel."""
+    """Return the red, green and blue of a pixel."""
     places = [(place + 0.5) / SAMPLES for place in range(SAMPLES)]
     light = sum(ink((column + dx) / SIDE, (row + dy) / SIDE) for dx in places for dy in places) / SAMPLES**2
     ground, drawn = rgba(LIGHT.accent), rgba(LIGHT.accent_ink)
@@ -37,7 +37,7 @@ def pixel(column: int, row: int) -> bytes:
 
 
 def png() -> bytes:
-    """Return the bytes of the file."""
+    """Return the icon as PNG."""
     lines = b"".join(b"\0" + b"".join(pixel(column, row) for column in range(SIDE)) for row in range(SIDE))
     head = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
     return (

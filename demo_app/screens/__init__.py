@@ -18,5 +18,5 @@
     device     the guarantees and limits of the store
     trouble    a store that was restored, copied or damaged
 
-A screen gives a task to the app and receives the result; it never touches the device itself.
+A screen passes a task to the app and receives the result; it never uses the device itself.
 """

@@ -1,7 +1,7 @@
 """Adding a study: from a link, from its address, or from a campaign's file.
 
-A list from the network is only a list. The person agrees only to terms that are signed by the author in their link or
-by an author they trust.
+A list from the network is not verified. The person can agree only to terms signed by the author that their link names,
+or by an author that they trust.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class AddView(PageView):
         self.fill(self._parts())
 
     def come_back(self) -> None:
-        """Keep the list of campaigns, so that a person who added a key need not ask the study again."""
+        """Show the screen again with the list of campaigns, so that a person who added a key need not fetch the list
+        again."""
         if not self._found.children:
             self.come()
 

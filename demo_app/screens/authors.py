@@ -1,4 +1,4 @@
-"""Authors whose campaigns are accepted.
+"""The screen of the authors whose campaigns are accepted.
 
 A person should trust a key because they received it from somebody they trust, never because it came with a study.
 """
@@ -18,7 +18,7 @@ from demo_app.widgets.words import Mono
 
 
 class AuthorsView(PageView):
-    """The keys, and a field for another one."""
+    """The screen with the authors' keys, and a field for another key."""
 
     place = "settings"
 

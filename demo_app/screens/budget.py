@@ -1,6 +1,6 @@
-"""The budget: the spent, the reserved and the remaining part; and caps that can be lowered.
+"""The screen of the budget: the spent, the reserved and the remaining part, and caps that can be lowered.
 
-A cap can only be lowered, so a person who has the phone for a minute cannot weaken the owner's decision.
+A cap can only be lowered, so somebody who uses the phone for a minute cannot weaken the owner's decision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_DAYS, MOST_NATS = 36_500, 10**6
 
 
 class BudgetView(PageView):
-    """The gauge and the caps."""
+    """The screen with the gauge and the caps."""
 
     place = "budget"
 

@@ -1,8 +1,8 @@
-"""Consent: its consequences, and the person's class or statement if the campaign asks for one.
+"""The screen of consent: its consequences, and the person's class or statement if the campaign asks for one.
 
-Consent is one deliberate touch after a few binding sentences. The person names a class openly, or lets the phone choose
-it, which has a cost; each button shows its cost. This screen shows a statement on how likely each answer is, with the
-beliefs that it allows; the person types it on another screen.
+Consent is one deliberate touch after a few binding sentences. The person states their class publicly, or has the phone
+choose a class at random, which has a cost; each button shows its cost. If the campaign asks how likely each answer is,
+this screen shows the person's statement and the resulting posteriors; the person types the statement on another screen.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class ConsentView(PageView):
 
     @property
     def _settled(self) -> bool:
-        """Return whether the person chose everything the campaign asks for, and the budget suffices."""
+        """Return whether the person chose everything that the campaign asks for, and the budget is sufficient."""
         agreement = self._agreement
         if agreement.terms.classes and self._class is None and self._level is None:
             return False
         return self._level is not None or agreement.statement is None or agreement.statement.fits
 
     def _statement(self, statement: Statement) -> Iterator[Widget]:
-        """Return a card with the public statement, the beliefs that it allows, and a button to change it."""
+        """Yield a card with the public statement and the resulting posteriors, and a button to change the statement."""
         public = words(say("consent.prior_public"), name="prior")
         yield card(words(say("consent.prior_title"), "title"), public, tone="tint")
         title = say("consent.prior_held" if statement.holds else "consent.prior_now")
@@ -84,7 +84,8 @@ class ConsentView(PageView):
         return card(words(say("consent.class"), "title"), words(say("consent.class_how"), colour="muted"), self._named)
 
     def _fitting(self, fitting: Fitting) -> Widget:
-        """Return a card that lets the device choose by earlier answers, or gives the reason why it cannot."""
+        """Return a card with the levels at which the device can choose from earlier answers, or the reason why it
+        cannot."""
         prior = self._agreement.statement is not None
         title = words(say("consent.fit_prior" if prior else "consent.fit"), "title")
         if not (fitting.known and fitting.strengths):
@@ -109,7 +110,7 @@ class ConsentView(PageView):
         return card(title, known, words(how, colour="muted"), self._chosen)
 
     def _pick(self, named: str | None, level: float | None) -> None:
-        """Select a class or a strength, never both."""
+        """Select a class or a level of the random choice, never both."""
         self._class, self._level = named, level
         other = self._chosen if level is None else self._named
         if other is not None and self._agreement.terms.classes:

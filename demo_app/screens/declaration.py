@@ -1,6 +1,7 @@
-"""The declaration: the person's public statement on how likely each answer is for them.
+"""The screen of the declaration: the person's public statement on how likely each of their possible answers is.
 
-Nothing is stated here: the typed shares go back to the consent screen, which shows their exposure and cost.
+Nothing is declared on this screen: the typed shares are passed to the consent screen, which shows their exposure and
+cost.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ STRICTER = (2, 4)
 
 
 class DeclarationView(PageView):
-    """A field for each answer, and their sum."""
+    """The screen with a field for each answer, and the sum of the shares."""
 
     def come(self, agreement: Agreement) -> None:
         self._agreement = agreement

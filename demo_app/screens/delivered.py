@@ -1,6 +1,6 @@
-"""The result of an attempt to send.
+"""The screen after an attempt to send.
 
-A message counts as sent only if the study acknowledged it. For all others the screen shows the time of the next
+A message counts as sent only if the study acknowledged it. For all other messages the screen shows the time of the next
 attempt.
 """
 
@@ -16,7 +16,7 @@ from demo_app.widgets.look import look
 
 
 class DeliveredView(PageView):
-    """The result of one attempt to send."""
+    """The screen with the result of one attempt to send."""
 
     place = "outbox"
 

@@ -1,6 +1,6 @@
-"""The device: the place of its secret, and the guarantees and limits of its store.
+"""The screen of the device: the place of its secret, and the guarantees and limits of its store.
 
-It shows the findings of the SDK unchanged. They are for people who are asked for help, so they are not translated.
+It shows the SDK's facts unchanged. They are for people who are asked for help, so they are not translated.
 """
 
 from __future__ import annotations

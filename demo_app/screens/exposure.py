@@ -1,6 +1,6 @@
-"""Exposure: the joint exposure by all reports to the same question.
+"""The screen of the joint exposure by all reports about the same question.
 
-One number bounds it over all studies and all reports; below it are the studies in the sum.
+One number bounds the exposure over all studies and all reports. Below it are the studies whose bounds are added.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from demo_app.widgets.chances import Portion
 
 
 class ExposureView(PageView):
-    """The number, and the studies it adds up from."""
+    """The screen with the bound, and the studies whose bounds are added."""
 
     place = "history"
 

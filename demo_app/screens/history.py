@@ -1,6 +1,6 @@
-"""The history: the answers given, their counting by the study, and every row of the ledger; forgetting a campaign.
+"""The screen of the history: earlier answers, whether the study counted them, the ledger, and forgetting a campaign.
 
-The history stays on this device; nobody else sees it.
+The history stays on this device.
 """
 
 from __future__ import annotations
@@ -102,6 +102,6 @@ class HistoryView(PageView):
 
 
 def _line(row: LedgerRow) -> str:
-    """Return the line for one row of the ledger."""
+    """Return the text for one row of the ledger."""
     title = row.title or say("ledger.forgotten")
     return f"{day(row.time)}: {say(f'ledger.{row.kind}', nats=above(row.nats), title=title)}"

@@ -1,7 +1,7 @@
-"""The messages for an answer: the probabilities before a report is made, its bytes afterwards.
+"""The screen of the messages for an answer: the probabilities before a report is made, its bytes afterwards.
 
-Nothing is drawn or charged before the person has seen what the report could reveal. Nothing leaves before the person
-has seen its bytes.
+Nothing is drawn or charged before the screen has shown the information that the report could reveal. Nothing is sent
+before the screen has shown its bytes.
 """
 
 from __future__ import annotations
@@ -167,6 +167,6 @@ def says(kind: str, said: OutputMeaning, card: StudyCard) -> str:
 
 
 def _named(kind: str, label: str, card: StudyCard) -> str:
-    """Return one answer as text; an answer to several questions in brackets."""
+    """Return one answer as text; an answer to several questions is put in brackets."""
     named = [answer for _, answer in answered(kind, label, card)]
     return named[0] if len(named) == 1 else f"({', '.join(named)})"

@@ -1,6 +1,6 @@
-"""The outbox: the reports that wait, and how to send them.
+"""The screen of the outbox: the waiting reports, and buttons to send them.
 
-The same bytes wait until the study acknowledges them; the app never drops a waiting report.
+A report waits unchanged until the study acknowledges it; the app never drops a waiting report.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OutboxView(PageView):
         return made
 
     def _standing(self, upload: WaitingReports) -> Iterator[Widget]:
-        """Return the number of waiting reports, their destination, and the reason why they wait."""
+        """Yield texts on the number of waiting reports, their destination, and the reason why they wait."""
         yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
         for kind, count, size in upload.kinds:
             yield words(say(f"outbox.{kind}", count=count, size=size), "small", "muted", name=f"waits:{kind}")

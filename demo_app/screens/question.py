@@ -1,7 +1,7 @@
 """The questions, one a page, each with the widget for its domain: a list, a number, a day, a map, or a set.
 
-A form has one page for each question that this phone is asked, for all answers. The answers stay on this screen and the
-next as text that the device parses; they are kept nowhere else.
+A form has one page for each question that this phone is asked. The answers stay on this screen and the next one as text
+that the device parses, and are stored nowhere else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHORT = 40
 
 
 class QuestionView(ScreenView):
-    """One question of a campaign, at a time.
+    """The screen that shows the questions of a campaign one by one.
 
     Attributes:
         filled: True once all widgets of the page exist.
@@ -68,7 +68,7 @@ class QuestionView(ScreenView):
             self._page(known, place)
 
     def come(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """Show a page of content that is already loaded, with its chosen answers; without content, load it and show the
+        """Show a page of content that is already loaded, with the chosen answers; without content, load it and show the
         first page."""
         self._more.cancel()
         self._box.clear_widgets()

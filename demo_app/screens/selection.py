@@ -1,6 +1,6 @@
-"""A form: the questions that this phone is asked, and the reason for the choice.
+"""The screen of the questions of a form that this phone is asked, and the reason for the choice.
 
-It is shown only after consent, because a refusal because of the questions would reveal something.
+It is shown only after consent, because a person who refuses because of the questions would reveal something.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SelectionView(PageView):
         self.app.do(lambda model: model.asked(campaign_id), self.show)
 
     def come_back(self, campaign_id: bytes) -> None:
-        """Keep the answers chosen on the pages of the questions."""
+        """Show the screen again; the answers chosen on the questions' pages stay."""
         if self._content is None or self._content.card.campaign_id != campaign_id:
             self.come(campaign_id)
 

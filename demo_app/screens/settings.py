@@ -1,4 +1,4 @@
-"""Settings: the language, light or dark, the trusted authors, and forgetting everything.
+"""The screen of settings: the language, light or dark, the trusted authors, and forgetting everything.
 
 Every choice takes effect at once. Forgetting everything needs one touch and one confirmation.
 """

@@ -1,6 +1,6 @@
-"""Spelling: the text of an answer in the person's language.
+"""The spelling of answers in the person's language.
 
-The device's text of an answer is exact and the same in every language; this module only displays it.
+The device's text of an answer is exact and the same in every language; this module translates it for display only.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ QUESTIONS_BETWEEN, EQUALS, SKIPPED = "; ", "=", "skipped"
 
 
 def form_text(answers: Mapping[str, str]) -> str:
-    """Return the device's text of the answers to a form, given by name."""
+    """Return the text that the device parses as the answers to a form, given by the names of the questions."""
     return QUESTIONS_BETWEEN.join(f"{name}{EQUALS}{answer}" for name, answer in answers.items())
 
 
 def answered(kind: str, value: str, card: StudyCard) -> tuple[tuple[str, str], ...]:
-    """Return (question, answer) pairs in the person's language: those of a form, else one with an empty question.
+    """Return (question, answer) pairs in the person's language: one for each question of a form, else one with an empty
+    question.
 
     Args:
-        kind: of the answers, from ``edge_sdk.presentation.kept_kind``.
-        value: the text of an answer; the answer of a set of nothing is empty.
-        card: of the study.
+        kind: the kind of the answers, from ``edge_sdk.presentation.kept_kind``.
+        value: the text of an answer; "" for the empty set.
+        card: the card of the study.
     """
     if kind != "form":
         return (("", f"{spelled(kind, value, card.names)} {card.unit}".strip()),)
@@ -43,10 +44,10 @@ def answered(kind: str, value: str, card: StudyCard) -> tuple[tuple[str, str], .
 
 
 def spelled(kind: str, value: str, names: Mapping[str, str]) -> str:
-    """Return the text of an answer to one question of a kind; empty for an empty set.
+    """Return the text of an answer to one question of a kind; "" for the empty set.
 
     Args:
-        names: the names of values in the person's language, by label, if translated.
+        names: the names of the values in the person's language, by label; empty if not translated.
     """
     if kind == "grid":
         latitude, longitude = value.split(",")

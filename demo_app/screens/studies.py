@@ -15,7 +15,7 @@ from demo_app.texts import below, day, say
 
 
 class StudiesView(PageView):
-    """The joined campaigns."""
+    """The first screen, with the joined campaigns."""
 
     def come(self) -> None:
         self.app.do(lambda model: model.overview(), self.show)
@@ -47,7 +47,7 @@ class StudiesView(PageView):
 
 
 def answering(one: StudyCard) -> str:
-    """Return the name of the screen on which answering begins."""
+    """Return the name of the screen on which the person begins to answer."""
     return "selection" if one.questions else "question"
 
 

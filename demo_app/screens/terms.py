@@ -1,6 +1,6 @@
-"""The terms: organisation, question, purpose, schedule, promise, exposure by a report, and cost.
+"""The screen of the terms: organisation, question, purpose, schedule, promise, exposure by a report, and cost.
 
-Everything relevant for the person's decision is on one page, in the order in which people ask for it.
+All that is relevant for the person's decision is on one page, in the order in which people look for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MOST_NAMED, FEW_NAMED = 24, 8
 
 
 class TermsView(PageView):
-    """The terms of one campaign."""
+    """The screen with the terms of one campaign."""
 
     def come(self, campaign_id: bytes) -> None:
         self.app.do(lambda model: model.agreement(campaign_id), self.show)
@@ -158,7 +158,7 @@ class TermsView(PageView):
 
 
 def stated(statement: Statement) -> Iterator[Widget]:
-    """Return a card with a public statement on how likely each answer is, and the beliefs that it allows."""
+    """Yield the widgets of a public statement on how likely each answer is, with the resulting posteriors."""
     values = statement.values
     if statement.own:
         yield words(say("consent.prior_level", level=above(statement.level)), name="stated level")
@@ -182,14 +182,14 @@ def percent(share: Fraction, rounded: Callable[[Fraction], int]) -> str:
 
 
 def some(values: Sequence[str], most: int) -> str:
-    """Return the first ``most`` of the possible answers, and the number of the others, as text."""
+    """Return the first ``most`` possible answers, and the number of further ones, as text."""
     named = ", ".join(values[:most])
     more = len(values) - most
     return named if more <= 0 else say("terms.more", values=named, count=more)
 
 
 def _form(agreement: Agreement) -> Iterator[Widget]:
-    """Return all questions of a form and, after consent, those that this device is asked."""
+    """Yield widgets with all questions of a form and, after consent, the questions that this device is asked."""
     names = agreement.terms.asked_names
     for start in range(0, len(agreement.questions), QUESTIONS_A_CARD):
         yield card(
@@ -215,7 +215,7 @@ def _form(agreement: Agreement) -> Iterator[Widget]:
 
 
 def answers_of(one: AnswerChoices, most: int = FEW_NAMED) -> str:
-    """Return the possible answers to a question in words; of a list, the first few."""
+    """Return the possible answers to a question in words; only the first ``most`` of a list."""
     if one.kind == "grid":
         return say("terms.place", step=one.step / 10**6)
     if one.low and one.kind == "date":
@@ -226,7 +226,7 @@ def answers_of(one: AnswerChoices, most: int = FEW_NAMED) -> str:
 
 
 def _about(terms: Terms) -> Iterator[Widget]:
-    """Return the destination of reports, the contact, the retention, and the note that a sent report is final."""
+    """Yield texts on the destination of reports, the contact, the retention, and that a sent report is final."""
     yield words(say("terms.about"), "title")
     hosts = ", ".join(terms.hosts)
     yield words(say("terms.hosts", hosts=hosts) if hosts else say("terms.nowhere"), name="hosts")

@@ -1,6 +1,6 @@
-"""Trouble: the store is unusable in its state, and the person decides whether to continue with it.
+"""The screen shown if the store is unusable; the person decides whether to continue with the store.
 
-Continuing is never silent: reserved budget then counts as spent, and all studies are forgotten.
+The person must agree, because reserved budget then counts as spent, and all studies are forgotten.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class TroubleView(PageView):
 
     @property
     def title(self) -> str:
-        """Return no title, because the card already has it."""
+        """The empty text, because the card has the title."""
         return say("trouble.title")
 
     def come(self, notice: Notice) -> None:

@@ -1,8 +1,8 @@
-"""A view: the content of one screen, its title, and its actions at a visit.
+"""A view: the widgets of one screen, its title, and the loading of its content at a visit.
 
 At each visit a view is emptied and filled with fresh content from the model, so it never shows old content.
 
-The list of views, and the navigation: app.
+The module app lists the views and navigates between them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class ScreenView(Screen):
     """One screen.
 
     Attributes:
-        app: runs the tasks of the screen.
-        place: its destination in the bar.
+        app: the app, which runs the screen's tasks.
+        place: the name of the screen's destination in the bar.
     """
 
     place = "studies"
@@ -75,7 +75,7 @@ class PageView(ScreenView):
         self._more = Clock.create_trigger(self._continue, 0)
 
     def fill(self, widgets: Iterable[Widget | None]) -> None:
-        """Show these widgets from the top; None is left out. Widgets far down are made some frames later."""
+        """Show widgets from the top of the page; None is left out. Widgets far down are made some frames later."""
         self._more.cancel()
         self.page.clear_widgets()
         self.page.scroll_y = 1
@@ -96,7 +96,7 @@ class PageView(ScreenView):
 
 
 def card(*children: Widget | None, tone: str = "card", name: str = "") -> Card:
-    """Return a card with these widgets; None is left out."""
+    """Return a card that contains the widgets; None is left out."""
     made = Card(tone=tone, name=name)
     for child in children:
         if child is not None:
@@ -105,7 +105,7 @@ def card(*children: Widget | None, tone: str = "card", name: str = "") -> Card:
 
 
 def words(text: str, role: str = "body", colour: str = "text", name: str = "") -> Words:
-    """Return a text."""
+    """Return a widget for a text."""
     return Words(text=text, role=role, colour=colour, name=name)
 
 
@@ -124,7 +124,7 @@ def entry(name: str, title: str, below: str, do: Callable[[], object], tone: str
 
 
 class Choice(Column):
-    """A few texts, one of which is chosen; all are visible at once, unlike those of a long list.
+    """A few texts, one of which is chosen; all texts are visible at once, unlike in a long list.
 
     Attributes:
         chosen: the position of the chosen text; -1 for none.
@@ -149,7 +149,7 @@ class Choice(Column):
         option.height = max(dp(56), high + dp(28))
 
     def press(self, place: int) -> None:
-        """Choose the pressed text."""
+        """Choose the text at the pressed position."""
         self.chosen = place
         self._do(place)
 

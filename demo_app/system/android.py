@@ -1,4 +1,4 @@
-"""Android's objects, if the app runs on a phone."""
+"""The access to Android's classes, if the app runs on a phone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def java(name: str) -> Any:
-    """Return a class of Android, such as ``android.content.Intent``; None on other systems."""
+    """Return the Android class ``name``, such as ``android.content.Intent``; None on other systems."""
     try:
         jnius = importlib.import_module("jnius")
     except ImportError:

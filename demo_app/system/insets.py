@@ -1,6 +1,6 @@
 """The margins of a phone's screen that bars and cameras cover.
 
-From Android 15 on, every app for its API draws behind the bars and must keep its content clear of them:
+From Android 15 on, an app draws behind the bars and must not place content there:
 https://developer.android.com/about/versions/15/behavior-changes-15#edge-to-edge.
 """
 
@@ -16,7 +16,7 @@ Insets = tuple[int, int, int, int]
 
 
 def insets() -> Insets:
-    """Return the margins to leave free now; none on a desktop, or before the window is open."""
+    """Return the margins to leave free, in pixels; zeros on a desktop, and before the window is open."""
     shown = activity()
     if shown is None or java("android.os.Build$VERSION").SDK_INT < EDGE_TO_EDGE:
         return 0, 0, 0, 0

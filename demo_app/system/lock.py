@@ -1,6 +1,7 @@
 """The system's screen lock, which may also lock this app: the PIN, pattern, face or finger that unlocks the phone.
 
-The app learns only whether the person unlocked it. The lock keeps others from looking; it does not encrypt the store.
+The app is informed only whether the person unlocked the phone. The lock hides the screens from others; it does not
+encrypt the store.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ def has_lock() -> bool:
 
 
 def unlock(title: str, done: Callable[[bool], object]) -> None:
-    """Let the system ask the person to unlock the phone.
+    """Request that the system asks the person to unlock the phone.
 
     Args:
         title: the reason, shown to the person.
-        done: called with True if the person unlocked the phone, possibly in a thread of Android; at once if the phone
-            has no lock.
+        done: called with True if the person unlocked the phone, else with False; possibly in a thread of Android. If
+            the phone has no lock, it is called at once.
     """
     keeper = _keeper()
     asking = None if keeper is None else keeper.createConfirmDeviceCredentialIntent(title, "")

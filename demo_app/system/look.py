@@ -6,7 +6,7 @@ from demo_app.system.android import activity, java
 
 
 def is_dark() -> bool:
-    """Return whether the person has set the system to dark; False if the system does not say."""
+    """Return whether the person has set the system to dark; False if this is unknown."""
     shown = activity()
     if shown is None:
         # This package is for desktops: it asks macOS, Windows or GNOME.

@@ -1,8 +1,8 @@
 """The link with which another program opened the app: an intent on Android; no link on other systems.
 
-The filters that register the app for links: intent_filters.xml.
+intent_filters.xml contains the filters that register the app for links.
 
-The use of a link: app.
+The module app follows the link.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def watch(opened: Callable[[str], object]) -> None:
     """Pass on the link that the app was opened with, and each link that arrives while it runs.
 
     Args:
-        opened: called with the text of each link; in a thread of Android for those that arrive later.
+        opened: called with the text of each link; links that arrive later are passed in a thread of Android.
     """
     shown = activity()
     if shown is None:

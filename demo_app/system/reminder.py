@@ -1,4 +1,4 @@
-"""A reminder in the person's calendar that a study asks again.
+"""A reminder in the person's calendar for the next answer to a study.
 
 On a phone the calendar opens with the entry filled in, and the person decides whether to keep it. Elsewhere the entry
 is a file that calendars open (RFC 5545). A calendar may be shared or copied to a server, so the entry names the app and
@@ -18,14 +18,14 @@ MINUTES = 15
 
 
 def remind(title: str, when: int, folder: Path) -> Path | None:
-    """Pass a reminder to the calendar.
+    """Pass a reminder to the person's calendar.
 
     Args:
-        title: of the entry; everyone who sees the calendar can read it.
-        when: UTC seconds.
-        folder: for the file, on other systems than a phone.
+        title: the title of the entry, which everyone with access to the calendar can read.
+        when: the time of the reminder, UTC seconds.
+        folder: the folder for the file, on systems other than Android.
     Returns:
-        The file; None if the phone's calendar was opened.
+        The path of the file; None if the phone's calendar was opened.
     Raises:
         OSError: the file cannot be written; or the phone has no calendar.
     """

@@ -1,8 +1,8 @@
 """The texts: every word of the app, by key, in the language of the person.
 
-A key names a place ("consent.agree"). Each language has a TOML file, sorted by screen: edge_sdk/texts holds the texts
-that the app shares with the page in a browser, this package the others. A missing key, or a placeholder without a
-value, is an error, never an empty label.
+A key names a place ("consent.agree"). Each language has TOML files, sorted by screen: edge_sdk/texts contains the texts
+that the app shares with the browser page, and this package the others. A missing key, or a placeholder without a value,
+is an error, never an empty label.
 
 Numbers and days are written in the style of the language. The screens choose the texts.
 """
@@ -19,11 +19,11 @@ _spoken: dict[str, Any] = {}
 
 
 def speak(language: str) -> None:
-    """Load the texts of a language, which every later ``say`` uses.
+    """Load the texts of a language for every later ``say``.
 
     Args:
-        language: one of ``LANGUAGES``, or a locale that begins with one, such as "de_AT.UTF-8"; any other value means
-            English.
+        language: one of ``LANGUAGES``, or a locale that begins with one of them, such as "de_AT.UTF-8"; any other value
+            means English.
     """
     import tomllib
     from pathlib import Path
@@ -40,23 +40,23 @@ def speak(language: str) -> None:
 
 
 def spaced(code: str) -> str:
-    """Return a key's fingerprint in groups of four, for comparison by eye."""
+    """Return a key's fingerprint in groups of four characters, for comparison by eye."""
     return " ".join(code[at : at + 4] for at in range(0, len(code), 4))
 
 
 def spoken() -> str:
-    """Return the current language."""
+    """Return the current language, one of ``LANGUAGES``."""
     return str(_words()["language"])
 
 
 def say(key: str, /, **values: object) -> str:
     """Return the text of a key, with the values of its placeholders.
 
-    If the text has a singular and a plural, the value of ``count`` chooses. Whole numbers and decimal fractions among
-    the values are written by ``number``.
+    If the text has a singular and a plural, the value ``count`` selects one of them. ``number`` formats the numbers
+    among the values.
 
     Raises:
-        KeyError: no such key, or no value for one of its placeholders.
+        KeyError: there is no such key, or a placeholder has no value.
     """
     found: Any = _words()
     for part in key.split("."):
@@ -72,7 +72,8 @@ def say(key: str, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number in the style of the language, at most ``digits`` significant digits; whole numbers in full."""
+    """Return a number in the style of the language, with at most ``digits`` significant digits; whole numbers in
+    full."""
     marks = _words()["number"]
     if isinstance(value, int) or (value.is_integer() and abs(value) < 10**15):
         whole = f"{int(value):,}" if abs(value) >= 10**4 else str(int(value))
@@ -144,7 +145,7 @@ def date_of(text: str) -> str:
     """Return a day, given as YYYY-MM-DD, in the style of the language.
 
     Raises:
-        ValueError: another form, or not a day of the calendar.
+        ValueError: the text has another form, or is not a day of the calendar.
     """
     import time
 
@@ -156,7 +157,7 @@ def date_of(text: str) -> str:
 
 
 def clock(seconds: int) -> str:
-    """Return the time of day of UTC seconds in the person's time zone: 17:05."""
+    """Return the time of day of UTC seconds in the person's time zone, such as 17:05."""
     import time
 
     return time.strftime("%H:%M", time.localtime(seconds))

@@ -3,7 +3,7 @@
 Every control can also be reached with Tab and pressed with Enter or the space bar, is at least 48 dp wide and high, and
 shows by more than its colour that it is pressed, chosen or focused.
 
-The drawing of a sign: signs.
+The module signs draws the signs.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ Builder.load_string("""
 
 
 class Pressed(FocusBehavior, ButtonBehavior):
-    """A control that is pressed by a touch, by Enter or by the space bar."""
+    """A control that can be pressed by a touch, with Enter or with the space bar."""
 
     def keyboard_on_key_down(self, window: object, keycode: tuple[int, str], text: str, modifiers: list[str]) -> bool:
         if keycode[1] in ("enter", "numpadenter", "spacebar") and not self.disabled:
@@ -156,8 +156,10 @@ class Pressed(FocusBehavior, ButtonBehavior):
         return bool(super().keyboard_on_key_down(window, keycode, text, modifiers))
 
     def on_touch_down(self, touch: object) -> bool:
-        """Press without taking the focus: the focus ring is for people who use keys, and on a phone a focus would open
-        the keyboard."""
+        """Press without taking the focus.
+
+        The focus ring is for people who use keys, and on a phone a focus would open the keyboard.
+        """
         return bool(super(FocusBehavior, self).on_touch_down(touch))
 
 
@@ -165,8 +167,8 @@ class Action(Pressed, Label):
     """A button with a text.
 
     Attributes:
-        kind: filled (the main action of the screen), outlined, plain or alert (it cannot be undone).
-        name: for tests.
+        kind: filled (the main action of the screen), outlined, plain or alert (the action cannot be undone).
+        name: the name by which tests find the button.
     """
 
     kind = OptionProperty("filled", options=["filled", "outlined", "plain", "alert"])
@@ -180,7 +182,7 @@ class Sign(Widget):
 
     Attributes:
         sign: one of ``signs.SIGNS``.
-        ink: its colour.
+        ink: the colour of the sign.
     """
 
     sign = OptionProperty("back", options=SIGNS)
@@ -206,9 +208,9 @@ class Symbol(Pressed, AnchorLayout):
 
     Attributes:
         sign: one of ``signs.SIGNS``.
-        says: its action in words; not displayed, but read by tests and by a screen reader, if there is one.
+        says: the action in words; not displayed, but read by tests and by a screen reader, if there is one.
         tone: text or accent.
-        raised: True if it has a background of its own, such as on a map.
+        raised: True if the button has a background of its own, for example on a map.
     """
 
     sign = OptionProperty("back", options=SIGNS)
@@ -245,8 +247,8 @@ class Entry(Pressed, Card):
     """A card that opens another screen when touched.
 
     Attributes:
-        title: of the screen that it opens.
-        below: a line below.
+        title: the title of the screen that it opens.
+        below: a line of text below the title.
     """
 
     title = StringProperty("")

@@ -1,7 +1,7 @@
-"""Bars: the title of the current screen, and the destinations.
+"""The bars: the title of the current screen, and the destinations.
 
-The same destinations stand below on a phone and at the side of a wide window. The background, the weight and the colour
-mark the current one, not the colour alone.
+The destinations are at the bottom on a phone and at the side of a wide window. The current destination is marked by its
+background, weight and colour, not by the colour alone.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class TopBar(BoxLayout):
     """The title of the current screen, and the arrow back.
 
     Attributes:
-        title: of the screen.
+        title: the title of the screen.
         back: True to show the arrow.
     Events:
         on_back: the arrow was pressed.
@@ -116,7 +116,7 @@ class TopBar(BoxLayout):
 
 
 class Destination(Pressed, BoxLayout):
-    """One destination."""
+    """The button of one destination."""
 
     text = StringProperty("")
     sign = StringProperty("info")
@@ -130,7 +130,8 @@ class Destination(Pressed, BoxLayout):
         self._fit()
 
     def _fit(self, *_: object) -> None:
-        """Keep the name on one line at any text size, because people find a destination by its position."""
+        """Shrink the name so that it stays on one line at any text size, because people find a destination by its
+        position."""
         size = min(look.letters("small"), dp(20))
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()
@@ -142,9 +143,9 @@ class Destinations(BoxLayout):
     """The destinations of the app.
 
     Attributes:
-        places: (name, text, sign) of each.
-        chosen: the name of the current one.
-        upright: True if they stand at the side.
+        places: (name, text, sign) of each destination.
+        chosen: the name of the current destination.
+        upright: True if the destinations are at the side, below each other.
     Events:
         on_choice: (name) a destination was pressed.
     """

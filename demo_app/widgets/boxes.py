@@ -1,7 +1,7 @@
 """Boxes: pages, cards, rows and the distances between them.
 
-A box is as high as its content, and a page scrolls. So with large text or in a small window a person scrolls more, and
-no letter is cut off.
+A box is as high as its content, and a page scrolls. So with large text or in a small window the page is longer, and no
+letter is cut off.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ Builder.load_string("""
 
 
 class Column(BoxLayout):
-    """Children below each other; its height is the sum of theirs."""
+    """A box with its children below each other; its height is the sum of their heights."""
 
 
 class Page(ScrollView):
@@ -132,7 +132,7 @@ class Card(BoxLayout):
     """A rounded box.
 
     Attributes:
-        tone: its ground: card, tint, alert_tint or good_tint.
+        tone: the role of its background colour: card, tint, alert_tint or good_tint.
     """
 
     tone = OptionProperty("card", options=["card", "tint", "alert_tint", "good_tint"])
@@ -140,7 +140,7 @@ class Card(BoxLayout):
 
 
 class Row(BoxLayout):
-    """Children side by side, as high as the highest."""
+    """A box with its children side by side, as high as the highest of them."""
 
 
 class Gap(Widget):

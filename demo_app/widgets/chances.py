@@ -1,10 +1,10 @@
-"""Pictures of probabilities: the number of 100 reports that fit an answer; and the belief before and after a report.
+"""Pictures of probabilities: how many of 100 reports fit an answer, and the posterior before and after a report.
 
 People understand counts of people better than probabilities. So a probability is 100 dots, filled for the reports that
 fit and hollow for the others, with the counts in words. The count for a true answer means nothing without the count for
-a wrong one, so the widget shows both. A belief is a bar with its number beside it.
+a wrong answer, so the widget shows both. A prior or posterior probability is a bar with its number beside it.
 
-The device computes the probabilities: ``Device.preview``.
+``Device.preview`` computes the probabilities.
 """
 
 from __future__ import annotations
@@ -112,11 +112,11 @@ Builder.load_string("""
 
 
 class Dots(Widget):
-    """Dots in a square, the first ones filled.
+    """A square of dots, of which the first are filled.
 
     Attributes:
         filled: number of filled dots.
-        across: number of dots in a row, and of rows.
+        across: number of dots in a row, and number of rows.
     """
 
     filled = NumericProperty(0)
@@ -166,7 +166,8 @@ class Dots(Widget):
 def _dot(side: int, inner: float, outer: float) -> Texture:
     """Return a picture of a white ring, opaque between two radii in pixels; a disc if the inner radius is 0.
 
-    A hundred dots share one picture, because drawing each of them would take longer than the rest of the page.
+    A hundred dots share one picture, because drawing a hundred dots would take longer than drawing the rest of the
+    page.
     """
     made = Texture.create(size=(side, side), colorfmt="rgba")
 
@@ -189,12 +190,13 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
 
 
 class Chances(BoxLayout):
-    """The number of reports that fit the answer, of 100 people who give this answer and of 100 who give another.
+    """The number of reports that fit the answer, among 100 people who give it and among 100 people who give another
+    answer.
 
     Attributes:
-        truth: the probability that a report fits the answer if it is the true one; its text is rounded up.
-        wrong: the least probability that a report fits the answer if another one is true; its text is rounded down.
-        filled, hidden: the filled dots of each.
+        truth: the probability that a report fits the answer if the answer is true; its text is rounded up.
+        wrong: the least probability that a report fits the answer if another answer is true; its text is rounded down.
+        filled, hidden: the number of filled dots for ``truth`` and for ``wrong``.
     """
 
     truth = ObjectProperty(Fraction(0))
@@ -222,7 +224,7 @@ class Portion(BoxLayout):
     """A bar with its label and its number.
 
     Attributes:
-        share: of the bar; its text is rounded up.
+        share: the filled share of the bar; its text is rounded up.
         strong: True for the more important bar.
     """
 
@@ -251,7 +253,7 @@ class Belief(BoxLayout):
     """The largest posterior probability of the person's answer, before and after a report.
 
     Attributes:
-        before, after: probabilities.
+        before, after: the probabilities before and after the report.
     """
 
     before = ObjectProperty(Fraction(0))

@@ -1,9 +1,9 @@
-"""Lists to choose from: one of many, or any of many.
+"""Lists from which one value or any number of values is chosen.
 
 Only visible rows exist, so 500 values scroll as smoothly as five. A list of more than ``SEARCHED`` values has a search
 field. A row is as high as its text, and marked by a shape, not by colour alone.
 
-The list does not know the meaning of the values or the use of the choice.
+The list is independent of the meaning of the values and the use of the choice.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ Builder.load_string("""
 
 
 class Tick(Widget):
-    """The mark of a row: a circle for one of many, a square for any of many."""
+    """The mark of a row: a circle if one value is chosen, a square if any number of values is chosen."""
 
     kind = OptionProperty("one", options=["one", "any"])
     chosen = BooleanProperty(False)
 
 
 class Option(Pressed, RecycleDataViewBehavior, BoxLayout):
-    """One row. It is reused for another value when it is scrolled out of view."""
+    """One row of a list. It is reused for another value when it is scrolled out of view."""
 
     text = StringProperty("")
     index = NumericProperty(0)
@@ -153,7 +153,7 @@ class OptionList(BoxLayout):
 
     Attributes:
         values: the texts.
-        kind: "one" or "any" of them.
+        kind: "one" if one value is chosen, "any" if any number of values is chosen.
         caption: a line above the rows.
     """
 
@@ -185,7 +185,7 @@ class OptionList(BoxLayout):
         self.ids.options.scroll_y = 1
 
     def refresh(self, wanted: str | None = None) -> None:
-        """Show the rows again; of a new list only the first ones, and all of them some frames later."""
+        """Show the rows again; for a new list, show only the first rows, and all rows some frames later."""
         typed = self._search.text if self._search else ""
         parts = (typed if wanted is None else wanted).casefold().split()
         found = [
@@ -211,7 +211,7 @@ class OptionList(BoxLayout):
         self.refresh()
 
     def caption_of(self, shown: int) -> str:
-        """Return the line above the rows if the search shows ``shown`` of them."""
+        """Return the line above the rows if the search finds ``shown`` values."""
         return say("choice.none") if self.values and not shown else ""
 
     def _measure(self, *_: object) -> None:

@@ -1,15 +1,18 @@
 """The coasts of the world, and the borders of its countries, for drawing below a map.
 
-The file has the 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version 4.1.0 as packed
-in the npm package world-atlas 2.0.2), in hundredths of a degree and cut into triangles. The numbers are read without a
-loop, so a map delays no frame. ``data.coast`` writes the file from the TopoJSON of that package.
+The file coast.bin contains the 110m land and countries of Natural Earth (public domain, naturalearthdata.com; version
+4.1.0 as packed in the npm package world-atlas 2.0.2), in hundredths of a degree and cut into triangles. The numbers are
+read without a loop, so a map delays no frame. ``data.coast`` writes the file from the TopoJSON of that package.
 
-    deflated, all of 16 bits, the low byte first:
-    the number of outlines of the land, of borders, and of corners of triangles; then the number of points of each
-    outline and of each border; then east of 180 degrees west, and then north of the south pole, hundredths of a degree,
-    of each of their points; then the corners: places among the outlines' points, three for a triangle
+The file is deflated and consists of 16-bit integers, the low byte first:
 
-The drawing: gridmap. The borders are for orientation only; they make no claim about territory.
+    the number of outlines of the land, the number of borders, the number of corners of triangles
+    the number of points of each outline, then of each border
+    the longitude of each point, in hundredths of a degree east of 180 degrees west
+    the latitude of each point, in hundredths of a degree north of the south pole
+    the corners: indexes of points of the outlines, three for each triangle
+
+The module gridmap draws the lines. The borders are for orientation only and make no claim about territory.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ class Coast:
     """The points of all lines, and the lines and triangles between them.
 
     Attributes:
-        longitudes, latitudes: of each point, in degrees.
-        outlines: of the land, closed: the indexes of the points of each.
-        borders: between countries, likewise.
-        corners: of the triangles that cover the land: three indexes of points each.
+        longitudes, latitudes: the position of each point, in degrees.
+        outlines: the closed outlines of the land, as ranges of point indexes.
+        borders: the borders between countries, as ranges of point indexes.
+        corners: the corners of the triangles that cover the land: three point indexes for each triangle.
     """
 
     longitudes: tuple[float, ...]
@@ -39,7 +42,7 @@ class Coast:
 
 @cache
 def coast() -> Coast:
-    """Return the content of the file."""
+    """Return the content of coast.bin."""
     import sys
     import zlib
     from array import array

@@ -1,6 +1,7 @@
-"""A field for a day, typed as 2026-12-01; a list of hundreds of days would be too long to read.
+"""A field in which a day is typed, such as 2026-12-01.
 
-The field has no answer until its text is a day of the calendar within the limits.
+It replaces a list of hundreds of days, which is too long to read. The field has no answer until its text is a day of
+the calendar within the limits.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ class DayField(TypedAnswer):
     """A field for a day between two days.
 
     Attributes:
-        low, high: the first and the last, as YYYY-MM-DD.
+        low, high: the first and the last allowed day, as YYYY-MM-DD.
         text: the day as YYYY-MM-DD.
-        label: names the requested day and its limits.
+        label: the name of the requested day and its limits.
     Events:
         on_day: (text) the person typed another day, or none.
     """

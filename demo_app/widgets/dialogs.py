@@ -1,6 +1,6 @@
 """Dialogs: a question in front of everything, and a notice that disappears by itself.
 
-The buttons of a question name its consequences, and going back is always the harmless answer.
+The buttons of a question name the consequences, and going back always means the harmless answer.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def close_dialogs() -> None:
 
 
 class AskDialog(ModalView):
-    """A question with two answers in front of everything; Esc or a touch beside it gives the harmless one."""
+    """A question with two answers in front of everything; Esc or a touch beside it selects the harmless answer."""
 
     title = StringProperty("")
     body = StringProperty("")
@@ -109,7 +109,7 @@ class AskDialog(ModalView):
         self.height = min(self.ids.card.height, Window.height - dp(32))
 
     def answered(self, agreed: bool) -> None:
-        """Close the question, and run the task if the person agreed."""
+        """Close the question, and run its task if the person agreed."""
         self.dismiss()
         if agreed:
             self._on_agree()

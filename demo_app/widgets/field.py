@@ -103,11 +103,11 @@ class Field(BoxLayout):
     """A text field of one line.
 
     Attributes:
-        label: names the requested text.
+        label: the name of the requested text.
         text: the typed text.
         hint: an example, shown while the text is empty.
         error: the fault of the text, in words; "" for none.
-        number: True if a phone shows a keyboard of digits.
+        number: True if a phone shows a keyboard with digits only.
         focused: True if the field has the focus.
     Events:
         on_enter: Enter was pressed.

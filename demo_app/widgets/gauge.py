@@ -3,7 +3,7 @@
 It is one bar, whose parts differ by pattern and place as well as by colour, and below it a line of words for each
 pattern.
 
-The explanation of a nat in plain words: texts.
+The package texts explains a nat in plain words.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Bar(Widget):
     """A rounded bar: full for the spent part, striped for the reserved part, empty for the rest.
 
     Attributes:
-        spent, reserved: shares of the bar.
+        spent, reserved: the shares of the bar that are spent and reserved.
     """
 
     spent = NumericProperty(0.0)
@@ -124,10 +124,10 @@ class Bar(Widget):
 
 
 class Gauge(BoxLayout):
-    """The gauge.
+    """The gauge of one cap.
 
     Attributes:
-        spent, reserved, cap: nats.
+        spent, reserved, cap: the amounts in nats.
     """
 
     spent = NumericProperty(0.0)

@@ -1,8 +1,8 @@
 """A map on which a cell of a grid is chosen.
 
-The grid is that of the campaign, in whole microdegrees, so the drawn cell is the answered cell. The coast below is for
-orientation, and drawing it needs no network. A degree east is drawn narrower than a degree north by one factor, the
-cosine of the grid's middle latitude.
+The map draws the campaign's grid in whole microdegrees, so the chosen cell is exactly the answer. The coast behind the
+grid is for orientation, and is drawn without the network. A degree of longitude is drawn narrower than a degree of
+latitude by one factor, the cosine of the grid's middle latitude.
 
 A touch chooses a cell, and the arrow keys move it.
 """
@@ -138,14 +138,14 @@ class Surface(FocusBehavior, StencilView):
         return self.x + self.width / 2, self.y + self.height / 2
 
     def where(self, longitude: float, latitude: float) -> tuple[float, float]:
-        """Return the pixels of a position."""
+        """Return the position in pixels of a longitude and latitude."""
         return (
             self.middle[0] + (longitude - self.longitude) * self.scale * self.stretch,
             self.middle[1] + (latitude - self.latitude) * self.scale,
         )
 
     def position(self, x: float, y: float) -> tuple[float, float]:
-        """Return the longitude and latitude of pixels."""
+        """Return the longitude and latitude of a position in pixels."""
         return (
             self.longitude + (x - self.middle[0]) / (self.scale * self.stretch),
             self.latitude + (y - self.middle[1]) / self.scale,
@@ -168,7 +168,7 @@ class Surface(FocusBehavior, StencilView):
         self._draw()
 
     def zoom(self, factor: float, x: float | None = None, y: float | None = None) -> None:
-        """Zoom in by a factor around a fixed point in pixels; around the middle if none is given."""
+        """Zoom in by a factor; the point (x, y) in pixels stays in place, or the middle if no point is given."""
         x, y = self.middle[0] if x is None else x, self.middle[1] if y is None else y
         longitude, latitude = self.position(x, y)
         least = self._least_scale()
@@ -337,8 +337,8 @@ class GridMap(BoxLayout):
     """A grid on a map.
 
     Attributes:
-        south, north, west, east, step: of the grid, whole microdegrees.
-        chosen: (row, column) of the chosen cell, from the south west; None until one is.
+        south, north, west, east, step: the borders and the cell size of the grid, in whole microdegrees.
+        chosen: (row, column) of the chosen cell, from the south-west; None before a cell is chosen.
         caption: the chosen position, in words.
         error: the fault of a typed position.
     Events:
@@ -365,12 +365,12 @@ class GridMap(BoxLayout):
 
     @property
     def rows(self) -> int:
-        """Rows of cells, from south to north; the last may reach beyond the box."""
+        """Number of rows of cells, from south to north; the last row may extend beyond the box."""
         return int(-(-(self.north - self.south) // self.step))
 
     @property
     def columns(self) -> int:
-        """Columns of cells, from west to east."""
+        """Number of columns of cells, from west to east."""
         return int(-(-(self.east - self.west) // self.step))
 
     def on_cell(self, row: int, column: int) -> None:
@@ -398,7 +398,7 @@ class GridMap(BoxLayout):
             self.error = say("map.outside")
 
     def step_by(self, rows: int, columns: int) -> None:
-        """Move the chosen cell; if none is chosen, choose the one in the middle of the view."""
+        """Move the chosen cell; if no cell is chosen, choose the cell in the middle of the view."""
         if self.chosen is None:
             self.choose(self.ids.surface.longitude, self.ids.surface.latitude)
         else:
@@ -448,5 +448,5 @@ def _degrees(microdegrees: float) -> str:
 
 
 def _strokes(lines: Iterable[range]) -> list[int]:
-    """Return the indexes of both ends of every segment of lines."""
+    """Return the point indexes of both ends of every segment of lines, one after another."""
     return [end for line in lines for stretch in pairwise(line) for end in stretch]

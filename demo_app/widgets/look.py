@@ -4,7 +4,7 @@
 
     #:import look demo_app.widgets.look.look
 
-The colours: theme.
+The module theme defines the colours.
 """
 
 from __future__ import annotations

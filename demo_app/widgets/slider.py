@@ -1,10 +1,10 @@
-"""A number: dragged along a track, or typed.
+"""A widget for a number that is dragged along a track or typed.
 
-The typed text is the answer, exactly as typed. The track writes it in round steps, which are steps of the campaign if
-it has any. There is no answer until the person has used one of the two.
+The typed text is the answer, exactly as typed. Moving the cursor writes a number in round steps, which are the
+campaign's steps if it has any. There is no answer until the person has typed or dragged a number.
 
-If the device rounds to the nearest step, or moves a number outside to the nearer end, the widget shows the number that
-counts. If the device rounds at random, it shows nothing: the question asks for the person's own number.
+If the device rounds to the nearest step, or moves a number outside to the nearer end, the widget shows the resulting
+number. If the device rounds at random, it shows nothing, because the question asks for the person's own number.
 """
 
 from __future__ import annotations
@@ -132,17 +132,17 @@ class Track(FocusBehavior, Slider):
 
 
 class NumberSlider(TypedAnswer):
-    """A number between two, dragged or typed.
+    """A number between two limits, dragged or typed.
 
     Attributes:
-        low, high: the least and the largest, as numbers.
-        places: maximum number of decimal places that the track writes.
-        step: the distance between two numbers that count as different, from ``low`` on; 0 if every number is allowed.
-        counts: None if numbers outside are refused and all others count as typed.
-        unit: after the number, such as "h"; may be empty.
+        low, high: the least and the largest allowed number.
+        places: maximum number of decimal places of a dragged number.
+        step: the distance between neighbouring numbers, from ``low`` on; 0 if every number is allowed.
+        counts: None if numbers outside the limits are refused and no number is rounded.
+        unit: the unit after the number, such as "h"; may be empty.
         text: the number as a decimal fraction with a point, as typed or dragged.
     Events:
-        on_number: (text) the person named another number, or none.
+        on_number: (text) the person set another number, or none.
     """
 
     low = NumericProperty(0)
@@ -206,7 +206,7 @@ class NumberSlider(TypedAnswer):
         self.ids.track.value = min(max(float(number), self.low), self.high)
 
     def _counted(self, text: str, number: Decimal) -> str:
-        """Return the number that a typed one counts as; "" if it is the same.
+        """Return the number to which a typed number is rounded; "" if it is the same.
 
         Raises:
             ValueError: the number is refused.
@@ -241,7 +241,7 @@ class NumberSlider(TypedAnswer):
             self.caption = say("number.ask")
 
     def _on_step(self, number: float) -> float:
-        """Return the nearest step."""
+        """Return the allowed number nearest to ``number``."""
         return self.low + round((number - self.low) / self.step) * self.step if self.step else number
 
     def _rounded(self, number: float) -> str:

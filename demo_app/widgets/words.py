@@ -1,6 +1,6 @@
 """Texts, wrapped to the available width, in the size that the person set in the system.
 
-A text is as high as its lines, so nothing is cut off; its surroundings grow with it.
+A text is as high as its lines, and the boxes around it grow with it, so nothing is cut off.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Words(Label):
     """A text that wraps.
 
     Attributes:
-        role: its size: display, headline, title, body or small.
-        colour: by role: text, muted, accent, alert, good, accent_ink or alert_ink.
-        name: for tests.
+        role: the role that decides its size: display, headline, title, body or small.
+        colour: the role of its colour: text, muted, accent, alert, good, accent_ink or alert_ink.
+        name: the name by which tests find the text.
     """
 
     role = OptionProperty("body", options=list(TEXT_SIZES))
@@ -51,4 +51,4 @@ class Words(Label):
 
 
 class Mono(Words):
-    """Bytes and codes, every letter of one width."""
+    """A text in a font of fixed width, for bytes and codes."""
