@@ -58,6 +58,9 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
 def gained(prior: Sequence[int], channel: Channel) -> int:
     """Return the mean squared length of the posterior over all outputs, times 2^64; each output's term is rounded down:
 
+        sum over y of (sum over x of (P_x Q(y|x))^2) / P(y)
+
+    The expected squared error of the posterior is 1 minus this sum, so a larger sum is better.
 
     It takes inputs times outputs steps and uses no float, so every machine that compares two channels agrees.
 

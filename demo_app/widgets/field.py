@@ -127,15 +127,15 @@ class Field(BoxLayout):
 
 
 class TypedAnswer(BoxLayout):
-    """An answer that may be typed, below a caption with the answer and a note about what counts.
+    """An answer that may be typed, below a caption with the answer and a note with the rounded answer.
 
     Attributes:
-        counts: a function from a typed answer to the one that it counts as, "" if it is the same; it raises ValueError
-            for an answer that is refused.
+        counts: function of a typed answer that returns the answer to which it is rounded, "" if it is the same, and
+            raises ValueError for a refused answer.
         text: the answer; "" before it is given, and while the typed text is not an answer.
         caption: the answer in words, or the request for one.
         role: the role of the caption's text when there is an answer.
-        note: the answer that counts instead; "" if it is the same.
+        note: the rounded answer; "" if it is the same.
         error: the fault of the typed text.
     """
 

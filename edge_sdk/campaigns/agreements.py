@@ -66,6 +66,7 @@ class Agreements(Session):
         """Record the consent under a class chosen at random; most likely is the class whose prior is nearest to the
         person's history.
 
+            P(nearest class) = e^level / (e^level + C - 1),   P(each other class) = 1 / (e^level + C - 1)
 
         The class is drawn once, and ``level`` is charged at once. The caps must leave room for this charge and for the
         most expensive class. A person who agreed before keeps their class. After forgetting, the class is drawn and
@@ -116,7 +117,7 @@ class Agreements(Session):
         """Record the consent under a declared prior chosen at random from a public list; most likely is the prior
         nearest to the person's history.
 
-            the nearest of k + 1 with probability e^level / (e^level + k), each other with 1 / (e^level + k)
+            P(nearest prior) = e^level / (e^level + k),   P(each of the k others) = 1 / (e^level + k)
 
         The list contains the uniform prior and, for each value, a prior that gives this value the probability 3/4. The
         prior is drawn once, and ``level`` is charged at once. The caps must leave room for this charge and for the most
