@@ -2,7 +2,7 @@
 
 Workers compute from byte ranges and from fixed versions of the study's tables, so a step may run on any worker and any
 number of times. This process, the driver, commits the results by the same compare-and-swap as the local engine. So a
-crash, a lost worker or another writer has no effects that they do not also have with a single process.
+crash, a lost worker or another writer has the same effects as with a single process.
 
     survey      find where envelopes begin and end                                  workers
     introduce   verify enrolments; register their keys                              workers; driver

@@ -96,7 +96,7 @@ def local_cluster(processes: int, *, heartbeat: int = NO_HEARTBEAT, **options: A
 
 @contextmanager
 def _not_interrupted() -> Iterator[None]:
-    """Context manager in which this process, and processes started in it, ignore Ctrl-C, so that this process can clean
+    """Context manager in which this process and its new child processes ignore Ctrl-C, so that this process can clean
     up."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,7 +1,7 @@
 """Steps of an ingest that run on workers.
 
-A step is a function of byte ranges and table versions, and writes nothing. So a step returns the same result on any
-worker, if it runs twice, and if it runs again after its worker died.
+A step is a function of byte ranges and table versions, and writes nothing. So a step may run on any worker, and run
+again, for example after its worker died, with the same result.
 
 ``cluster`` runs the steps in order and commits their results.
 """

@@ -164,7 +164,7 @@ class Difference(DifferenceFigures):
 def _rows(
     found: DifferenceFigures, labels: Sequence[str], sides: tuple[Floats, Floats], only: Place | None
 ) -> dict[str, Any]:
-    """Return a row for each value or district, and the labels of those that differ."""
+    """Return a row for each value or district, and the labels of the values or districts that differ significantly."""
     resolution = found.resolution if isinstance(found, DistrictDifference) else FINEST
     shown = [x for x in range(len(labels)) if only in (None, Place(resolution, x))]
     rows = found.numbers(*sides)
@@ -192,7 +192,8 @@ def difference(
         method: the method of both sides' consistent distributions; the difference uses the unbiased estimates.
         paired: whether both tallies use the same groups of devices and may share devices; if False, they must share
             none.
-        only: whether a single value or district was requested; simultaneous intervals then hold for it alone.
+        only: whether a single value or district was requested; simultaneous intervals then hold for this value or
+            district alone.
         steps: the number of differences for which simultaneous intervals hold together.
     Raises:
         NotComparable: the sides have different values.

@@ -64,8 +64,8 @@ class ViewWorth:
     """The variance that one report contributes to the unbiased estimate of one view's values.
 
     Attributes:
-        mse: expected squared error of one report, summed over the view's values, if all answers are equally frequent;
-            divide by n for n reports of all views together. NaN if the view has no unbiased estimate.
+        mse: the expected squared error of one report, summed over the view's values, if all answers are equally
+            frequent; divide by n for n reports of all views together. NaN if the view has no unbiased estimate.
         weight: the largest number of people that one report of this view counts for; NaN if the view has no unbiased
             estimate.
     """

@@ -61,7 +61,7 @@ def estimate(
         forged: a number of forged reports; the estimate states their influence in addition to the usual figures.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
         pool: the way to combine classes, one of ``POOLS``.
-        margins: known shares of the population by class, to which the classes are weighted.
+        margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
         NotShared: classes cannot be pooled by precision.

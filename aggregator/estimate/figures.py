@@ -32,9 +32,9 @@ class Figures:
 
     Attributes:
         raw: the unbiased estimates; an estimate may be negative or above one.
-        se: their standard errors.
+        se: the standard errors of ``raw``.
         low, high: the interval of each figure by itself.
-        simultaneous_low, simultaneous_high: simultaneous intervals.
+        simultaneous_low, simultaneous_high: the simultaneous interval of each figure.
     """
 
     raw: Floats

@@ -34,7 +34,7 @@ from protocol.errors import HalftruthError
 
 
 class NotAsked(HalftruthError):
-    """There are no reports on the requested questions."""
+    """The tally has no reports on the requested questions."""
 
 
 class SharesEstimate(ABC):
@@ -108,8 +108,8 @@ class Margin(SharesEstimate):
     """The shares of one question's values, pooled over views.
 
     Attributes:
-        question: its position in the form.
-        asked: the views that ask it.
+        question: the position of the question in the form.
+        asked: the views that ask the question.
         weights: (J,) the weights of the views, with the sum one.
     """
 
@@ -165,11 +165,11 @@ class Margin(SharesEstimate):
 
 
 def margin(views: Sequence[FormView], question: int) -> Margin:
-    """Return the shares of one question from all views that ask it.
+    """Return the shares of one question's values, pooled over all views that ask the question.
 
     Args:
         views: the form's views that have reports.
-        question: its position in the form.
+        question: the position of the question in the form.
     Raises:
         NotAsked: no view asks the question, or no such view distinguishes single values.
         NotInvertible

@@ -31,7 +31,7 @@ class FormSides(Generic[Name]):
         sides: the names and estimates of the sides with enough devices; at least one.
         few: the names of the sides with too few devices.
         differences: the differences between sides; for classes, between each class and the first. Simultaneous
-            intervals hold for all differences together, those of the sides in ``few`` included.
+            intervals hold for all differences together, including differences from the sides in ``few``.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]

@@ -148,7 +148,8 @@ def estimate_form(
         tally: the counts of the reports of all its views.
         names: one or two questions; the first has the rows of a table.
         level: the confidence level of the intervals.
-        margins: known shares of the population by questions of the form, or by class, to which reports are weighted.
+        margins: the known shares of the population by questions of the form, or by class, to which reports are
+            weighted.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
         NotOfForm: the form does not have a requested question, or a question is named twice.

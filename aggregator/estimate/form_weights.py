@@ -10,9 +10,9 @@ S = E[z z'], d the known margins minus the margins of the reports, and g = S^-1 
     weighted share of t  =  E[w t]  =  E[t] + d' S^-1 E[z t]
 
 This estimate reproduces the known margins exactly (calibration estimator with the linear distance: Deville, Särndal
-1992). With one margin it is post-stratification, sum over groups of M_g T(g, t) / T(g). With several margins it is
-linear raking: it removes the same bias as multiplicative raking if the effects of the groups on t are additive, and
-needs no table of three questions.
+1992). With one margin the method is post-stratification, sum over groups of M_g T(g, t) / T(g). With several margins it
+is linear raking, which removes the same bias as multiplicative raking if the effects of the groups on t are additive,
+and needs no table of three questions.
 
 Every moment is computed from the pooled margins p and the tables T minus their own margins (consistent with p, and
 linear in the reports). So the weighted share is a smooth function of unbiased estimates, and its error follows by
@@ -66,7 +66,7 @@ def _times(one: Function, other: Function) -> Function:
 
 
 class AnsweredForm:
-    """The pooled margins and the tables of a form, each computed at its first use.
+    """The pooled margins and the tables of a form, which are computed when they are first used.
 
     Args:
         views: the form's views that have reports.

@@ -131,8 +131,8 @@ class Statistic(NamedTuple):
     """One requested statistic with its interval.
 
     Attributes:
-        what: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
-        about: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
+        what: the kind: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
+        about: the parameters: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
         estimate, low, high: the estimate and its interval: values for a quantile, fractions for a share.
     """
 
@@ -168,7 +168,7 @@ class Ordered:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the estimate, except the one about single shares without error bars."""
+        """The warnings of the estimate, except the warning about single shares without error bars."""
         return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_BARS))
 
     def as_json(self) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class OrderedCourse:
     """Quantiles and ranges of several periods or classes.
 
     Attributes:
-        by: ``period``, ``class`` or ``campaign``.
+        by: the kind of the sides: ``period``, ``class`` or ``campaign``.
         sides: the sides in the requested order; at least one has statistics.
         differences: for periods, the difference between the two requested spans (by default the first and the last with
             statistics), and from each span to the next if requested; for classes and campaigns, the difference of each

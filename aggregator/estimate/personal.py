@@ -98,7 +98,7 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
     """Return for each prior whether people who declare it answer through the offered channel, as
     ``personal.own_channel`` decides.
 
-    Floats are used if they certainly give the same result as the protocol's integers; otherwise the integers are.
+    Floats are used if they certainly give the same result as the protocol's integers; otherwise the integers are used.
 
     Args:
         priors: (d, k) the weights of the priors.
@@ -166,7 +166,7 @@ class PersonalDecoder(Pooled):
         """Compute the channel of each declared prior.
 
         Args:
-            priors: (d, k) weights.
+            priors: (d, k) the weights of the priors.
             level: the campaign's level in nanonats.
             members: (d,) the share of each class among the reports.
             offered: the campaign's LDP channel; None without one.

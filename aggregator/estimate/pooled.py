@@ -1,8 +1,8 @@
 """The decoder of several classes of people together, with the features of all classes.
 
 The share of a value is the sum over the classes of the share of people who are in the class and have the value. A
-report is evidence for its own class only. So each class is decoded by its own channel, and the estimates are added; no
-similarity between classes is assumed.
+report is evidence for the class of its device only. So each class is decoded by its channel, and the estimates are
+added; no similarity between classes is assumed.
 
 Its subclasses are in ``classes`` (named classes), ``personal`` (a class for each declared prior) and ``transcript``
 (channels that depend on earlier reports).

@@ -2,7 +2,7 @@
 
 A query has a number a[x] for each value x, and every report contributes a number to the result. So the result is a mean
 over the reports, and its error is the standard error of a mean, for every mechanism (MATH 6.2). If devices have several
-reports, its error is that of a mean over devices.
+reports, the error is the standard error of a mean over devices.
 
 Since the shares sum to one, a constant may be subtracted from all a[x] and added to the result. The raw estimates need
 not sum to one, so this changes the error: for ages between 60 and 90, subtracting 75 makes the error far smaller. The
@@ -128,7 +128,7 @@ def weighted(
         offset: a number that is added to each person's number.
         level: the confidence level of the interval.
         what: the query in words.
-        margins: known shares of the population by class, to which the classes are weighted.
+        margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
         NotEnough: fewer devices than the campaign waits for.
@@ -199,7 +199,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
 def expected_variance(
     decoder: Decoder, weights: Sequence[float] | Floats, reference: Floats | None, law: Floats | None = None
 ) -> float:
-    """Return the variance of one report's contribution to the mean weight as ``weighted`` estimates it.
+    """Return the variance of one report's contribution to the mean weight that ``weighted`` estimates.
 
     Args:
         decoder: the decoder of the campaign.

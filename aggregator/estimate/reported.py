@@ -26,8 +26,8 @@ class Reported:
 
     Attributes:
         count: the number of reported inputs, which are the first inputs: all k, or the m items of item sets.
-        factor: 1, or for item sets the padding l. Sets with more than l items are truncated to l, so many larger sets
-            make the shares of people with an item too low.
+        factor: 1, or for item sets the padding l. Sets with more than l items are truncated to l, so the shares of
+            people with an item are too low if there are many larger sets.
     """
 
     count: int

@@ -85,7 +85,8 @@ class Influence:
 class Estimate(Shares):
     """Shares of a campaign's k values, with their errors and context.
 
-    ``raw``, ``se`` and the intervals are NaN at values that the channel does not distinguish; a warning then says so.
+    ``raw``, ``se`` and the intervals are NaN at values that the channel does not distinguish; a warning then states
+    this.
 
     Attributes:
         terms: the campaign.

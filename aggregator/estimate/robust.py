@@ -1,12 +1,12 @@
-"""A distribution that is less sensitive to a few forged reports.
+"""Estimate of a distribution that is less sensitive to a few forged reports.
 
-Most channels have more outputs than inputs, so honest counts satisfy linear constraints. The count of an output that is
-far above the count that any shares can explain is reduced to that count, and the shares are fitted again. Among honest
-counts, about one output in several hundred is reduced (Huber 1964, applied to residuals; shares by maximum likelihood,
-so that no negative share explains a forgery).
+Most channels have more outputs than inputs, so honest counts satisfy linear constraints. If the count of an output is
+far above the largest count that the fitted shares explain, the count is reduced to this largest count, and the shares
+are fitted again. Among honest counts, about one output in several hundred is reduced (Huber 1964, applied to
+residuals). The shares are fitted by maximum likelihood, so that no negative share explains a forgery.
 
-It is shown beside the estimate when the screen raises an alarm, and never replaces it. If every vector of counts could
-be honest, no count is reduced; then only the influence bounds the effect of forgeries.
+This estimate is shown beside the main estimate if the screen raises an alarm, and never replaces it. If every vector of
+counts could be honest, no count is reduced; then only the influence bounds the effect of forgeries.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SETTLED = 1e-5
 
 
 def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | None = None) -> Floats:
-    """Return the shares fitted to the reduced counts, projected as by ``distribution.project``.
+    """Return the shares fitted to the reduced counts, and projected by ``distribution.project``.
 
     Args:
         decoder: the decoder of the campaign.
         share: (m,) the relative frequency of each output.
-        reports: n, or the effective number of reports.
+        reports: n, the number of reports, or the effective number of reports.
         reported: see ``distribution.project``.
     Raises:
         NotInvertible

@@ -1,11 +1,11 @@
 """Estimates of classes of people that are assumed to have the same shares.
 
-Classes with different levels have different precision. If all classes have the same shares, weighting each class by its
-precision is the best unbiased combination of their estimates:
+Classes with different levels have different precision. If all classes have the same shares, the best unbiased
+combination of the classes' estimates weights each class by its precision:
 
     raw = sum over classes of w_c raw_c,    w_c proportional to n_c / V_c
 
-V_c is the variance of one report of the class, summed over the values, at even shares or the prior of the class. So it
+V_c is the variance of one report of the class, summed over the values, at even shares or the prior of the class. So V_c
 is known before any report, and never estimated from the same reports. If the shares of the classes differ, the result
 is not the distribution of any population. So this method must be requested, the assumption is tested, and the method is
 refused if the test finds a difference.

@@ -59,7 +59,7 @@ class ViewsTally(Tally):
     Attributes:
         counts: the counts of all views, concatenated.
         reports: the number of accepted outputs of all views.
-        groups: None; the tally of each view has its own.
+        groups: None, because the tally of each view has groups.
         parts: the tally of each view, which may have no reports.
     """
 

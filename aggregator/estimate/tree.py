@@ -145,9 +145,9 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
 
     The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
     the correlation -1 / (k - 1). If the channel has a few more inputs than there are districts, the sum varies a
-    little. Independent numbers with variances v, conditioned so that the variance of their sum is s, have
-    variances v - c v^2 with c = (sum(v) - s) / sum(v)^2, and the same correlations. The tree knows the sum, so it can
-    treat the estimates as independent.
+    little. Independent numbers with variances v, conditioned so that the variance of their sum is s, have variances v -
+    c v^2 with c = (sum(v) - s) / sum(v)^2, and the same correlations. The sum is known in the tree, so the estimates
+    can be treated as independent.
 
     Args:
         decoder: the decoder of the survey's channel.

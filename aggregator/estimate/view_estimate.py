@@ -29,7 +29,7 @@ def estimate_views(
     """Return the estimate of a campaign whose devices are asked for views, with all its resolutions.
 
     Args:
-        campaign_id: empty if the campaign is not signed.
+        campaign_id: the id of the campaign; empty if it is not signed.
         method: one of ``VIEW_METHODS``; None uses the first.
         level, forged, where: see ``estimator.estimate``.
     Raises:

@@ -36,7 +36,7 @@ class KnownMargin:
     """The known shares of the population by groups of classes, or of a question's values.
 
     Attributes:
-        by: ``class``, or the name of a question.
+        by: the grouping: ``class``, or the name of a question.
         question: the position of the question in the form; None for classes.
         names: the names of the G groups.
         shares: (G,) the known shares of the groups, above zero, with the sum one.

@@ -38,18 +38,18 @@ class BinomialSteps:
 
         raw[x] = base[x] + sum over s of heights[s, x] * counts[s, x] / n
 
-    The contribution of one report to raw[x] takes few values: the base plus the heights of the steps that it reaches.
-    The number of reports that reach a step is binomial. A support channel has one step, reached by the outputs of S_x,
-    with probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two steps, a
-    report counts for x, against x, or not at all.
+    A report contributes one of a few numbers to n raw[x]: the base plus the heights of the steps that the report
+    reaches. The number of reports that reach a step is binomial. A support channel has one step, reached by the outputs
+    of S_x, with probability ``inside`` = p* from x and ``outside`` = q* from every other input (MATH 4.1). With two
+    steps, a report counts for x, against x, or not at all.
 
     Attributes:
-        base: (k,) n times the least contribution of one report to the estimate.
+        base: (k,) the least contribution of one report to n raw[x].
         heights: (s, k) the heights of the steps, not negative; 0 if an input has fewer steps.
         counts: (s, k) the number of reports that reach each step.
         reports: n, the number of reports.
-        slack: (k,) the largest difference between the true base and ``base``. The true base may depend on the values of
-            the people who do not have this value; 0 if it does not.
+        slack: (k,) the largest difference between ``base`` and the true base, which may depend on the shares of the
+            other values; 0 if ``base`` is exact.
     """
 
     base: Floats

@@ -27,7 +27,7 @@ def lift_range(b: float, radius: float) -> tuple[float, float]:
     proportional.
 
     Args:
-        b: e^level.
+        b: the bound e^level.
         radius: d, the total-variation radius of the ball, 0 .. 1.
     """
     a, d = 1 / b, radius

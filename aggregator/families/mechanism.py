@@ -1,4 +1,4 @@
-"""A mechanism: its name, the questions that it serves, and the recipe of its channel.
+"""A mechanism: its name, the questions to which it applies, and the recipe of its channel.
 
 Each family lists its mechanisms beside its recipe. ``aggregator.planner.catalogue`` lists all mechanisms in order, and
 ``aggregator.planner.choice`` finds the best mechanism for a question.
@@ -99,7 +99,7 @@ class Mechanism:
     """A named recipe for a channel.
 
     Attributes:
-        name: its name in drafts.
+        name: the name of the mechanism in drafts.
         does: the description of the mechanism in one line.
         source: the publication that describes it.
         decode: the cost of decoding n reports.

@@ -59,7 +59,7 @@ class GoalPlan:
     """The choice of ``auto`` for a question with one goal.
 
     Attributes:
-        goal: ``distribution``, ``mean`` or ``ranges``.
+        goal: the goal: ``distribution``, ``mean`` or ``ranges``.
         question: the question with this goal, over the inputs of the channel.
         choice: the candidate that ``auto`` chooses.
         reports: n, the number of reports.

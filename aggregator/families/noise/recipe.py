@@ -90,8 +90,8 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
 
     A Gaussian tail has no finite level. Here every step has at least e^-level times the largest probability, so the
     channel satisfies pure LDP at the declared ``level``. With a small delta it satisfies a much smaller epsilon, which
-    the audit computes. The last step gets the mass beyond it, and at least the mass that the level requires at a
-    border.
+    the audit computes. The last step gets the mass beyond the border, and at least the mass that the level requires at
+    a border.
 
     Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the paper has no uniform tails.
 
@@ -119,10 +119,11 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
 def planar(geo: Geo) -> Noise:
     """Return noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
 
-    The last row and column of steps get all mass beyond them. So by the triangle inequality the level holds for all
-    pairs of cells, also at the border. A small weight, which also satisfies the level, is added to every step, so that
-    rounding up changes no ratio by more than a few billionths. The level is lowered by this amount, and the result is
-    audited. On a line the result is ``discrete_laplace``. On an uneven lattice the smallest gap is used for all gaps.
+    The last row and column of steps get all mass beyond the border. So by the triangle inequality the level holds for
+    all pairs of cells, also at the border. A small weight, which also satisfies the level, is added to every step, so
+    that rounding up changes no ratio by more than a few billionths. The level is lowered by this amount, and the result
+    is audited. On a line the result is ``discrete_laplace``. On an uneven lattice the smallest gap is used for all
+    gaps.
 
     Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with the mass beyond the border added to the
     border).

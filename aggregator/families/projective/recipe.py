@@ -68,7 +68,7 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
 def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
     """Return the expected squared error of one report of a high-low channel, summed over all values.
 
-    Projective geometry response serves the sensitive values. Shares are uniform within each set of values (MATH 5.2).
+    The sensitive values use projective geometry response. Shares are uniform within each set of values (MATH 5.2).
 
         one report adds al 1[Y in S_x] + be 1[Y in K] + ga to a sensitive x,
         al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,

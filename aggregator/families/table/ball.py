@@ -35,7 +35,7 @@ class Staircases(Coordinates):
     """Coordinates of inputs with a bound b for every prior within ``radius``. ``low`` and ``high`` bound most lifts.
 
     Attributes:
-        bound: b = e^level.
+        bound: the bound b = e^level.
         radius: d, the total-variation radius of the ball.
     """
 

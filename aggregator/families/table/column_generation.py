@@ -11,7 +11,7 @@ positive weight, so the channel has at most k outputs.
 
 Source: the linear program is that of Lopuhaa-Zwakenberg, Tong, Skoric 2020 (arXiv 2008.13151); MATH 2.1.
 
-``windows`` serves larger domains, and solves the same program for their few frequent inputs.
+``windows`` is for larger domains, and solves the same program for their few frequent inputs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recipe of waves: the width of the window, and the weights that keep a level."""
+"""The recipe of waves: the width of the window, and the weights that satisfy a level."""
 
 from __future__ import annotations
 
