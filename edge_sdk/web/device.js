@@ -3,7 +3,8 @@
  *
  * One browser and one origin are one device, in any number of tabs. An answer is one transaction: charge, draw, memo,
  * signature and queued envelope are on the disk together before the report is returned. So a tab that dies may lose one
- * report, and no report leaves uncharged. The random bytes are drawn before the answer is read, always the same number.
+ * report, and no report leaves uncharged. Before the answer is read, the same number of random bytes
+ * is always drawn.
  */
 
 import { consentOf, give } from "./answering.js";
@@ -71,8 +72,8 @@ export class Device {
   }
 
   /**
-   * True if the browser promised not to delete the store by itself. A private window deletes it on closing all the
-   * same.
+   * True if the browser promised not to delete the store by itself. A private window still deletes it
+   * when it is closed.
    */
   async kept() {
     return (await navigator.storage?.persisted?.()) ?? false;

@@ -42,7 +42,7 @@ const INNER = {
   graded: Graded,
 };
 
-/** 2^128 times Q(y|x) of an inner channel. @param {Channel} inner @param {number} x @param {number} y */
+/** The weight Q(y|x) of an inner channel, over 2^128. @param {Channel} inner @param {number} x @param {number} y */
 const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 
 /** The largest weight of any output under these inputs, over 2^128. @param {Channel} inner @param {number[]} inputs */
@@ -55,7 +55,7 @@ function largest(inner, inputs) {
   return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }
 
-/** The outputs are those of the blocks, one block after another, then one for each open input. */
+/** A channel in blocks: its outputs are those of the blocks, one after another, then one for each open input. */
 export class Blocks extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {

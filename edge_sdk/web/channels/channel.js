@@ -77,7 +77,7 @@ export class Channel {
     throw new TypeError(this.family);
   }
 
-  /** 2^scale * Q(y|x). @param {number} _x @param {any} _y @returns {bigint} */
+  /** The weight of an output, 2^scale * Q(y|x). @param {number} _x @param {any} _y @returns {bigint} */
   weight(_x, _y) {
     throw new TypeError(this.family);
   }

@@ -124,7 +124,7 @@ export class Circle {
   }
 
   /**
-   * 2^64 times the prior's weight before each border, twice round the circle.
+   * The prior's weight before each border, times 2^64, over two rounds of the circle.
    * @param {number} order @param {number[]} prior
    */
   masses(order, prior) {

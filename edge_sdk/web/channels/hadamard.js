@@ -26,7 +26,7 @@ function walsh(values) {
   return values;
 }
 
-/** Inputs are rows of a Hadamard matrix, from row 1; an output is a column, more likely if the row's entry is 1. */
+/** Hadamard response: inputs are rows of a Hadamard matrix, outputs are columns; the row's entry 1 is more likely. */
 export class Hadamard extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {

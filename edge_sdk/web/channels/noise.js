@@ -8,7 +8,7 @@ import { Channel, Worst, cumulative, firstAbove } from "./channel.js";
 const kindOf = (/** @type {number} */ point, /** @type {number} */ size) =>
   size === 1 ? 0 : Number(point === 0) + 2 * Number(point === size - 1);
 
-/** y = x plus a random step, each coordinate clamped to the border; x and y are row * columns + column. */
+/** Noise: y is x plus a random step, clamped to the border in each coordinate; x and y are row * columns + column. */
 export class Noise extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {

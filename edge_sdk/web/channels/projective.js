@@ -6,7 +6,7 @@ import { MAX_VALUES, blocksOf, runsFrom } from "../runs.js";
 import { Channel, Support, Worst, bestTwo, extremes, insideOf, sum, weightFrom } from "./channel.js";
 import { Geometry } from "./geometry.js";
 
-/** Inputs and outputs are points of a projective geometry; an input prefers the points orthogonal to it. */
+/** Projective response: inputs and outputs are points of a geometry; an input prefers the points orthogonal to it. */
 export class Projective extends Support {
   /** @param {any[]} wire */
   constructor(wire) {

@@ -5,7 +5,7 @@ import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, bestTwo, cumulative, firstAbove, sum, worstLift } from "./channel.js";
 
-/** Q(y|x) = cover[y] + truth [y = x], in integers over 2^64. */
+/** Randomised response with Q(y|x) = cover[y] + truth [y = x], in integers over 2^64. */
 export class Response extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -77,7 +77,11 @@ export class Response extends Channel {
     return this.partsUnder(prior.map(BigInt), BigInt(sum(prior)));
   }
 
-  /** All columns. @param {bigint[]} prior @param {bigint} total @returns {Generator<import("./channel.js").Column>} */
+  /**
+   * The columns of all outputs under a prior.
+   * @param {bigint[]} prior @param {bigint} total of the prior
+   * @returns {Generator<import("./channel.js").Column>}
+   */
   *partsUnder(prior, total) {
     for (let y = 0; y < prior.length; y++)
       yield [

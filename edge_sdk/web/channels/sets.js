@@ -11,7 +11,7 @@ function choose(n, r) {
   return found;
 }
 
-/** The output is a set of d inputs, as a word; an input prefers the sets that contain it. */
+/** Subset selection: the output is a set of d inputs, as a word; an input prefers the sets that contain it. */
 export class Subset extends Support {
   unary = true;
 
@@ -86,7 +86,7 @@ export class Subset extends Support {
   }
 }
 
-/** The output is a triple of a Steiner triple system; an input prefers the triples that contain it. */
+/** Triples: the output is a triple of a Steiner triple system; an input prefers the triples that contain it. */
 export class Triples extends Support {
   /** @param {any[]} wire */
   constructor(wire) {

@@ -5,7 +5,7 @@ import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Support, extremes, sum } from "./channel.js";
 
-/** Inputs are ordered numbers; each has a window of 2 b + 1 preferred outputs around it. */
+/** A wave: inputs are ordered numbers; each has a window of 2 b + 1 preferred outputs around it. */
 export class Wave extends Support {
   /** @param {any[]} wire */
   constructor(wire) {
