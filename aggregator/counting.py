@@ -308,7 +308,7 @@ def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
 
     Args:
         table: the report table.
-        campaign: id in hex.
+        campaign: the campaign's id, in hex.
     """
     rows = tables.query(table, _PERIODS.format(campaign=campaign))
     return dict(zip(rows["period"].to_pylist(), rows["n"].to_pylist(), strict=True))
@@ -340,7 +340,7 @@ def outputs_under(table: DeltaTable, campaign: str, keys: Integers, since: int) 
 
     Args:
         table: the report table.
-        campaign: id in hex.
+        campaign: the campaign's id, in hex.
         keys: (n,) key ids.
         since: the first period that counts.
     """

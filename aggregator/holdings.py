@@ -25,7 +25,7 @@ class Listed:
 
     Attributes:
         name: the analyst's name for the campaign.
-        id: in hex.
+        id: the campaign's id, in hex.
         author: the author's public key.
         data: the signed campaign.
         closing: the signed notice that closes the campaign early; b"" without a notice.
@@ -102,7 +102,7 @@ class Holdings:
         """Find a campaign by its id.
 
         Args:
-            campaign: id in hex.
+            campaign: the campaign's id, in hex.
         Returns:
             The campaign, verified; a notice imported after the first call may be missing.
         Raises:
@@ -148,7 +148,7 @@ class Holdings:
         """Return the keys registered in a campaign.
 
         Args:
-            campaign: id in hex.
+            campaign: the campaign's id, in hex.
         Returns:
             Key ids and public keys, with the period from which each revoked key is refused.
         """

@@ -36,7 +36,7 @@ class BatchFile:
     """A batch.
 
     Attributes:
-        size: bytes.
+        size: the size of the batch in bytes.
         kinds: envelopes by kind; "malformed" counts the runs of bytes that are not envelopes.
         reports: numbers of reports and of outputs, by (campaign id, period).
         keys: number of different key ids among the reports.

@@ -1,7 +1,7 @@
 """Reads files of declared priors, for rehearsals of campaigns in which people declare their own priors.
 
-The header of the CSV file names the campaign's values, in any order. Each row has the weights that one person declares,
-or that as many people declare as an optional last column ``count`` gives:
+The header of the CSV file names the campaign's values, in any order. Each row has the weights that a person declares.
+An optional last column ``count`` is the number of people who declare them:
 
     wheat,hay,flax,count
     0.7,0.2,0.1,400

@@ -36,13 +36,16 @@ class CampaignStatus:
     """The status of one campaign.
 
     Attributes:
-        id: in hex.
-        opens, closes, open: UTC seconds, and whether devices answer now.
+        name: the analyst's name for the campaign.
+        id: the campaign's id, in hex.
+        title: the campaign's title.
+        opens, closes: the campaign's opening and closing time, UTC seconds.
+        open: whether devices can answer now.
         closed_early: time from which the author closed the campaign early, UTC seconds; None if it was not closed
             early.
         keys, revoked: the numbers of registered keys and of revoked keys.
         revoked_from: the number of keys revoked from each period on.
-        reports, periods: the number of counted outputs, in all and by period.
+        reports, periods: the number of counted outputs, in total and by period.
         rejected: the number of refused envelopes by reject class.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
@@ -84,7 +87,7 @@ def campaign_status(
         reports: the counted reports of the study.
         registry: the campaign's keys.
         rejected: its refused envelopes, by reject class.
-        now: UTC seconds.
+        now: the current time, UTC seconds.
     """
     terms, name, early = known.campaign.terms, known.campaign.id.hex(), known.closes
     views, warnings = _views(reports, known.campaign)

@@ -224,7 +224,7 @@ class Study(Estimates):
         """Return the status of each campaign at a time, in order of their names.
 
         Args:
-            now: UTC seconds.
+            now: the current time, UTC seconds.
         Returns:
             One status for each campaign, in order of their names.
         """

@@ -86,7 +86,7 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
 def part_of(section: Section, notion: Notion) -> float | None:
     """Return the part of the people who hold a sensitive value; None if ``[privacy]`` does not give it.
 
-    The choice of a channel depends on it, the promise does not.
+    The choice of a channel depends on this part; the promise does not.
 
     Raises:
         DraftError: the notion has no sensitive values, or the share is not above 0 and below 1.

@@ -82,7 +82,7 @@ class Section:
 
         Args:
             what: the expected value, for errors.
-            default: if the key is missing; None if it must be given.
+            default: the value if the key is missing; None if the key is required.
         Raises:
             DraftError: missing without a default, or of another type.
         """

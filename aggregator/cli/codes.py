@@ -54,7 +54,7 @@ def codes(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Make single-use codes for CAMPAIGN, which takes enrolled devices only.
+    """Make single-use codes for CAMPAIGN, which must accept enrolled devices only.
 
     Each code is a link that admits one device. The links are printed, or written to --out, and stored nowhere else: the
     study has only hashes of the codes. Without --count, print the numbers of codes that were made and used.

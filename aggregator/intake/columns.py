@@ -246,7 +246,7 @@ def ones(words: pa.Array, bits: int) -> Integers:
     """Return for each of the ``bits`` places the number of words that have this bit set.
 
     Args:
-        words: as the function ``words`` unpacks them.
+        words: the result of the function ``words``.
     """
     counts = np.zeros(bits, dtype=np.int64)
     width = packed_bytes(1, bits)

@@ -131,7 +131,7 @@ def compact(
     """Rewrite small files into large ones, and delete unused files; tallies do not change.
 
     Args:
-        now: UTC seconds, by the clock that dates the files (``clock_of``).
+        now: the current time, UTC seconds, by the clock that dates the files (``clock_of``).
         retention: seconds for which unused files are kept.
         alone: whether no other process has the study open; then nobody needs the unused files.
         file_bytes: target size of a rewritten file in bytes.

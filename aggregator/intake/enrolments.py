@@ -63,7 +63,7 @@ class Introduction:
     """Keys of one campaign whose enrolments verified, in the order in which they were read.
 
     Attributes:
-        campaign: id in hex.
+        campaign: the campaign's id, in hex.
         ids: (n,) key ids.
         public: (n, 32) public keys.
         prior: (n,) encoded declared priors.
@@ -181,7 +181,7 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     An unknown key is revoked too; this does not enrol the key, and it may be enrolled later.
 
     Args:
-        keys: by campaign id in hex.
+        keys: the keys of each campaign, by its id in hex.
         since: a period that exists in all these campaigns.
     Returns:
         The number of keys that were not revoked before, or were revoked only from a later period on.

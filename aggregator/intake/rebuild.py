@@ -97,7 +97,7 @@ def rebuild(
     """Rebuild a study from the readable rows of an old one and from its sources.
 
     Args:
-        now: UTC seconds.
+        now: the current time, UTC seconds.
         afresh: copy nothing from the tables of reports and refusals, even if they can be read. Then reports that were
             counted before their key was revoked are lost, unless ``count_revoked`` is set.
         count_revoked: also count reports from batches whose key is revoked in their period. The batches do not show

@@ -84,7 +84,7 @@ def begin(study: Study, chunk: Chunk, verifier: Verifier, now: int) -> PendingCh
     """Start to validate the reports of a chunk; other chunks can be committed at the same time.
 
     Args:
-        now: UTC seconds.
+        now: the current time, UTC seconds.
     Raises:
         StudyError
     """
@@ -97,7 +97,7 @@ def examine(
     """Validate the reports of a chunk, and return the valid ones; nothing is committed.
 
     Args:
-        now: UTC seconds.
+        now: the current time, UTC seconds.
         most_outputs: approximate maximum number of outputs in one ``Candidates``.
     Returns:
         Counts of the refused reports, and the valid reports in order.
@@ -132,7 +132,7 @@ class _Verdicts:
         view: (n,) index of the view of each report's device, set when the key is found.
         channels: the channels of each campaign that has reports here, by its index.
         verdict: (n,) ``_NONE``, ``_ACCEPTED`` or an index into ``_CLASSES``.
-        now: UTC seconds.
+        now: the current time, UTC seconds.
         pending: the signatures being verified.
     """
 

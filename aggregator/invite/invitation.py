@@ -21,7 +21,7 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
 
     Args:
         signed: the campaign, verified.
-        now: UTC seconds.
+        now: the current time, UTC seconds.
         address: the study's address; None for the first address that the campaign names. If the campaign names
             addresses, ``address`` must be one of them.
         closes: time of an early closing, UTC seconds; None if the campaign is not closed early.

@@ -22,7 +22,7 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
     """Return the document. It contains its policy, and sends only to the campaign's signed addresses.
 
     Args:
-        now: UTC seconds.
+        now: the current time, UTC seconds.
         closing: the signed notice that closes the campaign early, or b"".
         download: whether people save their reports as files; needed if the campaign names no address.
     Raises:

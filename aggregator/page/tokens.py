@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
     Attributes:
         kind: "word", "number", "text", "regex", "template" (a part of one) or "sign".
-        text: as written.
+        text: the text of the token in the source.
         apart: the separation from the token before: "" for none, " " for blank space or a comment, "\\n" for a line
             end.
         depth: number of open brackets around the token; an opening and its closing bracket have the same depth.

@@ -85,7 +85,7 @@ class Counted:
 
         Args:
             path: the path of the table of reports.
-            campaign: id in hex.
+            campaign: the campaign's id, in hex.
         Raises:
             StudyError
         """

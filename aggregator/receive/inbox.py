@@ -81,7 +81,7 @@ def sweep(study: Place, now: float) -> None:
     """Delete partial files that were left by a crash.
 
     Args:
-        now: UTC seconds.
+        now: the current time, UTC seconds.
     Raises:
         OSError
     """

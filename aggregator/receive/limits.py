@@ -40,7 +40,7 @@ class Limits:
 
         Args:
             address: the client's address.
-            now: seconds of a clock that never goes back.
+            now: the time of a monotonic clock, in seconds.
             day: number of the UTC day, counted from any origin.
         Returns:
             0 if the request is allowed; otherwise the seconds to wait, not rounded.

@@ -65,8 +65,8 @@ class ReceivedUpload:
     Attributes:
         body: all bytes.
         ends: the offset just after each envelope.
-        named: id in hex of the campaign that each envelope names; "" if the payload names none, which ingest counts as
-            malformed.
+        named: the id, in hex, of the campaign that each envelope names; "" if the payload names none, which ingest
+            counts as malformed.
         reports: number of reports.
     """
 

@@ -220,7 +220,7 @@ class DataFile:
     """A data file of a snapshot.
 
     Attributes:
-        size: in bytes.
+        size: the size in bytes.
         rows: number of rows.
         partition: values of the columns by which the table is partitioned.
     """

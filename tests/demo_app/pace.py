@@ -2,9 +2,10 @@
 
 While a request is played, the time until the next frame passes only on the program's clock: animations, scrolling and
 notices have as many frames and seconds as on a phone, and the machine does not wait for them. Work in the program's
-other threads is awaited in real time (``real``). Software GL is most of a frame's work, so only pictures are drawn.
+other threads is awaited in real time (``real``). Software GL is most of a frame's work, so frames are drawn only for
+pictures.
 
-If the frames themselves are measured, ``drawn`` is true: no time is skipped, and each is drawn.
+If the frames themselves are measured, ``drawn`` is true: no time is skipped, and each frame is drawn.
 """
 
 from __future__ import annotations

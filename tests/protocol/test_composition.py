@@ -1,6 +1,6 @@
 """The meaning of a matrix of levels for hypothesis tests, two answers, processed outputs and any prior (SPEC 6).
 
-Source: Acharya et al. 2020, Theorem 1 and Propositions 1-3. All in exact fractions.
+Source: Acharya et al. 2020, Theorem 1 and Propositions 1-3. All computations use exact fractions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> 
 @settings(max_examples=50)
 @given(tables(), st.data())
 def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -> None:
-    """Processing an output, at random or not, distinguishes no pair of inputs better (Prop. 2)."""
+    """Processing an output, randomly or not, makes no pair of inputs easier to distinguish (Prop. 2)."""
     made = data.draw(st.integers(1, 3))
     laws = [data.draw(rows(made)) for _ in range(table.outputs)]
     for x, other in permutations(range(table.inputs), 2):
@@ -74,7 +74,7 @@ def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -
 
 @given(tables(), rows(3))
 def test_odds_move_by_the_level_whatever_the_prior(table: Table, prior: list[int]) -> None:
-    """Under every prior, an output moves the odds of x against x' by e^E[x][x'] at most             (Prop. 3)."""
+    """Under every prior, an output changes the odds of x against x' by a factor of at most e^E[x][x'] (Prop. 3)."""
     for y in range(table.outputs):
         for x, other in permutations(range(table.inputs), 2):
             before = Fraction(prior[x], prior[other])

@@ -76,13 +76,14 @@ def test_labels_lead_back(asked: Domain, dither: bytes) -> None:
 
 @given(domains)
 def test_wire_round_trip(asked: Domain) -> None:
-    """A domain decodes to itself."""
+    """The wire form of a domain decodes to the same domain."""
     assert domain.decode(codec.decode(codec.encode(asked.encode()), limit=2**20)) == asked
 
 
 @given(domains)
 def test_a_domain_under_other_names_has_the_same_inputs(asked: Domain) -> None:
-    """Translated names replace the domain's own and lead back to them; a domain without names stays as it is."""
+    """Translated names replace the domain's own, and its own names can be restored; a domain without names does not
+    change."""
     names = tuple(f"n{place}" for place in range(len(asked.named)))
     said = asked.renamed(names)
     assert (said.named, said.size, said.kind) == (names, asked.size, asked.kind)
@@ -94,7 +95,8 @@ def test_a_domain_under_other_names_has_the_same_inputs(asked: Domain) -> None:
 
 @given(grids, st.data())
 def test_every_point_of_the_box_has_the_cell_around_it(asked: Grid, data: st.DataObject) -> None:
-    """A cell holds its southern and western border; the box's northern and eastern one belong to the last cell."""
+    """A cell contains its southern and western border; the northern and eastern borders of the box belong to the last
+    cells."""
     latitude, longitude = (
         Fraction(data.draw(st.integers(10 * low, 10 * high)), 10)
         for low, high in ((asked.south, asked.north), (asked.west, asked.east))
@@ -119,7 +121,7 @@ def test_corners_of_the_box(asked: Grid) -> None:
 
 @given(grids)
 def test_outside_the_box_is_outside(asked: Grid) -> None:
-    """The smallest step over any border, in decimals no float could hold, is refused."""
+    """A point outside any border is refused, also if the distance is too small for a float."""
     hair = Fraction(1, 10**25)
     south, north, west, east = (Fraction(side, 10**6) for side in (asked.south, asked.north, asked.west, asked.east))
     for answer in ((south - hair, west), (north + hair, west), (south, west - hair), (south, east + hair)):
@@ -139,7 +141,8 @@ def test_floats_are_their_shortest_decimals() -> None:
 
 
 def ups(asked: Buckets, answer: Fraction) -> int:
-    """Return the number of the 2^64 dithers that round ``answer`` up: the smallest one that does not, by bisection."""
+    """Return how many of the 2^64 dithers round ``answer`` up; this is the smallest dither that does not, found by
+    bisection."""
     lower = asked.index(answer, MOST)
     low, high = 0, STEPS
     while low < high:
@@ -153,7 +156,8 @@ def ups(asked: Buckets, answer: Fraction) -> int:
 
 @given(buckets, st.fractions(0, 1, max_denominator=10**9).filter(lambda share: share < 1))
 def test_buckets_are_unbiased(asked: Buckets, share: Fraction) -> None:
-    """Over a uniform dither the expected edge is the number, to 2^-64 of the bucket (exactly, for whole 2^64ths)."""
+    """Over a uniform dither the expected edge equals the number, up to 2^-64 of the bucket (exactly for multiples of
+    2^-64)."""
     x = asked.size // 2 - 1 if asked.size > 2 else 0
     low, high = asked.points[x], asked.points[x + 1]
     answer = low + share * (high - low)
@@ -164,8 +168,8 @@ def test_buckets_are_unbiased(asked: Buckets, share: Fraction) -> None:
 
 @given(ranges, st.fractions(-1, 2, max_denominator=10**6))
 def test_a_number_becomes_the_nearest_step(asked: NumberRange, share: Fraction) -> None:
-    """The input's number is within half a step of the answer (a whole one, rounded at random), the higher of two
-    equally near; what lies outside is refused, or becomes the end where the campaign clamps."""
+    """The input's number is within half a step of the answer (within a step if rounded at random), and the higher one
+    of two equally near. An answer outside the range is refused, or becomes the nearest end if the campaign clamps."""
     low, high, step = asked.points[0], asked.points[-1], asked.points[1] - asked.points[0]
     answer = low + share * (high - low)
     if not 0 <= share <= 1:
@@ -212,7 +216,8 @@ def test_a_day_becomes_the_last_listed_day_before_it(asked: Dates, away: int) ->
 
 @given(lines, st.data())
 def test_numbers_keep_order_and_answer(asked: Line, data: st.DataObject) -> None:
-    """Under one dither a larger number never gives a smaller input, and the input is one next to the number."""
+    """Under one dither a larger number never gives a smaller input, and the input is one of the two around the
+    number."""
     points = asked.points
     numbers = st.fractions(points[0], points[-1], max_denominator=10**6)
     first, second = sorted((data.draw(numbers), data.draw(numbers)))
@@ -225,7 +230,7 @@ def test_numbers_keep_order_and_answer(asked: Line, data: st.DataObject) -> None
 
 @given(st.dates())
 def test_the_calendar_is_pythons(day: datetime.date) -> None:
-    """The days of the calendar are those of the standard library, both ways."""
+    """Days and their numbers are those of the standard library, in both directions."""
     number = (day - datetime.date(1970, 1, 1)).days
     assert (calendar.day_of(day.isoformat()), calendar.text_of(number)) == (number, day.isoformat())
 
@@ -286,13 +291,14 @@ def test_parsing_does_not_repeat_the_answer(text: str) -> None:
 
 
 def test_the_dither_is_whole() -> None:
-    """Buckets take exactly eight bytes of dither: fewer would bias the edges."""
+    """Buckets take exactly eight bytes of dither, because fewer would bias the edges."""
     with pytest.raises(ValueError, match="8 bytes"):
         Buckets((0, 1), 0).index(0, b"")
 
 
 def test_a_repeated_label_is_found_at_once() -> None:
-    """65,536 labels of which the last is repeated are refused, naming it; to compare all pairs would take minutes."""
+    """65,536 labels with a repetition at the end are refused with the repeated label, without a comparison of all
+    pairs, which would take minutes."""
     many = (*map(str, range(2**16 - 1)), "5")
     with pytest.raises(DomainError, match="'5' is listed"):
         Values(many)

@@ -115,7 +115,7 @@ def charges(held: dict[str, Any]) -> int:
 def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, kills: int) -> None:
     """A tab that answers one new value after another, and sends, is closed at a random moment or crashes.
 
-    Its reported answers are charged and come to the study in exactly these bytes, and each charge comes to the study
+    Its reported answers are charged and reach the study with exactly the same bytes, and each charge reaches the study
     once. In the short form 12 tabs die, every fourth by a crash, before all is compared.
     """
     chance = random.Random(3)
