@@ -93,7 +93,7 @@ def test_the_people_needed_bring_the_estimate_that_near():
     for _ in range(2000):
         tally = asked.drawn(law, people, generator)
         away.append(total_variation(solve(asked.decoder, tally).raw, law))
-    assert np.mean(away) == pytest.approx(0.02, rel=0.03)  # its standard error is below 1%
+    assert np.mean(away) == pytest.approx(0.02, rel=0.03)  # the mean's standard error is below 1%
 
 
 def test_blocks_are_equal_runs():

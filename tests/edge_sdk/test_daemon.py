@@ -552,7 +552,7 @@ def test_how_long_a_source_takes_is_not_seen(world):
     for name, takes in (("quick", 0.0), ("slow", 7.3), ("hangs", 60.0)):
         one = world(text, name=name)
         one.unit.step()
-        one.unit._phase = (OPENS + 5) % 900  # five seconds after the begin of each reading
+        one.unit._phase = (OPENS + 5) % 900  # five seconds after the start of each reading
         one.takes = takes
         one.until(OPENS + 3 * PERIOD)
         seen.append((one.left, one.slots()))
