@@ -1,4 +1,4 @@
-"""Bins with familiar boundaries: tens of years, months, hundreds, or single values if there are few.
+"""Bins with familiar boundaries, such as months, decades or hundreds, or of single values if there are few.
 
 ``ordered`` estimates the shares of people in the bins.
 """

@@ -50,7 +50,7 @@ class Side:
         name: the side's name in words.
         campaign, tally: the campaign and the counts of its reports, restricted to a class if classes are compared.
         where: the class that campaign and tally are restricted to; None for everybody.
-        estimate: the estimate of the tally; None if ``difference`` is to compute it.
+        estimate: the estimate of the tally; None if ``difference`` has to compute the estimate.
     """
 
     name: str
@@ -131,7 +131,7 @@ class Difference(DifferenceFigures):
 
     @property
     def resolutions(self) -> tuple[DistrictDifference, ...]:
-        """The differences at every resolution, the coarsest first; the last are those of the values."""
+        """The differences at every resolution, the coarsest first; the finest resolution is that of the values."""
         return (*self.coarser, self.finest)
 
     def at(self, resolution: str) -> DistrictDifference:
@@ -251,7 +251,7 @@ def _within_one(ends: Floats) -> Floats:
 
 
 def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
-    """Return the unbiased estimates of a side at each resolution; the last is that of the values."""
+    """Return the unbiased estimates of a side at each resolution; the last estimate is that of the values."""
     if not is_plain(side.terms.views):
         return TreeShares.of(side.terms, side.tally)
     return [solve(reader_of(side.terms, side.tally)[0], side.tally)]
@@ -280,7 +280,7 @@ class UnbiasedShares(Protocol):
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices (k,): the contribution of its reports, minus the group's share."""
+        """Yield for each group of devices the contribution of its reports, minus the group's share, (k,)."""
 
 
 def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:

@@ -1,4 +1,4 @@
-"""Weights of classes by known shares of the population: post-stratification, and raking over groups of classes.
+"""Weights of classes from known shares of the population: post-stratification, and raking over groups of classes.
 
 The class of a report travels in clear. So the share of each class among the reports is known, and the weights that
 reproduce the margins have no noise. If one margin has a group for each class, its shares are the weights of the

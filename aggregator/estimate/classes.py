@@ -36,7 +36,7 @@ class NoSuchClass(HalftruthError, ValueError):
 
 
 class ClassesDecoder(Pooled):
-    """A decoder for several classes; its features are those of the classes, concatenated."""
+    """A decoder for several classes, whose features are the concatenated features of the classes."""
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
         """Set the decoder of each class, and the shares and priors of the classes.
@@ -63,7 +63,7 @@ class ClassesDecoder(Pooled):
         return self.members
 
     def of_classes(self, features: NDArray[Number]) -> list[NDArray[Number]]:
-        """Return an (m,) array of one number per feature as one array per class."""
+        """Return numbers by feature, (m,), as one array for each class."""
         return np.split(features, self._cuts)
 
     def _forward(self, p: Floats) -> Floats:

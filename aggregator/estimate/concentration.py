@@ -5,7 +5,7 @@ If people are concentrated, these are often the right cells. If people are sprea
 parent is closer to the truth. The reports decide between the two. Among the mixtures f projected + (1 - f) even, inside
 parents whose shares are given, the mixture with the smallest squared error has
 
-    f = sum u (p - even) / sum u^2,    u = projected - even,
+    f = sum u (p - even) / sum u^2,    u = projected - even
 
 The unbiased estimate of f replaces p by the raw estimate, and subtracts from the numerator the contribution of the
 noise, which is the divergence of the projection (Stein 1981, theorem 1). The variance of this numerator is sum u^2 v
@@ -89,7 +89,7 @@ class Children:
         """Return the mixed shares, and the part f of the projection in the mixture.
 
         Args:
-            part: the part of the next coarser resolution; it is used unless the reports contradict it.
+            part: the part f of the next coarser resolution, which is used unless the reports contradict it.
         Returns:
             (k,) shares, and f.
         """

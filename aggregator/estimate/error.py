@@ -88,8 +88,8 @@ def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[V
     """Return for each view the variance and the weight of one report, in the estimate from the reports of this view
     alone.
 
-    View j has the weight w_j among views of total weight W, so it has about n w_j / W of n reports. Variance and weight
-    are therefore W / w_j times those of its channel.
+    View j has the weight w_j among views of total weight W, so it has about n w_j / W of n reports. So its variance and
+    its weight are W / w_j times the variance and the weight of a report of its channel.
 
     Args:
         domain: the domain of the answers.
@@ -120,8 +120,7 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
     """Return the expected squared error and the weight of one report in the unbiased estimate of a campaign.
 
     All inputs are assumed to be equally frequent, and classes to be of equal size. With several views, the error is
-    that of the finest view from its own reports, without the information of the other views. The weight is the largest
-    of any view.
+    that of the finest view, estimated from its reports alone. The weight is the largest of any view.
 
     Returns:
         the expected squared error of one report, summed over the reported values (divide by n for n reports), and the
@@ -170,7 +169,7 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
 def report_mae(channel: Channel, prior: Sequence[int]) -> float | None:
     """Return the mean absolute error E|X - Y| under the prior if a one-bit report Y is taken as the answer X.
 
-    A channel does not say which output means yes; the reading with the smaller error is taken.
+    A channel does not define which output means yes, so the interpretation with the smaller error is used.
 
     Args:
         prior: two positive integers.

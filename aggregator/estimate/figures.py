@@ -88,7 +88,7 @@ class Shares(Figures):
         """Return the unbiased estimate of each value, or its consistent share if it has no unbiased estimate.
 
         Returns:
-            (k,)
+            (k,) the estimates.
         """
         return np.where(np.isnan(self.raw), self.share, self.raw)
 

@@ -66,7 +66,7 @@ class SharesEstimate(ABC):
 
     @abstractmethod
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices (k,): the contribution of its reports to ``raw``, minus the group's share."""
+        """Yield for each group of devices the contribution of its reports to ``raw``, minus the group's share, (k,)."""
 
     @abstractmethod
     def reach_of(self, v: Floats) -> float:

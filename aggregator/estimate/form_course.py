@@ -87,7 +87,7 @@ def form_course(
         tallies: the tallies of each span, by groups of devices.
         ask: a function from a tally to its estimate.
         ends: the two spans of the change; by default the first and the last with an estimate.
-        steps: whether to return the change from each span to the next, too.
+        steps: whether to return the change from each span to the next as well.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
         ValueError: ``ends`` are not two of the spans.

@@ -1,4 +1,4 @@
-"""The estimate from one view of a form, which asks a single question or two questions of the same people.
+"""Estimate from one view of a form; the view asks the same people one or two questions.
 
 The inputs of the channel are the values of the question, or the cells of the table of two questions, numbered row by
 row. So a query on one question is a query on the cells, and the decoder of any mechanism computes its result and its
@@ -89,7 +89,7 @@ class FormView:
 
     @cached_property
     def reports(self) -> float:
-        """The effective number of reports; NaN if all come from one device."""
+        """The effective number of reports; NaN if all reports come from one device."""
         effect = self.linear.effect
         return self.tally.reports / (1.0 if effect is None else float(np.max(effect)))
 
@@ -156,7 +156,7 @@ class FormView:
 
     @cached_property
     def even(self) -> Floats:
-        """Mean features under the reference law, shape (m,): all inputs equally frequent."""
+        """Mean features under the reference law, by which all inputs are equally frequent, shape (m,)."""
         return self.decoder.forward(np.full(self.decoder.inputs, 1 / self.decoder.inputs))
 
 

@@ -7,8 +7,8 @@ within a device, and the variance between them estimates the error:
     Var(raw) = G / (G - 1) sum over groups of (contribution of its reports to raw, minus its share of raw)^2
 
 (random groups: Mahalanobis 1946; Wolter 2007, ch. 2; raw is a ratio, since the number of reports varies as well:
-Cochran 1977, 6.5). A device is in the same group in two tallies, so the contributions of a device are subtracted: if
-its output has not changed, it adds nothing to the difference.
+Cochran 1977, 6.5). A device is in the same group in both tallies of a comparison, so its contributions are subtracted:
+a device whose output has not changed adds nothing to the difference.
 
 The computation takes G multiplications with the channel. It needs no matrix of devices, and no matrix of outputs and
 values. ``counting`` assigns reports to groups; ``linear`` and ``change`` use the error.
@@ -88,8 +88,7 @@ class Groups:
         return replace(found, devices=min(self.devices, int(found.reports.sum())), part=True)
 
     def adds(self, decoder: Decoder, raw: Floats) -> Iterator[Floats]:
-        """Yield for each group the contribution of its reports to ``raw``, minus the group's share of ``raw``, shape
-        (k,)."""
+        """Yield for each group the contribution of its reports to ``raw``, minus the group's share of ``raw``, (k,)."""
         n = max(int(self.reports.sum()), 1)
         ends = np.searchsorted(self.group, np.arange(GROUPS + 1))
         for number, reports in enumerate(self.reports.tolist()):
@@ -121,7 +120,7 @@ class Spread:
 
     Attributes:
         variance: (k,) the variances; (1,) for a single estimate.
-        freedom: their degrees of freedom; 0 if fewer than two groups have reports.
+        freedom: the degrees of freedom of the variances; 0 if fewer than two groups have reports.
     """
 
     variance: Floats

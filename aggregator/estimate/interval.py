@@ -56,8 +56,8 @@ class Intervals(NamedTuple):
     def possible(self, se: Floats, share: Floats) -> Intervals:
         """Return the intervals clipped to possible shares and extended to the consistent shares.
 
-        About 1 in 40 intervals at 95% lies entirely below zero if the true share is zero, and clipping would reduce
-        such an interval to a point. So an upper end is at least one standard error above 0, and a lower end is at least
+        If the true share is zero, about 1 in 40 intervals at 95% lies entirely below zero, and clipping would reduce
+        this interval to a point. So an upper end is at least one standard error above 0, and a lower end is at least
         one standard error below 1. A consistent share uses the other values or a prior and may lie outside its
         interval; the interval is then extended to contain the share. Intervals only become wider, so the coverage does
         not fall.

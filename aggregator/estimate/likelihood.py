@@ -5,9 +5,10 @@ g = backward(share / forward(p)) and s reports of prior P for each report, the o
 
     F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
-(Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). A step of expectation maximisation is p[x] (g[x] + s P[x] / p[x]) / (1
-+ s); two steps and the curvature between them give a longer step (SQUAREM: Varadhan, Roland 2008). The iteration ends
-when the log-likelihood is within a fraction of a nat of its maximum, a difference that the reports cannot detect.
+(Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). Expectation maximisation replaces p[x] by p[x] (g[x] + s P[x] / p[x])
+/ (1 + s). Two such steps and the curvature between them give a longer step (SQUAREM: Varadhan, Roland 2008). The
+iteration ends when the log-likelihood is within a fraction of a nat of its maximum, a difference that the reports
+cannot detect.
 
 Maximum likelihood needs no inverse of the channel. Without an inverse, the Fisher information shows which values the
 reports distinguish.
@@ -77,7 +78,7 @@ def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: i
         decoder: the decoder of a channel whose outputs are counted one by one.
         share: (m,) the relative frequency of each output.
         reports: n, the number of reports.
-        start: (k,) a distribution; the search is faster if it is near the result.
+        start: (k,) a distribution; the search is faster if this distribution is near the result.
         steps: the largest number of steps.
     """
     return _ascend(decoder, share, reports, start, np.zeros(decoder.inputs), steps)

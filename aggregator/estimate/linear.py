@@ -49,7 +49,8 @@ class Linear:
 
     @cached_property
     def rough(self) -> NDArray[np.bool_]:
-        """True for each value that too few reports affect for its standard error to be reliable, shape (k,)."""
+        """True for each value whose standard error is unreliable because too few reports affect the value, shape
+        (k,)."""
         reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
         height = self.stairs.heights.sum(axis=0)
         rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
@@ -73,8 +74,7 @@ class Linear:
         return self._groups.filled
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group the contribution of its reports to the estimate, minus the group's share of the
-        estimate, shape (k,)."""
+        """Yield for each group the contribution of its reports to the estimate, minus the group's share, (k,)."""
         return self._groups.adds(self.decoder, self.raw)
 
     @property

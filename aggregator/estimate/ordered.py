@@ -149,7 +149,8 @@ class Ordered:
 
     Attributes:
         found: the estimate from which the statistics are computed.
-        quantiles, cdf, bins: in increasing order.
+        quantiles, cdf, bins: the requested quantiles, points of the distribution function, and bins, in increasing
+            order.
         above, between: the share of people in one range.
         mean: the unbiased mean, if the values are numbers.
     """
@@ -232,7 +233,7 @@ def ordered(
         cdf: whether to return the distribution function, at up to ``POINTS`` values.
         bins: the boundaries of bins; a value at a boundary is in the upper bin.
         above: a value; returns the share of people above it.
-        between: two values; returns the share of people from the first to the second, both included.
+        between: two values; returns the share of people from the first to the second value, both included.
         mean: whether to return the mean.
         method, level, where, margins: see ``estimator.estimate``.
     Raises:
@@ -275,7 +276,8 @@ def has_mean(terms: Campaign) -> bool:
 
 
 def is_wave(terms: Campaign) -> bool:
-    """Return whether all devices, or those of a class, use the wave mechanism, which estimates no single values."""
+    """Return whether all devices, or all devices of a class, use the wave mechanism, which estimates no single
+    values."""
     if not is_plain(terms.views):
         return False
     channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)

@@ -51,7 +51,7 @@ class OrderedSide:
 
 @dataclass(frozen=True)
 class Shift:
-    """One statistic of the later side minus that of the earlier one.
+    """The difference of one statistic: the later side minus the earlier side.
 
     Attributes:
         what, about: the statistic; see ``Statistic``.
@@ -119,8 +119,7 @@ class OrderedCourse:
         return replace(self, sides=tuple(sides), differences=tuple(differences))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form: for each side its statistics, or only its number of reports if it has
-        none."""
+        """Return the machine-readable form: for each side its statistics, or its number of reports if it has none."""
         whole = self.known[0][1].found
         name = "periods" if self.by == "period" else self.by
         return {

@@ -196,16 +196,16 @@ class PersonalDecoder(Pooled):
         return numbers.reshape(self.classes, self._width)
 
     def _spread(self, responses: Floats, taken: Floats) -> Floats:
-        """Return the numbers of all classes by output, (d * m,), from the numbers of responses, (d, k), and the numbers
-        of the classes that use the offered channel, (t, m)."""
+        """Return numbers by output for all classes, (d * m,), from those for the responses, (d, k), and those for the t
+        classes that use the offered channel, (t, m)."""
         found = np.zeros((self.classes, self._width))
         found[:, : self.inputs] = responses
         found[self._takes] = taken
         return found.ravel()
 
     def _joined(self, responses: Floats, taken: Floats) -> Floats:
-        """Return the numbers of all classes by value, (d, k), from the numbers of responses, (d, k), and the numbers of
-        the classes that use the offered channel, (t, k)."""
+        """Return numbers by value for all classes, (d, k), from those for the responses, (d, k), and those for the t
+        classes that use the offered channel, (t, k)."""
         found = responses.copy()
         found[self._takes] = taken
         return found

@@ -50,7 +50,7 @@ class PriorTest:
         return self.p_value < ALPHA
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "statistic": self.statistic,
             "freedom": self.freedom,

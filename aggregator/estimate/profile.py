@@ -1,6 +1,6 @@
 """Likelihood-ratio tests of the share of people in a set of values.
 
-The statistic for a share t is twice the loss of maximal log-likelihood under the constraint that the share is t:
+The statistic for a share t is twice the amount by which the constraint p(set) = t lowers the maximal log-likelihood:
 
     LR(t) = 2 (max over all p of l(p) - max over p with p(set) = t of l(p)),       l(p) = sum of log-likelihoods
 
@@ -162,7 +162,7 @@ class Profile:
         return far[0]
 
     def _log_likelihood(self, p: Floats) -> float:
-        """Return the log-likelihood of all reports, nats."""
+        """Return the log-likelihood of all reports in nats."""
         return self._reports * float(self._weights @ np.log(p @ self._channel))
 
     def _slope(self, p: Floats) -> Floats:
@@ -196,7 +196,7 @@ class Profile:
     def _highest(self, slope: Floats, inside: Chosen, t: float) -> float:
         """Return the largest value of slope . q over distributions q with the share ``t`` inside.
 
-        In each class the row with the largest slope inside is compared with that outside, and the share t is assigned
+        In each class the largest slope inside is compared with the largest slope outside, and the share t is assigned
         to the classes with the largest differences.
         """
         best = []
@@ -214,8 +214,7 @@ class Profile:
         return highest
 
     def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
-        """Return the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support, shape (C
-        K,)."""
+        """Return the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support, (C K,)."""
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
             places = (side & (self._class == number)).nonzero()[0]

@@ -5,9 +5,9 @@ over the reports, and its error is the standard error of a mean, for every mecha
 reports, the error is the standard error of a mean over devices.
 
 Since the shares sum to one, a constant may be subtracted from all a[x] and added to the result. The raw estimates need
-not sum to one, so this changes the error: for ages between 60 and 90, subtracting 75 makes the error far smaller. The
-chosen constant minimises the variance if all values are equally frequent (or have the frequencies of the prior). The
-constant does not depend on the reports, so the result stays unbiased.
+not sum to one, so the constant changes the error: for ages between 60 and 90, subtracting 75 makes the error far
+smaller. The chosen constant minimises the variance if all values are equally frequent (or have the frequencies of the
+prior). The constant does not depend on the reports, so the result stays unbiased.
 """
 
 from __future__ import annotations

@@ -51,8 +51,7 @@ class Reported:
         return decoder.plain if self.factor > 1 else decoder
 
     def shares(self, column: Floats) -> Floats:
-        """Return the reported numbers, shape (count,), from shares, standard errors or interval ends of the inputs,
-        (k,)."""
+        """Return the reported numbers, (count,), from shares, standard errors or interval ends of the inputs, (k,)."""
         return column[: self.count] * self.factor
 
     def possible(self, shares: Floats) -> Floats:

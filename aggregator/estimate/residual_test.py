@@ -6,10 +6,10 @@ only output y. Under the output distribution q of equal shares, this projection 
 
     w = D^-1 (e_y - R' a),  (R D^-1 R') a = R D^-1 e_y,  D = diag(q),      so R w = 0 and w' D w = w[y]
 
-(the efficient score: Neyman 1959). The same solution for all counts at once gives the statistic of every output, share
-. w. The solution takes one run of conjugate gradients. Each step multiplies by the channel and its transpose, and the
-number of steps is the number of distinct singular values, which is small for designed channels. If the channel has no
-more outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
+(the efficient score: Neyman 1959). The statistic of an output is share . w; solving once for all counts gives the
+statistics of all outputs. The solution takes one run of conjugate gradients. Each step multiplies by the channel and
+its transpose, and the number of steps is the number of distinct singular values, which is small for designed channels.
+If the channel has no more outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
 
 ``screen`` uses the test.
 """

@@ -243,7 +243,7 @@ class TreeShares:
         return filled
 
     def adds(self) -> Iterator[Floats]:
-        """Yield for each group of devices the contribution of its reports of all views, minus the group's share, shape
+        """Yield for each group of devices the contribution of its reports of all views, minus the group's share,
         (k,)."""
         nothing = repeat(None, GROUPS)
         for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._asked), strict=True):
@@ -270,7 +270,7 @@ def _largest_chain(asked: Sequence[AskedView]) -> tuple[int, ...]:
 
 
 def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> list[Resolution]:
-    """Return the estimate of each resolution, the coarsest first; the last is that of the answers themselves.
+    """Return the estimate of each resolution, the coarsest first; the last resolution is that of the answers.
 
     Args:
         terms: the campaign.

@@ -105,8 +105,8 @@ class Estimate(Shares):
         prior: (k,) the shares that the campaign's prior predicts; None without a prior.
         prior_test: the test of the prior; None if it cannot be tested.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
-        resolutions: in a campaign with views, the shares at each resolution, the coarsest first; the last is that of
-            the values.
+        resolutions: in a campaign with views, the shares at each resolution, the coarsest first; the last resolution is
+            that of the values.
         weighting: the effect of weights by known margins; None without weights.
     """
 

@@ -67,8 +67,7 @@ class ReweighedDecoder(ClassesDecoder):
         return found
 
     def covariances(self, v: Floats, share: Floats) -> Floats:
-        """Return the covariance of one report's contribution to each share with its contribution to v . raw, shape
-        (k,)."""
+        """Return the covariance of one report's contribution to each share with that to v . raw, shape (k,)."""
         phi, present = self.adjoint(v), self.members > 0
         both, alone = self._invert(share * phi)[present], self._invert(share)[present]
         parts = zip(np.split(share, self._cuts), np.split(phi, self._cuts), strict=True)

@@ -43,7 +43,7 @@ class Tally:
 
     @property
     def by_view(self) -> tuple[Tally, ...]:
-        """The tally of each view, in the order of the campaign; only this tally for a campaign without views."""
+        """The tally of each view, in the order of the campaign; for a campaign without views, this tally alone."""
         return (self,)
 
     @property

@@ -57,7 +57,7 @@ class TranscriptTally(Tally):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warning about reports that are left out; empty if none is."""
+        """The warning about reports that are left out; empty if all reports are used."""
         if not self.lost:
             return ()
         return (
@@ -160,8 +160,7 @@ class TranscriptDecoder(Pooled):
         self._posterior[some] = self._smoothed(passed, parts) if self.drift else expected
 
     def _multiply(self, some: slice, rows: Integers, law: Floats) -> None:
-        """Multiply the likelihoods by that of one more report, and scale them to a maximum of 1 to prevent
-        underflow."""
+        """Multiply the likelihoods by that of one more report, and scale their maximum to 1 to prevent underflow."""
         likelihood = self._likelihood[some][rows] * law
         most = likelihood.max(axis=1)
         self._likelihood[some][rows] = likelihood / most[:, np.newaxis]

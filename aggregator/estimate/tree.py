@@ -35,7 +35,7 @@ ROUNDS = 60
 
 
 class NotNested(ValueError):
-    """A district of a finer resolution lies in several districts of a coarser one."""
+    """A district of a finer resolution lies in several districts of a coarser resolution."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
 
     The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
     the correlation -1 / (k - 1). If the channel has a few more inputs than there are districts, the sum varies a
-    little. Independent numbers with variances v, conditioned so that the variance of their sum is s, have variances v -
-    c v^2 with c = (sum(v) - s) / sum(v)^2, and the same correlations. The sum is known in the tree, so the estimates
-    can be treated as independent.
+    little. Independent numbers with the variances v, conditioned so that the variance of their sum is s, have the same
+    correlations, and the variances v - c v^2 with c = (sum(v) - s) / sum(v)^2. The sum is known in the tree, so the
+    estimates can be treated as independent.
 
     Args:
         decoder: the decoder of the survey's channel.
@@ -209,8 +209,7 @@ class Passes:
         return cls(tree, tuple(own), tuple(part), tuple(weighing))
 
     def up(self, surveys: Sequence[Survey | None]) -> list[tuple[Floats, Floats]]:
-        """Return the estimates z of each resolution and their variances estimated from the reports, each of shape
-        (k_j,)."""
+        """Return the estimates z of each resolution, and their variances estimated from the reports, both (k_j,)."""
         raw = self._up([None if survey is None else survey.raw for survey in surveys])
         variances = self._up([None if survey is None else survey.variances for survey in surveys], power=2)
         return list(zip(raw, variances, strict=True))

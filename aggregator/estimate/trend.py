@@ -78,8 +78,8 @@ class Trend:
         return self.known[-1][1]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form: for each span its estimate, or only its number of reports if it has
-        none."""
+        """Return the machine-readable form: for each span its estimate, or its number of reports if it has no
+        estimate."""
         latest = self.latest
         terms = latest.terms
         rows = []

@@ -102,8 +102,7 @@ class BalancedDecoder(BitsDecoder):
         return least
 
     def _moments(self, law: Floats) -> tuple[Floats, Floats]:
-        """Return the second and third central moments of each bit's contribution to its own raw share, each of shape
-        (k,)."""
+        """Return the second and third central moments of each bit's contribution to its raw share, both (k,)."""
         of_bit = law * (1 - law)
         return of_bit / self._gap**2, of_bit * (1 - 2 * law) / self._gap**3
 

@@ -5,7 +5,7 @@ the uniform weight; then the inside weight is (1 - (1 - f) w) / f. So the bound 
 the error is convex,
 
     1 - (1 - f) w_c <= f e^E_cd w_d        for each pair of classes that is bounded at E_cd
-    n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c,
+    n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c
 
 For each geometry, Newton's method inside a logarithmic barrier finds the unique optimum. The best order of the field is
 found by trying several orders; see ``FIRST_TRIED``. The complement of a design, whose f = 1 - cs / K is above a half,

@@ -3,7 +3,7 @@
 A channel is a mixture of posteriors whose mean is the prior, and its expected squared error is one minus the mean of
 their squared lengths (MATH 2.1). So the best channel is a linear program over the corners of one polytope,
 
-    a P[x] <= posterior[x] <= b P[x],   sum = 1,   a = e^-eps, b = e^eps,
+    a P[x] <= posterior[x] <= b P[x],   sum = 1,   a = e^-eps, b = e^eps
 
 At a corner, all coordinates but one lie at an end of their range. Above about a dozen inputs there are too many corners
 to list. So the program uses a few corners, and the dual prices identify the next corner to add. At most k corners get a
