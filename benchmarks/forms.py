@@ -4,8 +4,8 @@
 nine questions beside their targets, and the squared error of eight yes/no questions, and writes the section of
 docs/BENCHMARKS.md anew.
 
-Outputs are counted, not sent: how many devices have each view is one draw by the weights, and the counts of a view are
-one draw from the exact distribution of its channel's outputs.
+No reports are made. The number of devices with each view is drawn with the views' weights, and the counts of a view are
+drawn from the exact distribution of its channel's outputs.
 """
 
 from __future__ import annotations

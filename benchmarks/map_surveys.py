@@ -1,7 +1,7 @@
 """Simulated surveys on a map: the views of devices, the counted outputs, and the errors of estimates.
 
-Outputs are counted, not sent: each person has a cell, drawn from the true shares, and a view, drawn by the weights, and
-the counts of a view are one draw from the exact distribution of its channel's outputs.
+No reports are made. Each person's cell is drawn from the true shares, and the view with the views' weights. The counts
+of a view are then one draw from the exact distribution of its channel's outputs.
 """
 
 from __future__ import annotations

@@ -249,7 +249,7 @@ class Model:
         return self.agreement(self._device.join(data, url).campaign_id)
 
     def link(self, text: str) -> LinkContent:
-        """Return the content of a link that the person pasted or opened, without sending anything.
+        """Return the content of a link that the person pasted or opened; nothing is sent.
 
         Raises:
             LinkRefused

@@ -1,6 +1,7 @@
 """``python -m edge_sdk``: the device's command line, for cron jobs and daemons.
 
-The output is for a person or, with ``--json``, for a script. An error is one line on stderr that never repeats a value.
+The output is for a person or, with ``--json``, for a script. An error is printed as one line on stderr and never
+repeats a value.
 
 cli/joining, cli/commands and cli/upkeep implement the commands, and cli/output formats their results.
 

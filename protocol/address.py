@@ -1,6 +1,6 @@
 """Check the addresses of a study and links to web pages, which an author signs (SPEC 7.1).
 
-A signed address is one exact string: no second spelling leads to the same host. So the device connects to exactly the
+An address has exactly one valid spelling: no other text leads to the same host. So the device connects to exactly the
 address shown to the person. This module opens no connection.
 """
 

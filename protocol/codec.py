@@ -70,7 +70,7 @@ def decode(data: bytes, *, limit: int) -> Value:
     Args:
         limit: maximum length of ``data`` in bytes, checked first.
     Raises:
-        CodecError: anything but one canonical value, trailing bytes included.
+        CodecError: ``data`` is not exactly one canonical value; there may be no bytes after it.
     """
     if len(data) > limit:
         raise CodecError(f"there are {len(data)} bytes, and at most {limit} are allowed")
@@ -86,9 +86,9 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
     Args:
         start: offset of the byte string.
     Raises:
-        error: no byte string, or one that claims more than ``most`` bytes.
+        error: there is no byte string, or it claims more than ``most`` bytes.
         Truncated: ``data`` ends inside it.
-        CodecError: its length is not in its shortest form.
+        CodecError: the length of the byte string is not in its shortest form.
     """
     _require(data, start, 1)
     form = _BYTES.get(data[start])
@@ -105,7 +105,7 @@ def array_at(data: bytes, at: int) -> tuple[int, int]:
     """Return the claimed number of elements of the array at ``at``, and the offset of the first element; none is read.
 
     Raises:
-        CodecError: no array, or one that claims more elements than bytes follow.
+        CodecError: there is no array, or it claims more elements than there are bytes after it.
     """
     _require(data, at, 1)
     marker = data[at]
@@ -123,7 +123,7 @@ def text_at(data: bytes, at: int) -> tuple[Value, int]:
     """Return the value at ``at``, which must not be an array, and the offset after it.
 
     Raises:
-        CodecError: an array, or no value.
+        CodecError: there is an array or no value at ``at``.
     """
     return _read(data, at, 0)
 
@@ -235,7 +235,7 @@ _UNREADABLE = re.compile(
 
 
 def readable(value: str) -> bool:
-    """Return whether ``value`` can be shown to a person on one line unchanged (SPEC 1.3)."""
+    """Return whether a text can be shown on one line unchanged (SPEC 1.3)."""
     return _UNREADABLE.search(value) is None
 
 

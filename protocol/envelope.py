@@ -19,7 +19,7 @@ VERSION = 1
 
 
 class Kind(IntEnum):
-    """The kind of an envelope's payload. The signature covers it, so one kind never passes for another."""
+    """The kind of an envelope's payload. The signature covers the kind, so no payload can be used as another kind."""
 
     CAMPAIGN = 1
     ENROLMENT = 2
@@ -175,8 +175,9 @@ def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
 def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
     """Yield the envelopes of a batch in order, and one error for each run of other bytes (SPEC 3.3).
 
-    After other bytes, reading continues at the next offset where a whole envelope begins. So an altered report damages
-    no neighbour, and a report that lost bytes damages at most the next one. Every byte belongs to exactly one item.
+    After other bytes, reading continues at the next offset where a whole envelope begins. So an altered report does not
+    affect its neighbours, and a report that lost bytes affects at most the next report. Every byte belongs to exactly
+    one item.
     """
     at = 0
     while at < len(data):

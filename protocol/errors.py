@@ -89,7 +89,7 @@ class LinkRefused(BadData):
 
 
 class ReportError(BadData):
-    """An invalid report or enrolment, or one that does not fit its campaign (SPEC 8)."""
+    """An invalid report or enrolment, or a report or enrolment that does not fit its campaign (SPEC 8)."""
 
     stage = "report"
 

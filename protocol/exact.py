@@ -78,7 +78,7 @@ def factor_above(level: int) -> Fraction:
         level: nanonats, not negative; any size, since the levels of many reports add.
     Returns:
         The factor rounded up to ``FACTOR_DIGITS`` digits (1.011, 1.5, 2.8, 1200), at most one unit of the last digit
-        too high; above 10^15 the next power of ten.
+        too high; above 10^15, the next power of ten.
     """
     upper = exp_above(level)
     if upper > 10**LARGEST_POWER:

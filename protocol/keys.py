@@ -1,7 +1,7 @@
 """Ed25519 keys and signatures, with the same verdict for every library (SPEC 2).
 
 Libraries disagree only on inputs that no honest signer produces (small-order points, non-canonical encodings, S >= L).
-A check of the bytes refuses these before any library sees them.
+A check of the bytes refuses these inputs before they reach a library.
 
 The ``cryptography`` package computes on the curve. Storing a secret is the caller's task.
 """

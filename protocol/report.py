@@ -97,7 +97,7 @@ class Report:
         """Return the outputs of the report, from the first slot on.
 
         Args:
-            view: of the device that sent it; None in a plain campaign.
+            view: index of the view of the device that sent it; None in a plain campaign.
         Raises:
             ReportError: wrong length, padding that is not zero, or an output that the channel does not have.
         """
@@ -111,7 +111,7 @@ class Report:
         """Refuse a report outside a campaign's periods or quota, or with outputs that the channel does not have.
 
         Args:
-            view: of the device that sent it; None in a plain campaign.
+            view: index of the view of the device that sent it; None in a plain campaign.
         Raises:
             ReportError
         """

@@ -92,7 +92,7 @@ class Delivery:
     Attributes:
         sent: number of envelopes that the study acknowledged.
         left: number of envelopes that still wait.
-        again: time of the next attempt; None if no envelope waits for one.
+        again: time of the next attempt; None if there is no next attempt.
         refused: True if the study can never accept one of the envelopes.
         reason: the SDK's text on why envelopes still wait; empty if all were sent.
     """

@@ -200,7 +200,7 @@ class Agreement:
         gauge: the budget before consent.
         fits: True if the worst case fits under the lifetime cap.
         fitting: the choice of a class or statement by the phone; None if there is nothing to choose.
-        statement: the public statement on how likely each answer is; None if the campaign asks for none.
+        statement: the public statement on how likely each answer is; None if the campaign does not ask for it.
     """
 
     card: StudyCard

@@ -100,7 +100,7 @@ def cut(ring: Line) -> list[Line]:
 def _one_side(ring: Line, edge: int, side: int) -> Line:
     """Return the part of a closed ring to the right (1) or the left (-1) of a meridian.
 
-    Source: Sutherland and Hodgman 1974, for one edge.
+    Source: Sutherland and Hodgman 1974; clipping at a single edge.
     """
     kept: Line = []
     for (x, y), (to_x, to_y) in pairwise(ring):

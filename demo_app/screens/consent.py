@@ -1,8 +1,9 @@
 """The screen of consent: its consequences, and the person's class or statement if the campaign asks for one.
 
-Consent is one deliberate touch after a few binding sentences. The person states their class publicly, or has the phone
-choose a class at random, which has a cost; each button shows its cost. If the campaign asks how likely each answer is,
-this screen shows the person's statement and the resulting posteriors; the person types the statement on another screen.
+The person consents with one deliberate touch after a few binding sentences. The person states their class publicly, or
+has the phone choose a class at random, which has a cost; each button shows its cost. If the campaign asks how likely
+each answer is, this screen shows the person's statement and the resulting posteriors; the person types the statement on
+another screen.
 """
 
 from __future__ import annotations

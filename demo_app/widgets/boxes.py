@@ -152,7 +152,7 @@ class Rule(Widget):
 
 
 class Loading(Widget):
-    """A bar that moves while a task runs; it keeps its height when no task runs.
+    """A bar that moves while a task runs; its height is the same when no task runs.
 
     Attributes:
         active: True while a task runs.

@@ -51,7 +51,7 @@ class Look(EventDispatcher):
 
     @property
     def touch(self) -> float:
-        """The smallest size in pixels of anything that can be touched."""
+        """The smallest size in pixels of a widget that can be touched."""
         return float(dp(theme.TOUCH))
 
     @property

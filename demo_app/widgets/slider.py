@@ -206,7 +206,7 @@ class NumberSlider(TypedAnswer):
         self.ids.track.value = min(max(float(number), self.low), self.high)
 
     def _counted(self, text: str, number: Decimal) -> str:
-        """Return the number to which a typed number is rounded; "" if it is the same.
+        """Return the number to which a typed number is rounded, as text; "" if it is the same number.
 
         Raises:
             ValueError: the number is refused.

@@ -1,9 +1,9 @@
 """The conditions of an answer: the campaign is joined and open, the person has agreed, and the caps hold.
 
-They depend on rows that no answer changes. So they are read once, and again after any other transaction of this device
-or of another process (``Store.cache``).
+They depend on rows that no answer changes. So they are read once, and again only after another transaction of this
+device or of another process (``Store.cache``).
 
-The rows that an answer writes: answering.
+The module answering writes the rows of an answer.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Conditions:
     """A campaign that the person has agreed to, and that fits under the caps.
 
     Attributes:
-        campaign: the store's number of it.
+        campaign: the store's number of the campaign.
         joined: the campaign in the person's role.
         agreed: the time of the consent, UTC seconds.
         dither: the consent's secret bytes, for rounding numbers.
-        closes: the time of the author's early closing, UTC seconds; None without one.
+        closes: the time of the author's early closing, UTC seconds; None if there is none.
     """
 
     campaign: int

@@ -88,7 +88,8 @@ class Readings:
         )
 
     def fill(self, campaign: int, period: int, slot: int, x: int, *, waits: bool) -> None:
-        """Mark a slot as used and store its content; delete that of earlier periods except for outputs that wait."""
+        """Mark a slot as used and store its content; delete the content of earlier periods, except for outputs that
+        wait."""
         self.pass_to(campaign, period, slot)
         sealed = _WAITS if waits else slot + 1
         self.store.execute("INSERT INTO reading VALUES (?, ?, ?, ?, ?)", campaign, period, slot, x, sealed)

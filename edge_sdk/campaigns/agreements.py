@@ -40,7 +40,7 @@ class Agreements(Session):
     ) -> None:
         """Record the person's consent: reserve the campaign's worst case and, in an open campaign, queue the enrolment.
 
-        Agreeing again changes nothing.
+        Calling it again changes nothing.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.

@@ -61,9 +61,9 @@ class Campaigns:
         """Return the number of a campaign that is joined now, and the time of its early closing.
 
         Returns:
-            The number, and UTC seconds; None if the device knows of no early closing.
+            (number, UTC seconds of the early closing); the time is None if the device has no closing notice.
         Raises:
-            UnknownCampaign: another process has forgotten it.
+            UnknownCampaign: another process has forgotten the campaign.
         """
         row = self.store.row(
             "SELECT number, closes FROM known JOIN joined ON joined.campaign = number "
@@ -179,7 +179,7 @@ def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
     """Refuse a campaign that its author has closed early.
 
     Args:
-        closes: the time of its early closing, UTC seconds; None without one.
+        closes: the time of its early closing, UTC seconds; None if there is none.
         now: UTC seconds.
     Raises:
         ClosedEarly

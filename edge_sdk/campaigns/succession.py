@@ -51,7 +51,7 @@ def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
 
 
 def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None = None) -> bytes | None:
-    """Ask a campaign's own study for the next one, join it and agree to it.
+    """Ask a campaign's own study for its next campaign, join this campaign and agree to it.
 
     Args:
         device: a device that trusts the campaign's author.

@@ -291,7 +291,7 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
 
 
 def exposure(options: argparse.Namespace) -> Printed:
-    """``exposure ID [VALUE...]``: return a bound on the disclosure by all reports about the same values together."""
+    """``exposure ID [VALUE...]``: return a bound on the joint disclosure by all reports about the same values."""
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value) if options.value else None

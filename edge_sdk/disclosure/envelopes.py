@@ -63,7 +63,7 @@ class Outgoing:
         campaign_id: id of its campaign.
         kind: "report" or "enrolment".
         data: the bytes.
-        parts: the same bytes in order, split by meaning.
+        parts: these bytes in order, split by meaning.
     """
 
     campaign_id: bytes

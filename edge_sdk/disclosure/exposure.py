@@ -10,9 +10,9 @@ not add in this way. So a LIP campaign counts with the LDP loss of its channel, 
 LDP losses of the channels that were used. The matrix is never stored. The level of a pair, the maximum of a row and the
 worst pair are computed from the channels, exactly if that is cheap, and otherwise as an upper bound.
 
-A pair (x, x') compares a person who always answers x with one who always answers x'. If a person changes answers and
-campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). Caps are
-compared with this sum. In addition, repeated outputs show that an answer did not change.
+A pair (x, x') compares a person who always answers x with a person who always answers x'. If a person changes answers
+and campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). Caps
+are compared with this sum. In addition, repeated outputs show that an answer did not change.
 
 The module posterior computes the posterior after one report. All results are secret and never leave the device.
 """
@@ -103,7 +103,8 @@ class CampaignExposure:
         return _sum([self.extra, *_losses(self.domain, self.draws, everything, everything)])
 
     def budget(self, x: int) -> int | None:
-        """Return the level between value ``x`` and any other value, by the budget of ``x`` if it has one."""
+        """Return an upper bound of the level between value ``x`` and any other value: the budget of ``x`` if it has
+        one."""
         if self.budgets is None:
             return self.nanonats
         return _sum([self.extra, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])

@@ -6,9 +6,9 @@ decrypted either.
 
 The key is replaced with the first change of the ledger after each opening, and not with every answer: a new key can
 take the Keystore's chip a tenth of a second or more, and a signature and a commit take a hundredth. So a restored copy
-is detected if the store was opened and its ledger changed after the copy was made. A copy made after the first change
-of an opening, and restored before the first change of the next one, is detected only if the file system distinguishes a
-file from its copy (host_identity).
+is detected if the store was opened and its ledger changed after the copy was made. Suppose that a copy is made after
+the first change of one opening, and restored before the first change of the next opening. It is detected only if the
+file system distinguishes a file from its copy (host_identity).
 
 This module is written for pyjnius and the documented Keystore of Android 6 (API 23) and later. It was tested with a
 Keystore in memory that has the same methods, and has not been run on a phone.

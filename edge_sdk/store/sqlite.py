@@ -53,8 +53,8 @@ class Store:
         folder: the store's folder; None in memory.
         secret: the device's secret, 32 bytes.
         hooks: callbacks on changes of rows; None for a store in memory.
-        cache: values that are read once and used by several answers, by the class or the campaign they belong to. Only
-            transactions use it; see ``transaction``.
+        cache: values that are read once for several answers, by the class or the campaign to which they belong. It is
+            valid only within a ``transaction`` of an answer.
     """
 
     def __init__(self, folder: Path | None, connection: sqlite3.Connection) -> None:
@@ -91,8 +91,9 @@ class Store:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Args:
-            answer: the transaction writes the rows of one answer and no others. In it, ``cache`` is valid: it is empty
-                if another transaction, of this device or of any process, was committed since the previous answer.
+            answer: True if the transaction writes only the rows of one answer. Then ``cache`` is valid in it; it is
+                empty if any other transaction, of this device or of another process, was committed since the previous
+                answer.
         Raises:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError

@@ -81,7 +81,8 @@ class Outbox(UploadQueue):
         urandom: Randomness | None = None,
         opener: Opener | None = None,
     ) -> Sent:
-        """Upload the envelopes that are due, each campaign to its own study; remove acknowledged ones from the queue.
+        """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
+        queue.
 
         A campaign's addresses are tried in order until the first receipt. A call before the time of the next attempt
         sends nothing.

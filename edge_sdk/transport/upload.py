@@ -101,7 +101,7 @@ class Sent:
 
 
 class _Failed(Exception):
-    """An upload was not acknowledged; ``wait`` is the delay in seconds that the study asks for."""
+    """An upload was not acknowledged; ``wait`` is the delay in seconds that the study requests."""
 
     def __init__(self, reason: str, wait: int = 0) -> None:
         super().__init__(reason)
@@ -285,7 +285,7 @@ def _why(error: Exception) -> str:
 
 
 def _stated(said: bytes) -> dict[str, object]:
-    """Return the JSON object in a server's response; empty if the response is not one."""
+    """Return the JSON object in a server's response; empty if the response is not a JSON object."""
     try:
         stated = json.loads(said)
     except (ValueError, RecursionError):

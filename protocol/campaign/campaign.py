@@ -52,7 +52,7 @@ class Campaign:
         period_seconds: length of a period; period p begins at opens + p * period_seconds, and the last period may be
             shorter.
         answers_per_period: maximum number of outputs of one device in one period.
-        minimum_reports: smallest number of devices for which anything is estimated.
+        minimum_reports: smallest number of devices for which an estimate is made.
         enrolment: "open" (any key that introduces itself) or "enrolled" (keys registered at the study).
         classes: names of the classes of people if the notion is one of classes, else empty. An input of a view's
             channel is then class * k + value, with k the number of the view's inputs.

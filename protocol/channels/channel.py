@@ -98,7 +98,7 @@ class Channel(ABC):
 
     @abstractmethod
     def weight(self, x: int, y: int) -> int:
-        """Return 2^scale * Q(y given x)."""
+        """Return the integer weight 2^scale * Q(y given x)."""
 
     def column(self, y: int) -> list[int]:
         """Return ``weight(x, y)`` for every input x."""
@@ -122,9 +122,8 @@ class Channel(ABC):
         """
 
     def apart(self, inputs: Sequence[int]) -> Sequence[int]:
-        """Return a subset of ``inputs``, in their order, that has the same worst ratio as all of them against any
-        inputs.
-        """
+        """Return a subset of ``inputs``, in their order, with which ``loss`` gives the same ratio as with all of
+        them."""
         return inputs
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:

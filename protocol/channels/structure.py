@@ -32,7 +32,7 @@ Outputs with the same ratio of the two weights may be merged into one."""
 
 
 class TooLarge(HalftruthError):
-    """The level is not computed: the channel is too large, and its family has no faster method."""
+    """The level cannot be computed: the channel is too large, and its family has no faster method."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Structure:
         return truth, wrong or 0, 1 << self.profile_scale
 
     def fitting(self, y: int) -> Sequence[int]:
-        """Return the inputs that an output fits (see ``fits``).
+        """Return the inputs that an output fits, as ``fits`` defines it.
 
         Raises:
             TooLarge
@@ -188,7 +188,7 @@ class Structure:
         """Return 2^scale * sum(law) * P(y) for every output y, exactly.
 
         Args:
-            law: ``inputs`` integers, not negative.
+            law: the weight of each input: ``inputs`` integers, not negative.
         """
         self.require_cells()
         held = [(x, mass) for x, mass in enumerate(law) if mass]

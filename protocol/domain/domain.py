@@ -59,7 +59,7 @@ class Domain(ABC):
         return ()
 
     def renamed(self, names: Sequence[str]) -> Domain:
-        """Return the same domain under other names.
+        """Return the same domain with other names.
 
         Args:
             names: one for each entry of ``named``, in its order.
@@ -202,7 +202,8 @@ class Grid(Domain):
         return row * self.columns + column
 
     def _steps(self, degrees: Number, low: int, high: int) -> int:
-        """Return the number of whole steps from ``low`` to a position; at ``high``, one fewer."""
+        """Return the number of whole steps from ``low`` to a position; the position ``high`` belongs to the last
+        step."""
         numerator, denominator = number_of(degrees).as_integer_ratio()
         numerator *= MICRODEGREES
         if not low * denominator <= numerator <= high * denominator:
@@ -246,7 +247,7 @@ def number_of(value: Answer) -> Fraction:
     """Return the exact number of a numeric answer.
 
     Raises:
-        NotInDomain: not one finite number.
+        NotInDomain: the answer is not a single finite number.
     """
     if isinstance(value, tuple | list | frozenset | Mapping):
         raise NotInDomain("one number is expected, not several values")

@@ -1,8 +1,8 @@
 """Forms: several named questions, each with a domain of its own (SPEC 4).
 
-A form is the product of its questions' domains. An input is one number in mixed radix, the first question the most
-significant. There may be far too many inputs to list, so every computation uses the inputs of single questions. The map
-of a device's view lists the questions that the device asks, and an answer contains only these.
+A form is the product of its questions' domains. An input is a number in mixed radix, in which the first question is the
+most significant digit. There may be far too many inputs to list, so every computation uses the inputs of single
+questions. The map of a device's view lists the questions that the device asks, and an answer contains only these.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Line(Domain):
 
     Attributes:
         scaled: the number of each input times 10^places, as increasing integers.
-        places: decimal places, the smallest number that makes all of them integers.
+        places: the smallest number of decimal places with which all of them are integers.
     """
 
     ordered: ClassVar[bool] = True
@@ -44,7 +44,7 @@ class Line(Domain):
 
     @property
     def rounds_randomly(self) -> bool:
-        """True if a number between two inputs is rounded to one of them at random, so that its expectation is kept."""
+        """True if a number between two inputs is rounded to one of them at random, without changing its expectation."""
         return True
 
     @property
@@ -161,7 +161,7 @@ class NumberRange(Line):
 
     Attributes:
         low, high, step: the numbers times 10^places, as integers.
-        places: decimal places, the smallest number that makes all three integers.
+        places: the smallest number of decimal places with which all three are integers.
         random: True if a number between two steps is rounded at random, so that means are unbiased; else it is rounded
             to the nearest step, upwards if two are equally near.
         clamp: True if a number outside is moved to the nearer end; else it is refused.

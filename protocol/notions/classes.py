@@ -5,7 +5,7 @@ A class has its own notion, so one campaign can have several levels and several 
 
 The channel is a ``Blocks`` channel with one block for each class; value x of class c is input c * k + x.
 
-The campaign names the classes; the person or the device chooses one of them.
+The campaign names the classes; the person, or the device at random, chooses one of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Classes(Notion):
 
     @classmethod
     def of(cls, notions: tuple[Notion, ...]) -> Classes:
-        """Return the notion of these classes."""
+        """Return the notion of classes with these notions; its level is the largest of theirs."""
         return cls(max((notion.level for notion in notions), default=0), notions)
 
     @property

@@ -27,7 +27,7 @@ RADIUS_UNITS = 10**9
 class Information(Notion):
     """Local information privacy under a prior: e^-eps <= P(x|y) / P(x) <= e^eps for all x and y.
 
-    With a radius, the same holds under every prior within that radius.
+    With a radius, the bounds apply under every prior within that radius.
 
     Attributes:
         prior: k positive integers, such as counts; P(x) = prior[x] / sum(prior), exactly.

@@ -1,4 +1,4 @@
-"""The base class of privacy notions, and the certificate that a channel keeps one (SPEC 6).
+"""The base class of privacy notions, and the certificate that a channel keeps a notion (SPEC 6).
 
 A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names the worst pair
 as witness, and refuses a channel above its declared level. Only ``certify`` makes certificates.
@@ -116,7 +116,7 @@ class Notion(ABC):
         """Return the certificate of ``channel``; ``certify`` has already checked that its audit is affordable.
 
         Raises:
-            Uncertified: the channel does not keep the declared level, by however little.
+            Uncertified: the channel exceeds the declared level, even minimally.
         """
         kept, audited, witness = self.audit(channel)
         if not kept:
@@ -166,7 +166,7 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
     """Return the certificate of ``channel`` under ``notion``.
 
     Raises:
-        Uncertified: the channel does not keep the declared level, by however little, or its audit is too large.
+        Uncertified: the channel exceeds the declared level, even minimally, or its audit is too large.
     """
     require_inputs(notion, channel)
     require_affordable(notion.steps(channel), channel.held)
@@ -184,7 +184,7 @@ def require_inputs(notion: Notion, channel: Channel) -> None:
 
 
 def require_level(level: int) -> None:
-    """Refuse a level that is too high to protect or too low to measure anything.
+    """Refuse a level that is too high to protect or too low for any estimate.
 
     Raises:
         NotionError

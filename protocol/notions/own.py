@@ -83,7 +83,7 @@ class OwnPrior(Notion):
     def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
         """Return the largest cost, in nanonats, of one fresh answer over ``priors``.
 
-        The rule treats all values alike, so priors that differ in the order of their weights cost the same.
+        The rule treats all values alike, so two priors with the same weights in another order have the same cost.
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [

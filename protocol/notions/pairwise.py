@@ -42,7 +42,7 @@ class Pairwise(Notion):
     @property
     @abstractmethod
     def classes(self) -> Sequence[Sequence[int]] | None:
-        """The inputs of each class; None where all inputs are one class."""
+        """The inputs of each class; None if all inputs are in one class."""
 
     @abstractmethod
     def bounds(self) -> Iterator[tuple[int, int, int]]:

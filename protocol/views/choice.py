@@ -1,7 +1,7 @@
 """The choice of a device's view: a function of its public key and of the campaign only (SPEC 7.3).
 
-The key is derived before any answer is known, so the choice reveals nothing about the answer. It is
-never sent: everyone who knows the key can compute it.
+The key is derived before any answer is known, so the choice reveals nothing about the answer. The choice is never sent,
+because it can be computed from the key.
 """
 
 from __future__ import annotations

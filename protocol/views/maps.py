@@ -64,7 +64,7 @@ class Map(ABC):
         return ()
 
     def renamed(self, names: Sequence[str]) -> Map:
-        """Return the same map under other names.
+        """Return the same map with other names.
 
         Args:
             names: one for each entry of ``named``, in its order.

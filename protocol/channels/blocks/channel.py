@@ -2,8 +2,8 @@
 
 This family serves two notions. An input of block j is perturbed by the inner channel of block j, whose outputs belong
 to block j only. So a report reveals the block and protects the input within it. An open input belongs to no block. It
-has one output that no other input gives, and it gives each output of block 1 with probability ``cover``. So an output
-of block 1 does not prove that the input is in block 1.
+gives each output of block 1 with probability ``cover``, and otherwise an output of its own, which no other input gives.
+So an output of block 1 does not prove that the input is in block 1.
 
     blocks       no cover; a block of one is open                      (Acharya et al. 2020, sec. 6, Hadamard inside)
     high-low     the sensitive inputs are the one block, and the cover is the inner channel's largest weight / e^eps

@@ -153,7 +153,7 @@ class GradedProjective(Channel):
         """Return 2^128 times the sum over inputs of law[x] Q(y|x), for each output.
 
         Args:
-            law: ``inputs`` integers.
+            law: the weight of each input: ``inputs`` integers.
         """
         gaps = [inside - outside for inside, outside in zip(self.inside, self.outside, strict=True)]
         base = sum(mass * self.outside[c] for mass, c in zip(law, self.class_of, strict=True))

@@ -131,11 +131,11 @@ class Geometry:
             yield self._completed(own, pivot, self._canonical(place, self.dimension - 1), 0)
 
     def distinguishing(self, x: int, other: int) -> int:
-        """Return a point orthogonal to ``x`` and not to ``other``; one exists, because S_x and S_x' share only ci < cs
+        """Return a point orthogonal to ``x`` and not to ``other``; there is one, because both sets share only ci < cs
         points.
 
-        e_c - x_c e_pivot is orthogonal to x for every c. If all of them were orthogonal to ``other``, it would be a
-        multiple of x.
+        e_c - x_c e_pivot is orthogonal to x for every c. If all of these were orthogonal to ``other``, ``other`` would
+        be a multiple of x.
         """
         own, against = self.coordinates(x), self.coordinates(other)
         pivot = own.index(1)

@@ -74,7 +74,7 @@ class Wave(SupportChannel):
         """Return, for each output, the mass of the inputs whose window contains it.
 
         Args:
-            law: ``inputs`` integers.
+            law: the weight of each input: ``inputs`` integers.
         """
         return accumulate(map(sub, chain(law, repeat(0, 2 * self.half)), chain(repeat(0, self.span), law)))
 

@@ -10,7 +10,7 @@ for each type. An input that is frequent enough to have an output of its own is 
                             from s + 1      type, order, window: s + 1 + (type * orders + order) * cells + window
 
 The arcs are laid out in each of a few public random orders, and every answer draws one order. So two inputs that are
-neighbours in one order are not neighbours in all (MATH 2.8).
+neighbours in one order need not be neighbours in the others (MATH 2.8).
 
 The module arrangement defines types, singles and the places of inputs, circle computes the covered part of an arc, and
 loss the worst ratios. The author's aggregator.families.windows.recipe computes the optimal weights for a prior; this

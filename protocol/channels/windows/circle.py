@@ -45,10 +45,10 @@ class Layout:
 
 @dataclass(frozen=True)
 class Circle:
-    """Arcs of integer lengths around ``cells`` cells, in one sequence for each public order.
+    """A circle of ``cells`` cells with arcs of integer lengths, in one sequence for each public order.
 
     Attributes:
-        arcs: the length of each input's arc; 0 for an input without one.
+        arcs: the length of each input's arc; 0 for an input without an arc.
         cells: J, the number of cells.
     """
 
