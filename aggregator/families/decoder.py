@@ -103,8 +103,8 @@ class Decoder(ABC):
 
     Attributes:
         inputs, features: the numbers k and m of inputs and features.
-        one_hot: whether each report has exactly one feature, its output. Posteriors need counts of outputs, which the
-            counts of features are only in this case.
+        one_hot: whether each report has exactly one feature, its output. Only then are the counts of features counts of
+            outputs, which posteriors need.
         by_value: whether single shares have an unbiased estimate.
     """
 
@@ -135,8 +135,7 @@ class Decoder(ABC):
 
     @abstractmethod
     def invert(self, share: Floats) -> Floats:
-        """Return the unbiased shares of the inputs, ``share`` @ L, from the mean features of the reports: from (m,) to
-        (k,).
+        """Return the unbiased shares, ``share`` @ L, from the mean features of the reports: from (m,) to (k,).
 
         Raises:
             NotInvertible

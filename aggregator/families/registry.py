@@ -53,7 +53,7 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
         reference: the shares of the inputs at which the decoder has the least error; uniform by default. They affect
             the variance of the estimate, never its expected value.
     Raises:
-        ValueError: the family has no decoder, as constant channels, which occur only inside blocks.
+        ValueError: the family has no decoder. Constant channels have none, because they occur only inside blocks.
     """
     make = DECODERS.get(channel.family)
     if make is None:

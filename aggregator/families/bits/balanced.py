@@ -90,8 +90,8 @@ class BalancedDecoder(BitsDecoder):
         return WordIncrements(self._bearing(), least, most)
 
     def _bearing(self) -> Floats:
-        """Return the smaller of 1 / skewness^2 of a value's contribution at share 0 and at share 1, shape (k,). The
-        other bits are taken as independent, with the probabilities of the reference."""
+        """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
+        (k,). The other bits are assumed to be independent, with the probabilities of the reference."""
         others = self._moments(self._law)
         least = np.full(self.inputs, np.inf)
         for second, third in (self._moments(self._other), self._moments(self._own)):

@@ -23,7 +23,7 @@ from protocol.channels.bits.channel import Bits, S
 
 
 class BitsDecoder(Decoder):
-    """Decoder with a diagonal left inverse and an intercept; features are bits, and their shares do not sum to one."""
+    """Decoder with a diagonal left inverse and an intercept. Features are bits, whose shares do not sum to one."""
 
     one_hot: ClassVar[bool] = False
 

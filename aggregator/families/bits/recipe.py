@@ -91,8 +91,7 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
 
     Args:
         prior: positive integers, P_x = prior[x] / sum. If more than ``PRIOR_CLASSES`` of the priors differ, values of
-            similar prior form a class, which is designed for its smallest prior, because that has the strictest
-            constraint.
+            similar prior form a class. A class is designed for its smallest prior, which has the strictest constraint.
         level: the LIP level in nanonats.
     """
     law = np.asarray(prior, dtype=np.float64) / sum(prior)

@@ -144,7 +144,7 @@ class GradedDecoder(Decoder):
         return WordIncrements(bearing[classes], least[classes], most[classes])
 
     def _bearing(self, x: int, common: Floats) -> float:
-        """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of two values: at a share of 1, and at
+        """Return 1 / skewness^2 of a report's contribution to ``x``, the smaller of the numbers at a share of 1, and at
         a share of 0 with all other values equally common."""
         alone = np.zeros(self.inputs)
         alone[x] = 1

@@ -74,13 +74,11 @@ class HadamardDecoder(Decoder):
         return 1 / self._contrast
 
     def _over_columns(self, columns: NDArray[Any]) -> NDArray[Any]:
-        """Return for each input the sum of the columns, with the signs of the input's row: from (..., K) to (...,
-        k)."""
+        """Return for each input the sum of the columns with the signs of its row: from (..., K) to (..., k)."""
         return walsh(columns)[..., self._rows]
 
     def _over_rows(self, numbers: Floats) -> Floats:
-        """Return for each column the sum of the inputs' numbers, with the signs of the column: from (..., k) to (...,
-        K)."""
+        """Return for each column the sum of the inputs' numbers with its signs: from (..., k) to (..., K)."""
         rows = np.zeros((*numbers.shape[:-1], self.features))
         rows[..., self._rows] = numbers
         return walsh(rows)

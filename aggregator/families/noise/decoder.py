@@ -1,8 +1,8 @@
 """The decoder of noise, which uses the inverse of the channel's square matrix, up to a maximum size.
 
 Noise has as many outputs as inputs, so the only left inverse is the inverse of the matrix. For discrete Laplace noise
-the matrix is well-conditioned. For a smooth distribution such as the Gaussian it is not, and no unbiased estimate is
-computed.
+the matrix is well-conditioned. For a smooth distribution such as the Gaussian the matrix is not well-conditioned, and
+no unbiased estimate is computed.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ MOST_INVERTED = 2048
 
 
 class NoiseDecoder(TableDecoder):
-    """Decoder that stores Q, a matrix of at most 2^24 numbers, and for at most ``MOST_INVERTED`` points its inverse
-    L."""
+    """Decoder that stores Q, at most 2^24 numbers, and for at most ``MOST_INVERTED`` points the inverse L of Q."""
 
     def __init__(self, channel: Noise, reference: Sequence[float] | Floats | None = None) -> None:
         # ``reference`` is not used, because the square matrix has only one left inverse.

@@ -1,8 +1,9 @@
 """Recipes for noise, and the notion of geo-indistinguishability from the distances of a domain.
 
 A distribution whose weights fall by a factor of e^level with each step satisfies the level between neighbours. It also
-satisfies the level at the border if the last step gets all mass beyond the border. Integer weights satisfy the level if
-each weight is computed from its predecessor and rounded up: then no weight is zero, and no ratio exceeds its bound.
+satisfies the level at the border if the largest step gets the mass of all larger steps. Integer weights satisfy the
+level if each weight is computed from its predecessor and rounded up: then no weight is zero, and no ratio exceeds its
+bound.
 
 ``protocol.levels.pairs`` computes the (eps, delta) curve of a distribution.
 """
@@ -55,10 +56,11 @@ CLOSE = 1 - 1e-4
 def discrete_laplace(size: int, level: int) -> Noise:
     """Return two-sided geometric noise on a line: P(step d) = (1 - a) / (1 + a) a^|d|, a = e^-level.
 
-    Every weight is a times its predecessor, rounded up. The last weight also contains the mass beyond the border and is
-    1 / (e^level - 1) times its predecessor. The step of zero gets the remaining mass. The first weight is the smallest
-    weight for which the step of zero is at most e^level times as likely as the first step. So the probabilities of an
-    output given two inputs at distance d have a ratio of at most e^(d level), and the LDP level is (size - 1) level.
+    Every weight is a times its predecessor, rounded up. The last weight also contains the mass of all larger steps and
+    is 1 / (e^level - 1) times its predecessor. The step of zero gets the remaining mass. The first weight is the
+    smallest weight for which the step of zero is at most e^level times as likely as the first step. So the
+    probabilities of an output given two inputs at distance d have a ratio of at most e^(d level), and the LDP level is
+    (size - 1) level.
 
     Source: Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1 (truncated geometric mechanism).
 
@@ -90,8 +92,8 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
 
     A Gaussian tail has no finite level. Here every step has at least e^-level times the largest probability, so the
     channel satisfies pure LDP at the declared ``level``. With a small delta it satisfies a much smaller epsilon, which
-    the audit computes. The last step gets the mass beyond the border, and at least the mass that the level requires at
-    a border.
+    the audit computes. The last step gets the mass of all larger steps, and at least the mass that the level requires
+    at a border.
 
     Source: Canonne, Kamath, Steinke 2020, Def. 1 (discrete Gaussian); the paper has no uniform tails.
 
@@ -119,14 +121,14 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
 def planar(geo: Geo) -> Noise:
     """Return noise for a grid of cells, P(step) in proportion to e^(-level distance / unit).
 
-    The last row and column of steps get all mass beyond the border. So by the triangle inequality the level holds for
+    The last row and column of steps get the mass of all larger steps. So by the triangle inequality the level holds for
     all pairs of cells, also at the border. A small weight, which also satisfies the level, is added to every step, so
     that rounding up changes no ratio by more than a few billionths. The level is lowered by this amount, and the result
     is audited. On a line the result is ``discrete_laplace``. On an uneven lattice the smallest gap is used for all
     gaps.
 
-    Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with the mass beyond the border added to the
-    border).
+    Source: Andres et al. 2013, sec. 4.1 (planar Laplacian; here discrete, with larger steps added to the last row and
+    column).
 
     Raises:
         NotionError: the level between neighbours is too low for any channel to distinguish them.

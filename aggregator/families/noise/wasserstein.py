@@ -1,8 +1,9 @@
 """The Wasserstein mechanism: the geo-indistinguishability, and so the noise, that implies Pufferfish privacy.
 
 Assume that in every scenario the distribution of answers given one secret can be transported to the distribution given
-the other secret by moves of at most W steps. Then noise of level / W per step limits the ratio of the two secrets to
-e^level, because each output's probability changes by at most the factor e^level when an answer moves by W steps.
+the other secret by moves of at most W steps. Then noise of level / W per step limits the ratio of each output's
+probabilities given the two secrets to e^level, because this probability changes by at most the factor e^level if an
+answer moves by W steps.
 
 ``protocol.levels`` defines the scenarios and computes the level of a finished channel under them;
 ``aggregator.author.pufferfish_file`` reads the file.
@@ -22,8 +23,7 @@ def geo_for(asked: Pufferfish, level: int) -> Geo:
     """Return the notion that implies Pufferfish privacy at ``level``: geo-indistinguishability with ``level`` for W
     steps.
 
-    Source: Song, Wang, Chaudhuri 2017, Algorithm 1 and Theorem 3.2 (there with continuous Laplace noise of scale W /
-    eps).
+    Source: Song, Wang, Chaudhuri 2017, Algorithm 1 and Theorem 3.2 (with continuous Laplace noise of scale W / eps).
 
     Args:
         asked: the scenarios and pairs of secrets; the answers are the inputs 0 .. k - 1, in the order of a line.

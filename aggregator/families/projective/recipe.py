@@ -127,8 +127,7 @@ def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) 
 
 
 def sizes(order: int, dimension: int) -> tuple[int, int, int]:
-    """Return ci, cs and K: the number of points that two hyperplanes share, the number in a hyperplane, and the number
-    in the space."""
+    """Return ci, cs and K: the numbers of points that two hyperplanes share, of a hyperplane, and of the space."""
     shared, support, points = list(accumulate((order**f for f in range(dimension)), initial=0))[-3:]
     return shared, support, points
 

@@ -4,7 +4,7 @@ Bit x of a report is set with probability p* from input x and q* from every othe
 (p* - q*). Each estimate depends on one binomial count. Two estimates are correlated, because a report has exactly d
 ones; their covariance follows from the shares.
 
-The channel's remainder moves q* by less than 2^-64 of p* - q* and is left out.
+The channel's remainder changes q* by less than 2^-64 of p* - q*, and is left out.
 """
 
 from __future__ import annotations

@@ -83,8 +83,7 @@ def mutual_information_table(
 
 
 def information(law: Floats, rows: Floats) -> float:
-    """Return the mutual information I(X; Y) in nats, for the distribution of X, (k,), and the rows of a channel, (k,
-    m)."""
+    """Return the mutual information I(X; Y) in nats for the distribution of X, (k,), and a channel's rows, (k, m)."""
     marginal = law @ rows
     lift = np.divide(rows, marginal, out=np.ones_like(rows), where=(rows > 0) & (marginal > 0))
     return float((law[:, np.newaxis] * rows * np.log(lift)).sum())

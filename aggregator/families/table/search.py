@@ -90,7 +90,7 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
     over the rays found, and never worse than LDP at the smallest level.
 
     Args:
-        matrix: the levels between 2 to ``MOST_VALUES`` values.
+        matrix: the levels of all pairs of 2 to ``MOST_VALUES`` values.
         p: the shares at which the error is minimised; uniform by default.
     Raises:
         NotionError: too many values; a level of zero; or levels too far apart for 62-bit probabilities.
@@ -187,8 +187,8 @@ def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts:
 
 
 def _subset_rays(levels: Floats) -> Floats:
-    """Return for each subset S the ray that is 1 on S and elsewhere as low as the levels allow, and the ray that is as
-    high."""
+    """Return for each subset S two rays, (k, m), that are 1 on S, and elsewhere as low or as high as the levels
+    allow."""
     size = len(levels)
     rays = []
     for members in itertools.product((False, True), repeat=size):

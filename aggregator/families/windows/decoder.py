@@ -1,11 +1,11 @@
 """The decoder of windows, which uses prefix sums over a circle.
 
 The mass in a window is a difference of two running sums. The sum over the windows that cover an arc is the mean over
-the arc of one number per cell. So multiplying by the channel takes (inputs x orders + outputs) steps, which is far less
-than the number of cells of the matrix. Methods that only multiply ('mmse', 'map') work for any domain.
+the arc of one number per cell. So multiplying by the channel takes inputs x orders + outputs steps, far fewer than the
+matrix has cells. Methods that only multiply ('mmse', 'map') work for any domain.
 
-The left inverse is the least-squares left inverse of ``table``: a matrix (inputs, inputs) is inverted and stored, and
-one multiplication gives a column of the left inverse.
+The left inverse is the least-squares left inverse of ``table``: the matrix Q D^-1 Q' is inverted and stored, and one
+multiplication gives a column of the left inverse.
 """
 
 from __future__ import annotations

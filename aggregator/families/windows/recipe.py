@@ -71,14 +71,13 @@ class _Split:
 
     @property
     def edge(self) -> float:
-        """The mass r of a set that can have lift b while all other inputs have lift a; 1 / (e^eps + 1) without a
+        """The mass r of a set that can have lift b if all other inputs have lift a; 1 / (e^eps + 1) without a
         radius."""
         return (1 - self.low) / (self.high - self.low)
 
     @property
     def budget(self) -> float:
-        """The sum of mass times lift over all inputs except the singles, in an output of a type; the singles have lift
-        a."""
+        """The sum of mass times lift over all inputs except the singles, whose lift is a, in an output of a type."""
         return 1 - self.low * float(self.law[self.singles].sum())
 
     @cached_property
@@ -138,7 +137,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         radius: the total variation distance from ``prior`` within which the level holds for every prior, in parts per
             billion.
     Raises:
-        NotionError: no prior, or no level.
+        NotionError: the prior or the level is not valid.
         Uncertified: no rounding was found that satisfies the level.
     """
     notion = Information(level, tuple(prior), radius)
