@@ -5,7 +5,7 @@
     offset = 0.5        # added for each person of the class; default 0
     people = 61000      # size of the class; default: the number of its devices that reported
 
-The file has a table with a weight for every class of the campaign. It is not signed, and no device reads it.
+The file has a table with a weight for every class of the campaign. The file is not signed, and no device reads it.
 
 The sum that uses them: estimate.coefficients.
 """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counted outputs of a campaign by period and view; a row for each feature with a count above 0.
+    """The counted outputs of a campaign by period and view, with a row for each feature whose count is above 0.
 
     Attributes:
         period, view, feature, count: (r,) columns, sorted in this order; a feature belongs to the channel of its view.
@@ -179,7 +179,7 @@ class Counting:
             yield from _by_view(pa.table(batch))
 
     def _counted(self, rows: str) -> tuple[list[Integers], Integers]:
-        """Return the counts of the features of each view, and (J,) the number of reports of each view."""
+        """Return the counts of the features of each view, and the number of reports of each view, (J,)."""
         counts = [np.zeros(channel.features, dtype=np.int64) for channel in self._channels]
         reports = np.zeros(len(counts), dtype=np.int64)
         for view, found in self._numbers(rows, _OUTPUTS):
@@ -224,7 +224,7 @@ class Counting:
         return groups
 
     def _devices(self, rows: str, reports: Integers) -> tuple[Integers, Integers]:
-        """Return (J,) the number of devices of each view, and (J,) the most rows of one device.
+        """Return the number of devices of each view, (J,), and the largest number of rows of one device, (J,).
 
         Args:
             reports: (J,) the number of rows of each view.
@@ -279,7 +279,8 @@ class Counting:
     def _personal(self, rows: str) -> PersonalTally:
         """Return the counts of outputs by the prior that the key declared.
 
-        The possible outputs of a device depend on its declaration, so impossible ones are refused here, as bad outputs.
+        The possible outputs of a device depend on its declaration, so impossible outputs are refused here, as bad
+        outputs.
         """
         from aggregator.estimate.personal import PersonalTally, possible  # an ingest needs no estimators
 
@@ -315,7 +316,7 @@ def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
 
 
 def devices_by_view(table: DeltaTable, campaign: SignedCampaign) -> Integers:
-    """Return (J,) the number of devices with counted reports, for each view of a campaign."""
+    """Return the number of devices with counted reports for each view of a campaign, (J,)."""
     devices = np.zeros(len(campaign.terms.views), dtype=np.int64)
     rows = tables.query(table, _VIEWS.format(campaign=campaign.id.hex()))
     devices[rows["view"].to_numpy()] = rows["n"].to_numpy()

@@ -3,7 +3,7 @@
 Every step is a command of the command line (cli.demo prints and runs them). This module writes the input files, and
 forges the attacker's reports, for which no command exists.
 
-The people are the 48,842 of the UCI Adult data set; see data/ATTRIBUTION.md.
+The people are the 48,842 people of the UCI Adult data set; see data/ATTRIBUTION.md.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class PublicCounts:
 
 
 def people(column: str = "education") -> PublicCounts:
-    """Return the packaged counts by ``education`` or ``age``."""
+    """Return the counts by ``education`` or ``age`` that are part of the package."""
     text = resources.files("aggregator").joinpath(f"data/adult_{column}.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
     values, first, second = zip(*rows, strict=True)

@@ -83,7 +83,7 @@ def _storage_commits() -> str:
 
 
 def _dask() -> str:
-    """Return the versions of the engine for several machines, or how to install it. It is optional."""
+    """Return the versions of the optional engine for several machines, or a text on how to install it."""
     try:
         return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}: --engine dask works"
     except metadata.PackageNotFoundError:
@@ -91,7 +91,7 @@ def _dask() -> str:
 
 
 def _object_stores() -> str:
-    """Return the version of the library for places in buckets, or how to install it. It is optional."""
+    """Return the version of the optional library for places in buckets, or a text on how to install it."""
     try:
         return f"obstore {metadata.version('obstore')}: s3:// places work, with the AWS_ variables of the environment"
     except metadata.PackageNotFoundError:

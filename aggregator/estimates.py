@@ -45,9 +45,9 @@ class Estimates(Holdings):
 
         Args:
             period: a period; default: the latest period of each device. A device repeats the output that it drew for a
-                value, so the noise of its reports in several periods is not independent, and counting them all would
-                understate the error. With transcripts, each report is drawn anew, and all reports of a device count
-                as one. If a device may report several times in a period, the tally also has the counts by groups of
+                value, so the noise of its reports in several periods is not independent, and counting all of them would
+                understate the error. With transcripts, each report is a new draw, and all reports of a device count as
+                one. If a device may report several times in a period, the tally also has the counts by groups of
                 devices, from which the error is computed.
         Returns:
             The count of each output, and the number of devices.

@@ -88,7 +88,7 @@ def view_name(domain: Domain, view: View) -> str:
 
 
 def view_facts(terms: Campaign) -> list[dict[str, Any]]:
-    """Return each view with its certificate, levels in nats; empty for a plain campaign."""
+    """Return each view with its certificate, levels in nats; empty for a campaign without views."""
     if is_plain(terms.views):
         return []
     total = sum(view.weight for view in terms.views)

@@ -137,7 +137,7 @@ def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
 
 
 def _groups(section: Section, labels: Sequence[str], what: str) -> Mapping[str, Sequence[str]]:
-    """Return the labels of each group; a label without a group is a group of its own."""
+    """Return the labels of each group; a label without a group forms a separate group."""
     given = section.take("groups", dict, f"a table of lists, such as {{ more = [{shown(labels[0])}] }}", {})
     grouped: dict[str, str] = {}
     for name, held in given.items():

@@ -64,8 +64,8 @@ def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list
     Returns:
         One entry for each row.
     Raises:
-        SheetError: the campaign asks for no priors; or the header, a weight, a value, a level or a count is invalid; or
-            the counts are all 0.
+        SheetError: people of the campaign declare no priors; or the header, a weight, a value, a level or a count is
+            invalid; or the counts are all 0.
     """
     if not isinstance(terms.notion, OwnPrior):
         raise SheetError("the campaign asks for no declared priors: give a file of true counts with --truth")
@@ -169,7 +169,7 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
 
 
 def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
-    """Return the input of each column."""
+    """Return the input that each column's header names."""
     expected = (
         f"{name} must begin with a header of all {domain.size} values of the campaign, each once; optionally with "
         f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
@@ -203,7 +203,7 @@ def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
 
 
 def _level(cell: str, most: int, where: str) -> int:
-    """Return a declared level in nanonats; 0 if the cell is empty or has the campaign's level."""
+    """Return the declared level in nanonats; 0 if the cell is empty or contains the campaign's level."""
     if not cell.strip():
         return 0
     try:

@@ -1,4 +1,4 @@
-"""Simulated people: each has a device with its own key, which sends signed reports.
+"""Simulated people: each has a device with its own key that sends signed reports.
 
 Only the people are simulated. Keys are derived, answers indexed, outputs drawn, reports sealed and enrolments signed by
 the functions of ``protocol`` that a device calls, in the same order. Consent, ledger and store are left out: they bound
@@ -68,7 +68,7 @@ class Truth:
 
     @property
     def people(self) -> int:
-        """Number of people."""
+        """The number of people."""
         return sum(self.counts)
 
     def within(self, place: int) -> Truth:
@@ -136,7 +136,7 @@ class Truth:
         return found.ravel() / people
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:
-        """Return the (m,) shares of people who hold each item."""
+        """Return the share of people who hold each item, (m,)."""
         holders = np.zeros(domain.count)
         for answer, count in zip(self.answers, self.counts, strict=True):
             members = [x for x in domain.members(answer) if x < domain.count]
@@ -174,7 +174,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
 
 
 def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
-    """Read a CSV file of people who answer a form; equal rows are one group."""
+    """Read a CSV file of people who answer a form; equal rows form one group."""
     found: dict[tuple[str, ...], int] = {}
     answers: list[Answer] = []
     counts: list[int] = []

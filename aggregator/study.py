@@ -1,4 +1,4 @@
-"""The study: the aggregator's directory, or prefix in a bucket, of campaigns, keys and counted reports.
+"""The study: a directory, or a prefix in a bucket, with campaigns, keys and counted reports.
 
 A study has four append-only Delta tables. Any program that reads Delta tables can read it. Each counted report counts
 once and is never removed.
@@ -118,7 +118,7 @@ class Study(Estimates):
         Returns:
             The campaign, verified.
         Raises:
-            BadData: not a campaign, or not signed by a trusted author.
+            BadData: the data are not a campaign, or not signed by a trusted author.
             StudyError: another campaign has the name.
         """
         signed = open_campaign(data, trusted)
@@ -148,7 +148,8 @@ class Study(Estimates):
         Returns:
             The campaign with its earliest notice.
         Raises:
-            BadData: not a notice, not signed by the campaign's author, or later than an earlier notice.
+            BadData: the data are not a notice, not signed by the campaign's author, or state a later time than an
+                earlier notice.
             StudyError: the study has no such campaign.
         """
         asked = unverified_closing(data).campaign_id.hex()

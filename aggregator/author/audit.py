@@ -39,7 +39,7 @@ MOST_STEPS = 2**21
 
 
 class AuditError(HalftruthError):
-    """A level was requested that is not defined for the campaign."""
+    """A requested level is not defined for the campaign."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]
 
 
 def _whose(terms: Campaign) -> str:
-    """Return the name of the default prior."""
+    """Return the name of the prior under which levels are computed by default."""
     notions = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
     known = [_prior_of(notion) is not None for notion in notions]
     if not any(known):
@@ -222,10 +222,10 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
 
 
 def audit(terms: Campaign, asked: SurveyRequest | None = None, prior_name: str | None = None) -> Audit:
-    """Audit a campaign. Its certificate was computed from the same integers when it was decoded.
+    """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:
-        asked: a request for levels under other notions, as ``ask`` returns it; None for no such levels.
+        asked: a request for levels under other notions, from ``ask``; None for no such levels.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.

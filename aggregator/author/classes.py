@@ -91,7 +91,7 @@ class DraftClasses:
 
     Attributes:
         names: the names of the classes.
-        questions: the question of each class, over one domain, with its part of the expected reports.
+        questions: the question of each class, all over one domain, each with the class's part of the expected reports.
         choices: the mechanism and channel of each class.
     """
 

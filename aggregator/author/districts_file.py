@@ -37,14 +37,15 @@ MICRODEGREE = UNITS // MICRODEGREES
 
 
 class DistrictsError(SheetError):
-    """A file that does not describe districts of a grid. The text names the feature."""
+    """A file does not describe districts of a grid. The text names the feature."""
 
 
 def read_districts(path: Path, grid: Grid) -> Districts:
     """Return the districts of a grid that the polygons of a GeoJSON file describe.
 
     Raises:
-        DistrictsError: not such a file; a polygon without the centre of a cell; or fewer than two districts.
+        DistrictsError: the file is not GeoJSON of polygons, a polygon contains no cell's centre, or there are fewer
+            than two districts.
         OSError: the file cannot be read.
     """
     if path.stat().st_size > MOST_BYTES:

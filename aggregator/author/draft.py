@@ -56,7 +56,7 @@ MOST_REPORTS = 10**12
 
 
 def read_draft(path: Path) -> Campaign:
-    """Read the draft at ``path``; files that it names are in the same folder.
+    """Read the draft at ``path``; the files that the draft names must be in the same folder.
 
     Args:
         path: a TOML file.
@@ -72,7 +72,7 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     """Return the question for which the draft at ``path`` needs a channel. Other sections are ignored.
 
     Args:
-        rounded: whether to replace the domain of a question about a mean by the few numbers that ``auto`` rounds to.
+        rounded: whether to replace the domain of a question about a mean by the few numbers to which ``auto`` rounds.
     Returns:
         The domain, the notion and the goal.
     Raises:
@@ -159,7 +159,7 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
     """Read the domain, the views and the number of classes of the draft at ``path``; None without ``[views]``.
 
     Args:
-        expected: the number of devices for which shares are chosen, if the draft gives none.
+        expected: the number of devices for which shares are chosen, if the draft gives no number.
     Raises:
         DraftError, BadData
     """
@@ -179,7 +179,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     """Return the campaign of a parsed draft.
 
     Args:
-        document: the TOML, floats as ``Decimal``.
+        document: the parsed TOML, with floats as ``Decimal``.
         folder: the folder of files that the draft names.
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
@@ -261,7 +261,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
 
 
 def _is_form(document: dict[str, Any]) -> bool:
-    """Return whether a draft has tables ``[[question]]`` in place of one question."""
+    """Return whether a draft has tables ``[[question]]`` instead of one question."""
     return isinstance(document.get("question"), list)
 
 
@@ -352,7 +352,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _asked(
     document: dict[str, Any], top: Section, domain: Domain, folder: Path, privacy: Section, prior: Section
 ) -> tuple[Question, tuple[str, ...]]:
-    """Return the question with its notion, and the names of the classes; empty without tables [classes.NAME].
+    """Return the question with its notion, and the names of the classes; these are empty without tables [classes.NAME].
 
     Args:
         privacy, prior: the sections; with classes, ``privacy`` is read class by class.

@@ -1,7 +1,7 @@
 """The entry ``families`` of ``[mechanism]``: the families of channels that the devices' firmware supports.
 
-Sensors may support a few families only, and refuse every other campaign. With this entry, ``auto`` chooses among these
-families, and a draft that needs another one is refused before it is signed.
+Sensors may support only a few families, and refuse campaigns with any other. With this entry, ``auto`` chooses among
+the listed families, and a draft that needs another family is refused before it is signed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ FAMILIES_ENTRY = 'a list of names of families, such as ["response", "subset"]'
 
 
 def families_of(document: dict[str, Any]) -> frozenset[str]:
-    """Return the families that a draft lists; empty if it lists none, because devices then support all.
+    """Return the families that a draft lists; empty without the entry, because devices are then assumed to support all
+    families.
 
     Raises:
         DraftError: an empty list, or an unknown family.

@@ -1,12 +1,12 @@
 """Chooses a longer step for numbers in the pairs of a form.
 
-The table of a number with many values and another question would be mostly noise. So a number in a pair gets a longer
-step: the largest number of values for which, with evenly spread people, the standard error of a cell is at most the
-share of a cell. If the number is in several pairs, the median decides. The number has 4 to 16 values, and its highest
-value may exceed the highest answer by less than a step. The person may still give any number of the range, which counts
-as the nearest value.
+The table of another question and a number with many values would be mostly noise. So a number in a pair gets a longer
+step. It keeps the largest number of values for which, with evenly spread people, the standard error of a cell is at
+most the share of a cell. If the number is in several pairs, the median of these limits decides. The number has 4 to 16
+values, and its highest value may exceed the highest answer by less than a step. The person may still give any number of
+the range; it counts as the nearest value.
 
-Authors change this with ``bins``, the maximum number of values, or with a longer ``step``.
+Authors can change the number of values with ``bins``, its maximum, or with a longer ``step``.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def form_with_bins(
     """Return the form whose numbers in pairs have few enough values.
 
     Args:
-        asked: the positions of the questions of each view; views have equally many devices.
+        asked: the positions of the questions of each view; all views have the same number of devices.
         reports: the expected number of reports of the whole form.
-        channel: returns the channel of a view with this number of answers.
+        channel: a function that returns the channel of a view with the given number of answers.
     """
     pairs = [places for places in asked if len(places) == 2]
     many = [place for pair in pairs for place in pair if _many(form.questions[place].domain)]
@@ -96,7 +96,8 @@ def _many(domain: Domain) -> bool:
 
 
 def _most_cells(channel: Callable[[int], Channel], reports: float, most: int) -> int:
-    """Return the most cells of a table, up to ``most``, with a standard error of at most the share of a cell."""
+    """Return the largest number of cells of a table, up to ``most``, at which the standard error of a cell is at most
+    its share."""
 
     def holds(cells: int) -> bool:
         decoder = decoder_of(channel(cells))

@@ -14,9 +14,9 @@
     tables = [["age", "vote"], ["age", "income"]]    # the pairs that are asked together; or
     outcome = "vote"                                 # this question with each other one
 
-Without either, all pairs are asked, each of equally many devices. A question in no pair is asked alone. Each view has
-the best channel for its number of answers, at the whole level; with tables [classes.NAME], it has one for each class,
-at the level of the class.
+Without ``tables`` and ``outcome``, all pairs are asked, each of the same number of devices. A question in no pair is
+asked alone. Each view has the best channel for its number of answers, at the whole level; with tables [classes.NAME], a
+view has such a channel for each class, at the level of the class.
 
 Views of a form: protocol.views.
 """
@@ -47,7 +47,7 @@ class DraftForm:
         question: the form as a domain, with the campaign's notion.
         mechanism: the name of the mechanism for all channels, or ``auto``.
         made_by: the names of the mechanisms that made the channels.
-        views: the views that devices are asked for.
+        views: the views for which devices are asked.
         classes: the names of the classes of people; empty without classes.
     """
 
@@ -86,7 +86,7 @@ def form_of(top: Section) -> Form:
 def form_draft(
     analysis: Section, mechanism: str, written: Form, question: Question, classes: tuple[str, ...]
 ) -> DraftForm:
-    """Return the form as it is asked, with its views.
+    """Return the form with its views; numbers in pairs get longer steps if necessary.
 
     Args:
         analysis: ``[analysis]``, with ``tables`` or ``outcome``.
@@ -159,7 +159,7 @@ def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
 
 
 def _require_few(question: FormQuestion) -> None:
-    """Refuse dates or edges with many values in a pair: they cannot get a longer step automatically."""
+    """Refuse dates or edges with many values in a pair, because these cannot get a longer step automatically."""
     domain = question.domain
     if not isinstance(domain, Line) or isinstance(domain, NumberRange) or domain.size <= MOST_BINS:
         return

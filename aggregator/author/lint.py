@@ -3,7 +3,7 @@
 A certified campaign can still be too inaccurate, be easy to manipulate, or lack information for the person. Each
 warning names a change and its effect.
 
-Forbidden campaigns are not checked here: they cannot be constructed.
+Forbidden campaigns need no check here, because they cannot be constructed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ of people who are spread evenly."""
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
-    """Return the warnings about a campaign, a sentence each; empty if it has none."""
+    """Return the warnings about a campaign, one sentence for each; empty if there are none."""
     return tuple(_findings(terms))
 
 
@@ -78,7 +78,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
 
 
 def _unseen(terms: Campaign) -> Iterator[str]:
-    """Warn of resolutions of a campaign with views at which the minimum number of devices is too small."""
+    """Warn of resolutions at which the minimum number of devices is too small, in a campaign with views."""
     if isinstance(terms.domain, Form):
         return
     n, parts = terms.minimum_reports, []
@@ -132,7 +132,7 @@ def _left_unsaid(terms: Campaign) -> Iterator[str]:
 
 
 def _untranslated(terms: Campaign) -> Iterator[str]:
-    """Warn of translations that leave labels, units, or names of districts or classes as they are."""
+    """Warn of translations in which labels, units, or names of districts or classes are not translated."""
     for one in terms.translations:
         own, said = terms.domain, terms.domain_in(one.language)
         pairs = [("", own, said)]

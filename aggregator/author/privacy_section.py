@@ -40,7 +40,7 @@ NOTIONS = (
 
 
 def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
-    """Return the notion of ``[privacy]`` and ``[prior]``; files that they name are in ``folder``.
+    """Return the notion of ``[privacy]`` and ``[prior]``; the files that the sections name must be in ``folder``.
 
     Raises:
         DraftError: an entry is missing or invalid. The text names it.
@@ -293,10 +293,11 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
 def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     """Return the prior of a second round from the `halftruth estimate --json` output of the first, by value.
 
-    Shares below their standard error, or below a millionth, are raised to it, because they are not known better.
+    A share below its standard error, or below a millionth, is raised to this value, because it is not known more
+    precisely.
 
     Raises:
-        DraftError: the file is not such an output for these values.
+        DraftError: the file is not the JSON of an estimate for these values.
     """
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}

@@ -28,14 +28,14 @@ MOST_BYTES = 2**26
 
 
 class ScenarioError(SheetError):
-    """A Pufferfish file that cannot be read. The text names the place."""
+    """A Pufferfish file cannot be read. The text names the place."""
 
 
 def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
     """Return the secrets, pairs and scenarios in a JSON file.
 
     Raises:
-        ScenarioError: not such a file, an unknown secret or answer, or a weight that is not a number.
+        ScenarioError: the file has another format, an unknown secret or answer, or a weight that is not a number.
     """
     if path.stat().st_size > MOST_BYTES:
         raise ScenarioError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")

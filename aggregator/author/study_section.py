@@ -36,11 +36,11 @@ def translations_of(
     """Return the translations of ``[text.LANGUAGE]``, in order of their tags.
 
     Args:
-        domain: the campaign's, whose labels and units may be translated.
-        districts: the names of the districts that its views ask for.
-        classes: the names of its classes of people.
+        domain: the campaign's domain, whose labels and units may be translated.
+        districts: the names of the districts for which the campaign's views ask.
+        classes: the names of the campaign's classes of people.
     Raises:
-        DraftError: it names the entry.
+        DraftError: an entry is invalid. The text names it.
     """
     sections: dict[str, Section] = {}
     for language, table in tables.items():

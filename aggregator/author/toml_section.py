@@ -19,7 +19,7 @@ from protocol.errors import BadData
 
 
 class DraftError(BadData):
-    """A draft, or another TOML file of the analyst's, with an invalid entry. The text names the entry."""
+    """A draft, or another TOML file of the analyst, has an invalid entry. The text names the entry."""
 
     stage = "draft"
 
@@ -38,7 +38,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file; numbers with a point are ``Decimal``.
 
     Raises:
-        DraftError: too long, not UTF-8, not TOML, or nested too deeply. The text names the file.
+        DraftError: the file is too long, not UTF-8, not TOML, or nested too deeply. The text names the file.
         OSError: the file cannot be read.
     """
     if path.stat().st_size > MOST_BYTES:
@@ -84,7 +84,7 @@ class Section:
             what: the expected value, for errors.
             default: the value if the key is missing; None if the key is required.
         Raises:
-            DraftError: missing without a default, or of another type.
+            DraftError: the key is missing without a default, or its value has another type.
         """
         self._known.add(key)
         if key not in self._left:
@@ -111,7 +111,7 @@ class Section:
         Args:
             what: the meaning of true, for errors.
         Raises:
-            DraftError: neither true nor false.
+            DraftError: the value is neither true nor false.
         """
         self._known.add(key)
         value = self._left.pop(key, False)
@@ -123,7 +123,7 @@ class Section:
         """Return the list at ``key``, with elements of type ``kind``.
 
         Raises:
-            DraftError: missing, or not such a list.
+            DraftError: the key is missing, or its value is not such a list.
         """
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
@@ -135,7 +135,7 @@ class Section:
         """Return the value of ``key``, one of ``names``; case does not matter.
 
         Raises:
-            DraftError: missing without a default, or not one of ``names``.
+            DraftError: the key is missing without a default, or its value is not one of ``names``.
         """
         written: str = self.take(key, str, f"one of {', '.join(names)}", default)
         name = _folded(written)
@@ -145,10 +145,10 @@ class Section:
         return name
 
     def done(self) -> None:
-        """Refuse unknown keys; the error names the first one, and the known key that is nearest to it.
+        """Refuse unknown keys; the error names the first unknown key and the most similar known key.
 
         Raises:
-            DraftError: an unknown key.
+            DraftError: the table has an unknown key.
         """
         if self._left:
             first = next(iter(self._left))
@@ -165,10 +165,10 @@ class Section:
 
 
 def count(section: Section, name: str, default: int | None = None) -> int:
-    """Return the whole number at ``name``, at least 1.
+    """Return the value of the entry ``name``, a whole number of at least 1.
 
     Raises:
-        DraftError: not a whole number of at least 1.
+        DraftError: the value is not a whole number of at least 1.
     """
     value: int = section.take(name, int, "a whole number, at least 1", default)
     if value < 1:
@@ -180,7 +180,7 @@ def finite(section: str, name: str, value: object) -> Fraction:
     """Return the value of an entry as an exact rational number.
 
     Raises:
-        DraftError: not a finite number.
+        DraftError: the value is not a finite number.
     """
     try:
         return exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
@@ -189,7 +189,7 @@ def finite(section: str, name: str, value: object) -> Fraction:
 
 
 def suggestion(written: str, names: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the nearest of ``names``; empty if none is near."""
+    """Return "; did you mean ...?" with the most similar of ``names``; empty if no name is similar."""
     near = difflib.get_close_matches(_folded(written), sorted(names), 1, ALIKE)
     return f"; did you mean {shown(near[0])}?" if near else ""
 
@@ -203,8 +203,8 @@ def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> l
     """Return the shares divided by their sum, which may differ from 1 by ``ROUNDING``.
 
     Args:
-        where: the entry, for the error.
-        otherwise: the end of the error.
+        where: the name of the entry, for the error.
+        otherwise: text at the end of the error.
     Raises:
         DraftError: the sum is further than ``ROUNDING`` from 1.
     """

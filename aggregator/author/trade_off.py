@@ -42,10 +42,12 @@ class TradeOff:
     """The best tests of one pair of answers.
 
     Attributes:
-        answer, other: their labels.
-        levels: audited levels in nats, of the answer against the other and the reverse, rounded up; None: infinite.
+        answer, other: the labels of the two answers.
+        levels: the audited levels of ``answer`` against ``other`` and the reverse, in nats, rounded up; None for
+            infinite.
         bounds: the bounds of the notion on these levels, in nats; None without a bound.
-        points: (false alarm, missed detection) of the best tests, from (0, 1) to (1, 0); randomised tests lie between.
+        points: (false alarm, missed detection) of the best tests, from (0, 1) to (1, 0); randomised tests lie on the
+            lines between them.
     """
 
     answer: str
@@ -55,12 +57,12 @@ class TradeOff:
     points: tuple[tuple[float, float], ...]
 
     def missed(self, false: float) -> float:
-        """Return the smallest rate of missed detections at this rate of false alarms."""
+        """Return the smallest rate of missed detections at a rate of false alarms."""
         alarms, missed = zip(*self.points, strict=True)
         return float(np.interp(false, alarms, missed))
 
     def promised(self, false: float) -> float | None:
-        """Return the promised lower bound on missed detections at this rate of false alarms; None without a promise."""
+        """Return the promised lower bound on missed detections at a rate of false alarms; None without a promise."""
         forth, back = self.bounds
         if forth is None or back is None:
             return None
@@ -68,7 +70,7 @@ class TradeOff:
 
     @property
     def promises(self) -> tuple[tuple[float, float], ...]:
-        """The corners of the line of ``promised``; empty without a promise."""
+        """The corners of the curve that ``promised`` computes; empty without a promise."""
         forth, back = self.bounds
         if forth is None or back is None:
             return ()

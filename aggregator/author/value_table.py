@@ -21,7 +21,7 @@ LARGEST = 10**15
 
 
 class SheetError(BadData):
-    """A CSV file of values that cannot be read. The text names the line."""
+    """A CSV file of values cannot be read. The text names the line."""
 
     stage = "sheet"
 
@@ -30,7 +30,7 @@ def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer
     """Yield the rows of a CSV file with the header ``value,<column>``.
 
     Yields:
-        An answer of ``domain``, its number, and the file and line of the row, for errors.
+        For each row: an answer of ``domain``, its number, and the file and line of the row, for errors.
     Raises:
         SheetError: the header is wrong, a value is outside the domain, or a text is not a number.
     """
@@ -46,8 +46,8 @@ def read_sheet_by_class(
     Args:
         classes: the names of the campaign's classes; empty for a campaign without classes.
     Yields:
-        An answer of ``domain``, its number, the position of its class (None without that column), and the file and line
-        of the row, for errors.
+        For each row: an answer of ``domain``, its number, the position of its class (None without that column), and the
+        file and line of the row, for errors.
     Raises:
         SheetError: the header is wrong, a value is outside the domain, a text is not a number, or a class is unknown.
     """
@@ -79,8 +79,8 @@ def read_people(
     Args:
         classes: the names of the campaign's classes.
     Yields:
-        The texts of the row, the answer to all questions, the position of the class (None without that column), and the
-        number of people.
+        For each row: its texts, the answer to all questions, the position of the class (None without that column), and
+        the number of people.
     Raises:
         SheetError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a count
             is not a whole number.

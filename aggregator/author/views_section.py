@@ -6,7 +6,7 @@
     devices = 100000                                 # expected number, for which missing shares are chosen
 
 Without shares (``resolutions = [25, 5, 1]``) the planner chooses them, and with ``resolutions = "auto"`` the squares as
-well. Each view has its own channel; for the mechanism ``auto``, the best one for its number of values.
+well. Each view has its own channel; for the mechanism ``auto``, it is the best channel for the view's number of values.
 
 The choice of shares: aggregator.planner.resolutions. Views: protocol.views.
 """
@@ -54,7 +54,7 @@ def views_of(
     """Return the names of the mechanisms and the views of ``[views]``, the coarsest first.
 
     Args:
-        mechanism: the name of the mechanism for all channels, or ``auto`` for the best one of each.
+        mechanism: the name of the mechanism for all channels, or ``auto`` for the best mechanism of each view.
         question: the domain and the notion of the campaign.
         folder: the folder of files that the draft names.
         expected: the number of devices for which shares are chosen, if the section has no ``devices``.
@@ -90,7 +90,8 @@ def views_of(
 
 
 def named_once(names: Iterable[str]) -> str:
-    """Return the names of mechanisms, each once; a name of a view with classes may list several."""
+    """Return the names of mechanisms without repetitions; the name of a view with classes may list several
+    mechanisms."""
     return ", ".join(dict.fromkeys(one for name in names for one in name.split(", ")))
 
 
@@ -132,7 +133,7 @@ def coarsened(question: Question, map_: Map) -> Question:
 
 
 def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
-    """Return the map of each view, and its share if given."""
+    """Return the map of each view, and its share of the devices if given."""
     asked: list[tuple[Map, Fraction | None]] = []
     if "districts" in section:
         file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)
@@ -200,7 +201,7 @@ def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Chan
     """Return the name of the mechanism and the channel of a view; with classes, the names and the combined channel.
 
     Raises:
-        DraftError: the mechanism does not serve the view.
+        DraftError: the mechanism has no channel for the view.
     """
     try:
         of_view = coarsened(question, map_)
@@ -213,7 +214,8 @@ def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Chan
 
 
 def _require_nested(maps: Sequence[Map], domain: Domain) -> None:
-    """Refuse views that are not nested: each district of a finer one must lie in one district of a coarser one."""
+    """Refuse views that are not nested: each district of a finer view must lie in one district of every coarser
+    view."""
     for coarse, fine in pairwise(maps):
         if isinstance(coarse, Coarse) and isinstance(fine, Coarse):
             if coarse.factor % fine.factor:

@@ -96,7 +96,7 @@ def _open(link: str) -> None:
 
 
 def _sign(name: str) -> None:
-    """Sign the draft of this name, and import its campaign."""
+    """Sign the draft with the given name, and import its campaign."""
     _run("campaign", f"{name}.toml", "--key", "analyst.key", "--out", f"{name}.campaign")
     _run("--study", "lib", "import", f"{name}.campaign", "--trust", "analyst.pub")
 
@@ -189,6 +189,6 @@ def _tell(text: str) -> None:
 
 
 def _run(*words: str) -> Any:
-    """Print a command as it is typed, and run it in this process."""
+    """Print a command as a user would type it, and run it in this process."""
     shell.say(f"$ halftruth {shlex.join(words)}")
     return halftruth.main(list(words), prog_name="halftruth", standalone_mode=False)

@@ -41,9 +41,9 @@ NAMED = 5
 @shell.as_json
 @shell.in_study
 def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], name: str | None, as_json: bool) -> None:
-    """Add a signed campaign to the study; a new folder becomes a study.
+    """Add a signed campaign to the study; the study is created if the folder is new.
 
-    The signature is verified under a key named by --trust, and the channel audited again. A notice that closes a
+    The signature is verified under a key named by --trust, and the channel is audited again. A notice that closes a
     campaign early (`halftruth close`) needs no --trust: it is verified under the key of the campaign's author.
     """
     data = file.read_bytes()
@@ -72,7 +72,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
 @shell.as_json
 @shell.in_study
 def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Register the device keys in FILES (enrolments, as `simulate --keys` or a device writes them)."""
+    """Register the device keys in FILES, which contain enrolments from `simulate --keys` or from devices."""
     study = Study.open(shell.study_folder(ctx))
     added, known = 0, 0
     refused: Counter[str] = Counter()

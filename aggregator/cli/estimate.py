@@ -378,7 +378,7 @@ def _print_shares(
 
 
 def _write_binary(data: bytes) -> None:
-    """Write bytes to stdout; refuse if that is a terminal."""
+    """Write bytes to stdout; refuse if stdout is a terminal."""
     if sys.stdout.isatty():
         raise Failure("parquet is binary: redirect it to a file, with > estimate.parquet", FAILED)
     click.echo(data, nl=False)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 
 
 def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
-    """Return the questions that --question or --cross names; empty if neither is given."""
+    """Return the questions that --question or --cross names; empty without these options."""
     if question is not None and pair is not None:
         raise click.UsageError("--question and --cross cannot be combined: run the command once for each")
     if question is not None:
@@ -148,7 +148,8 @@ def print_form_course(
     steps: bool,
     where: str | None,
 ) -> FormCourse:
-    """Estimate the requested questions in each span of periods (default: each period), and print the change too."""
+    """Estimate the requested questions in each span of periods (default: each period), and print estimates and
+    changes."""
     from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
     from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_course import form_course
@@ -174,7 +175,8 @@ def print_form_course(
 
 
 def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -> FormClasses:
-    """Estimate the requested questions in each class of people, and print the differences from the first class."""
+    """Estimate the requested questions in each class of people, and print estimates and differences from the first
+    class."""
     from aggregator.cli.spans import warn_left_out
     from aggregator.estimate.form_course import form_classes
 

@@ -30,8 +30,8 @@ from protocol.keys import AuthorKey
 def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
     """Show the content of a campaign, a closing notice or a batch. No signature is verified without --author.
 
-    For a campaign, also show its certificate, computed from its integers; `halftruth audit` adds the expected errors.
-    If an --author signed the campaign, the signature is verified and the author's name is shown.
+    For a campaign, also show its certificate, computed from the channel's integers; `halftruth audit` adds the expected
+    errors. If one of the --author keys signed the campaign, the signature is verified and the author's name is shown.
     """
     data = file.read_bytes()
     found = look_into(data)

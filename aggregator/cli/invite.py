@@ -17,7 +17,7 @@ FORMATS = ("svg", "pdf", "png", "html")
 
 
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name without the ending of a poster format."""
+    """Refuse a file name that does not end in the name of a poster format."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(f"the name must end in one of .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
     return path
@@ -82,7 +82,7 @@ def invite(
 
 
 def _show_code(code: str) -> None:
-    """Print a QR code, dark on light in terminals of any colours."""
+    """Print a QR code, dark on light in terminals with any colours."""
     from rich.text import Text
 
     console = shell.console()

@@ -1,4 +1,4 @@
-"""Options that several commands have, each declared once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Number(click.FloatRange):
 
 
 class SpanList(click.ParamType[list[Span]]):
-    """Spans of periods, written ``0-3,4-7`` or ``0,9``."""
+    """The type of options for spans of periods, written ``0-3,4-7`` or ``0,9``."""
 
     name = "spans"
 
@@ -108,5 +108,5 @@ def require_picture(ctx: click.Context, param: click.Parameter, path: Path | Non
 
 
 def plot(words: str) -> Callable[[Command], Command]:
-    """Return the option --plot with this help text."""
+    """Return the option --plot with the given help text."""
     return click.option("--plot", type=shell.writable, callback=require_picture, help=f"{words}, PNG.")

@@ -62,7 +62,7 @@ class Ranges:
         return [name for name in ("quantiles", "cdf", "bins", "above", "between") if getattr(self, name)]
 
     def require_parts(self) -> tuple[float, ...]:
-        """Return the numbers of --quantiles, such as 0.1,0.5."""
+        """Return the numbers of the option --quantiles, such as 0.1,0.5."""
         try:
             parts = tuple(float(part) for part in (self.quantiles or "").split(",") if part.strip())
         except ValueError:
@@ -103,7 +103,7 @@ def estimate_ranges(
     where: str | None,
     margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
-    """Return the requested quantiles and ranges of one tally."""
+    """Estimate the requested quantiles and ranges of one tally."""
     from aggregator.estimate.ordered import NotOrdered, ordered
 
     domain, parts = signed.terms.domain, asked.require_parts()
@@ -140,7 +140,7 @@ def estimate_course(
     level: float,
     where: str | None,
 ) -> OrderedCourse:
-    """Return the requested quantiles and ranges of each period or class."""
+    """Estimate the requested quantiles and ranges of each period or class."""
     from aggregator.cli.spans import ends_of, spans_of
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import by_class, by_period
@@ -160,7 +160,7 @@ def estimate_course(
 
 
 def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str | None, level: float) -> OrderedCourse:
-    """Return the requested quantiles and ranges of two campaigns or classes, and their differences."""
+    """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import of_sides
 
@@ -221,7 +221,7 @@ def print_ranges(found: Ordered, asked: Ranges, form: str, plot: Path | None) ->
 
 
 def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
-    """Return the values of a list with commas; a value with a comma in its text cannot be listed."""
+    """Return the values in a list separated by commas; a value whose text contains a comma cannot be listed."""
     try:
         return [domain.parse(part.strip()) for part in text.split(",")]
     except NotInDomain as error:

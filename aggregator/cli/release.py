@@ -35,8 +35,8 @@ def anonymity(
     """Compute k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
 
     Rows with equal --known columns form a class: k is the size of the smallest class, l the smallest number of
-    different --sensitive values in a class. Reports with the same output form a class; its sensitive values are the
-    answers that can give this output.
+    different --sensitive values in a class. Among reports, those with the same output form a class; its sensitive
+    values are the answers that can give this output.
     """
     if known:
         found = judge_sheet(Path(what), known, sensitive)

@@ -46,7 +46,8 @@ def visible(text: str) -> str:
 
 @contextlib.contextmanager
 def _visible_refusals() -> Iterator[None]:
-    """Make the message of a refused command line ``visible``: it may quote file names and arguments."""
+    """Context manager: make the message of a refused command line ``visible``, because it may quote file names and
+    arguments."""
     try:
         yield
     except click.ClickException as error:
@@ -133,7 +134,7 @@ class _PathOrBucket(click.Path):
 
 
 class _NewFolder(click.Path):
-    """A new folder on a disk."""
+    """The type of arguments for a new folder on a disk."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if isinstance(value, str) and is_remote(value):
@@ -178,7 +179,7 @@ existing = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path
 
 
 def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> None:
-    """Replace the study named before the command by the one named after it."""
+    """Replace the study that is named before the command by the one that is named after it."""
     if study is not None:
         ctx.obj = study
 
@@ -198,7 +199,7 @@ def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _InFolder(click.Path):
-    """A new file in an existing folder; it never replaces another file."""
+    """The type of arguments for a new file in an existing folder; it never replaces another file."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
@@ -236,7 +237,7 @@ def public_key(path: Path) -> bytes:
 
 
 def author_key(path: Path) -> keys.AuthorKey:
-    """Return the public key in a key file, with its name."""
+    """Return the public key in a key file, with the author's name."""
     try:
         return keys.AuthorKey.from_line(path.read_bytes().decode("utf-8"))
     except (UnicodeDecodeError, BadData):

@@ -19,7 +19,7 @@ MOST_NAMES = 5
 
 
 def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> list[Span]:
-    """Return the spans of --periods; without the option, every period that has reports."""
+    """Return the spans of the option --periods; without the option, one for every period that has reports."""
     spans = _periods_of(study, signed) if asked is None else asked
     for span in spans:
         options.require_period(signed.terms, span.last)
@@ -27,7 +27,7 @@ def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> 
 
 
 def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """Return the two spans of --between; None without the option."""
+    """Return the two spans of the option --between; None without the option."""
     if asked is None:
         return None
     names = ", ".join(span.name for span in spans[:20])
@@ -39,7 +39,7 @@ def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span
 
 
 def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
-    """Return every period that has reports."""
+    """Return one span for every period that has reports."""
     counted = study.periods(signed)
     if not counted:
         raise NotEnough(f"{signed.terms.title!r} has no reports yet: run `halftruth ingest`")

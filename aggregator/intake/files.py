@@ -24,7 +24,7 @@ _EARLY_BYTES = 2**16
 
 
 class IntakeError(HalftruthError):
-    """The given paths cannot be read."""
+    """A given path does not exist or cannot be read."""
 
 
 def batch_files(paths: Iterable[str | Place]) -> list[Place]:
@@ -85,7 +85,7 @@ def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterato
 
 
 def _early(path: Place) -> bytes | OSError | None:
-    """Return the content of a small object, or the error of reading it."""
+    """Return the content of a small object, or the error that reading it raised."""
     if not isinstance(path, Remote) or path.listed is None or path.listed.st_size > _EARLY_BYTES:
         return None
     try:

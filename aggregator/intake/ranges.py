@@ -90,7 +90,7 @@ def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
 
 
 def each(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterator[Result]:
-    """Apply a function to each range, in order; several objects of a bucket are read at once."""
+    """Apply a function to each range, in order; several objects of a bucket are read at the same time."""
     remote = any(isinstance(where.path, Remote) for where in ranges)
     return ahead(function, ranges) if remote else map(function, ranges)
 
@@ -157,7 +157,7 @@ def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterat
 
 
 def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
-    """Return the envelopes of ranges as one chunk, and why reading stopped, by file."""
+    """Return the envelopes of ranges as one chunk, and the reason why reading stopped, by file."""
     gathering = Gathering()
     troubles: dict[Place, str] = {}
     for where, (data, found, _, error) in zip(ranges, each(read, ranges), strict=True):

@@ -2,7 +2,7 @@
 
 Readable rows of a table are copied, because only they record the counted reports, the times of revocations and the
 refusals. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
-whole or not at all, and the old one is only read.
+as a whole or not at all, and the old study is only read.
 
 Detecting damage: tables. Counting batches: ingest.
 """
@@ -222,7 +222,7 @@ class _Rebuilding:
             self.refusals = list(self._rows(REJECTS))
 
     def count(self) -> None:
-        """Count the reports of the batches that are missing in the tables."""
+        """Count those reports of the batches that are missing in the tables."""
         anew = set(self.anew)
         if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("the study kept no batches, and none was given: unreadable rows of the tables are lost")
@@ -302,7 +302,7 @@ class _Rebuilding:
                     )
 
     def take_inbox(self) -> None:
-        """Copy the waiting uploads, the kept batches, and the codes."""
+        """Copy the waiting uploads, the archived batches, and the codes."""
         inbox.prepare(self.path)
         if isinstance(self.old, Path):
             inbox.copy(self.old, self.path)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Reject(StrEnum):
-    """The classes, in the order of the checks."""
+    """The classes of refused envelopes, in the order of the checks."""
 
     MALFORMED = "malformed"
     """Not an envelope (a run of such bytes counts once), an envelope of another kind, or a malformed report or

@@ -86,7 +86,7 @@ def joined(campaigns: tuple[str, ...], parts: Sequence[ShardPart]) -> Candidates
 
 
 def _rows_by_shard(candidates: Candidates, shards: int) -> list[Integers]:
-    """Return the rows of each shard, ascending."""
+    """Return the indices of the rows of each shard, ascending."""
     shard = shard_of(candidates.key, shards)
     order = np.argsort(shard, kind="stable")
     return np.split(order, np.searchsorted(shard[order], np.arange(1, shards)))

@@ -1,7 +1,7 @@
 """Verifies Ed25519 signatures on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
 
-Signatures on which libraries disagree are refused by their bytes, many at once. libsodium verifies the others; it
-releases the interpreter's lock, so threads run in parallel.
+Signatures on which libraries disagree are refused by their bytes, in vectorised checks. libsodium verifies the others;
+it releases the interpreter's lock, so threads run in parallel.
 
 Public keys are checked once, when they are registered: see enrolments.
 """
@@ -40,7 +40,7 @@ class Sealed:
 
     Attributes:
         data: the bytes of a chunk.
-        begin, payload, end: (n,) offsets of each envelope, of its payload, and just after it.
+        begin, payload, end: (n,) offsets of each envelope's first byte, of its payload, and just after the envelope.
     """
 
     kind: Kind
@@ -202,7 +202,7 @@ def _words(number: int) -> list[int]:
 
 
 def _below(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], bound: int) -> Mask:
-    """Return whether each row of four little-endian words is a number below ``bound``."""
+    """Return, for each row of four little-endian words, whether it encodes a number below ``bound``."""
     below = np.zeros(len(words), dtype=np.bool_)
     for place, limit in enumerate(_words(bound)):  # the most significant word comes last and decides
         word = words[:, place]
@@ -211,7 +211,8 @@ def _below(words: np.ndarray[tuple[int, ...], np.dtype[np.uint64]], bound: int) 
 
 
 def sound(signatures: Bytes) -> Mask:
-    """Return whether signatures pass the checks before verification: S < L; R canonical, not of small order (SPEC 2).
+    """Return whether signatures pass the checks before verification: S < L, and R is canonical and not of small order
+    (SPEC 2).
 
     Args:
         signatures: (n, 64) bytes.

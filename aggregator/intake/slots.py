@@ -28,11 +28,11 @@ MOST_ROWS = 2**24
 
 @dataclass(frozen=True)
 class Spans:
-    """Spans of consecutive slots of devices in a partition, in order of key, then of slot; no two overlap.
+    """Spans of consecutive slots of devices in a partition, sorted by key, then by slot, without overlaps.
 
     Attributes:
         key: (n,) key ids.
-        start, stop: (n,) the first slot, and the one after the last; None if every span is slot 0 alone.
+        start, stop: (n,) the first slot, and the slot after the last; None if every span consists of slot 0.
     """
 
     key: Integers
@@ -41,7 +41,7 @@ class Spans:
 
     @classmethod
     def of(cls, key: Integers, start: Integers, stop: Integers) -> Spans:
-        """Sort spans; neighbours in the given order that touch become one span."""
+        """Sort spans; spans that are adjacent in the given order and touch become one span."""
         if not len(key) or (not start.any() and (stop == 1).all()):
             return cls(np.sort(key, kind="stable"), None, None)
         begins = np.append(True, (key[1:] != key[:-1]) | (start[1:] != stop[:-1]))

@@ -152,7 +152,7 @@ class _Verdicts:
 
     @classmethod
     def decoded(cls, study: Study, chunk: Chunk, sealed: Sealed, now: int) -> _Verdicts:
-        """Decode the reports; refuse malformed ones and those of unknown campaigns."""
+        """Decode the reports; refuse malformed reports and reports of unknown campaigns."""
         reports = columns.reports(chunk.octets, sealed.payload, sealed.payload_end)
         listed = study.listed()
         names = tuple(one.id for one in listed)
@@ -250,7 +250,7 @@ class _Verdicts:
         return self.study.known(self.names[campaign]).campaign.terms
 
     def candidates(self, part: Integers) -> tuple[Integers, Candidates]:
-        """Refuse bad outputs; return the remaining rows with their outputs."""
+        """Refuse reports with bad outputs; return the remaining rows with their outputs."""
         unpacked = list(self._unpacked(part))
         reports = part[self.verdict[part] == _NONE]
         count = self.reports.count[reports]
@@ -269,7 +269,7 @@ class _Verdicts:
         return reports, Candidates(self.names, len(reports), report, campaign, period, key, slot, view, output, word)
 
     def commit(self, part: Integers, slots: Slots) -> None:
-        """Refuse bad outputs and replays; accept and commit the rest."""
+        """Refuse reports with bad outputs and replays; accept and commit the others."""
         reports, candidates = self.candidates(part)
         free: Mask = np.zeros(0, dtype=np.bool_)
 

@@ -56,11 +56,11 @@ class Verified:
         return digest in self._known
 
     def collector(self) -> DigestCollector:
-        """Return the same digests for a process that writes nothing."""
+        """Return a collector with the same digests, for a process that does not write the file."""
         return DigestCollector(self.path, self._known)
 
     def add(self, digests: Sequence[bytes]) -> None:
-        """Store digests; a failure costs only time."""
+        """Store digests; a failed write is ignored, because it only costs time later."""
         new = [digest for digest in dict.fromkeys(digests) if digest not in self._known]
         self._known.update(new)
         if not new:

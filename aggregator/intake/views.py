@@ -27,7 +27,7 @@ def views_of(campaign: SignedCampaign, public: Bytes) -> Integers:
 
 @dataclass(frozen=True)
 class ViewChannels:
-    """The different channels of a campaign's views.
+    """The distinct channels of a campaign's views.
 
     Attributes:
         of_view: (J,) index into ``channels`` of each view's channel.
@@ -40,7 +40,7 @@ class ViewChannels:
 
     @classmethod
     def of(cls, terms: Campaign) -> ViewChannels:
-        """Return the channels of a campaign."""
+        """Return the distinct channels of a campaign."""
         places = channel_places(terms.views)
         different = {place: view.channel for place, view in zip(places, terms.views, strict=True)}
         return cls(tuple(different.values()), np.array(places, dtype=np.int64), terms.output_bits)

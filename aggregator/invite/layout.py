@@ -54,7 +54,7 @@ class LetterStyle:
 
     @property
     def line(self) -> float:
-        """Millimetres from one line to the next."""
+        """The distance from one line to the next, in millimetres."""
         return self.size * self.leading * POINT
 
     def width(self, text: str) -> float:
@@ -110,7 +110,7 @@ class PosterPage:
 
 @dataclass(frozen=True)
 class _Section:
-    """A section of the page, with positions relative to its top, and its height."""
+    """A section of the page: its lines and boxes with positions relative to its top, and its height."""
 
     high: float
     lines: tuple[DrawnLine, ...] = ()

@@ -80,7 +80,7 @@ def _figure(page: PosterPage, link: str) -> Figure:
 
 
 def blank_page() -> tuple[Figure, Axes]:
-    """Return an A4 page with axes in millimetres from its top left."""
+    """Return an A4 figure with axes in millimetres from the top left."""
     figure = Figure(figsize=(WIDE / INCH, HIGH / INCH), dpi=DOTS_PER_INCH, facecolor=PAPER)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, WIDE)

@@ -164,5 +164,5 @@ def _json(data: object) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the hash of a text as a source of a content security policy."""
+    """Return the hash of a text in the form of a source in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}'"

@@ -82,7 +82,7 @@ class ModuleNames:
         """Return the tokens with short names.
 
         Args:
-            new: new names of top-level and imported names.
+            new: the new name of each top-level and imported name.
             kept: names that must not be used as short names.
         """
         news = {
@@ -256,7 +256,7 @@ class _Declared:
         return place > 0 and self.body[place - 1].text == "."
 
     def _is_head(self, place: int) -> bool:
-        """Return whether a parenthesis belongs to a statement, and not to a function or a catch."""
+        """Return whether a parenthesis belongs to a statement such as ``if``, and not to a function or a catch."""
         before = self.body[place - 1]
         return place > 0 and (before.text in _HEADS and not self._is_property(place - 1))
 

@@ -112,7 +112,7 @@ def _next(source: str, place: int, line: int, before: Token | None, opened: list
 
 
 def _begins_value(before: Token | None) -> bool:
-    """Return whether a value is expected after a token, so that a slash there is no division."""
+    """Return whether a value is expected after a token, so that a slash after it begins a regular expression."""
     if before is None:
         return True
     if before.kind == "template":
@@ -123,7 +123,7 @@ def _begins_value(before: Token | None) -> bool:
 
 
 def written(found: Iterable[Token]) -> str:
-    """Return tokens as a script with the same meaning; line ends stay where they may end a statement."""
+    """Return tokens as a script with the same meaning; line ends are kept where they may end a statement."""
     parts: list[str] = []
     before: Token | None = None
     for token in found:

@@ -37,7 +37,7 @@ class ExportedEstimates:
 
     @property
     def table(self) -> pa.Table:
-        """Return a row for each value of each estimate."""
+        """Return an Arrow table with a row for each value of each estimate."""
         return estimates_arrow(self.estimates)
 
     @property

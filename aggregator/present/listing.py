@@ -162,7 +162,7 @@ LEVELS = {
 
 
 def _surveyed(audit: Audit) -> list[tuple[str, str]]:
-    """Return rows with the levels under other notions."""
+    """Return rows with the channel's levels under other notions."""
     found, asked = audit.survey, audit.asked
     if found is None or asked is None:
         return []
@@ -266,7 +266,7 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 
 def _revoked(periods: Mapping[int, int]) -> str:
-    """Return the number of revoked keys in words, with the first revoked period unless it is period 0."""
+    """Return the number of revoked keys as text, with the first revoked period unless it is period 0."""
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:
@@ -276,7 +276,7 @@ def _revoked(periods: Mapping[int, int]) -> str:
 
 
 def batch_table(batch: BatchFile) -> Table:
-    """Return a table of a batch's contents, unverified."""
+    """Return a table of the unverified content of a batch."""
     rows = [("bytes", f"{batch.size:,}"), ("keys", f"{batch.keys:,}")]
     rows += [(kind, f"{count:,}") for kind, count in batch.kinds.items()]
     rows += [
@@ -293,7 +293,7 @@ def checkup_table(findings: Iterable[CheckResult]) -> Table:
 
 
 def _promises(terms: Campaign) -> list[tuple[str, str]]:
-    """Return rows with the privacy promise as shown on devices; one for each class."""
+    """Return rows with the privacy promise in the words that devices show; one for each class."""
     if not isinstance(terms.notion, Classes):
         return [("promise", Promise.of(terms.notion, terms.certificate).text())]
     return [

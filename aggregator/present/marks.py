@@ -92,7 +92,8 @@ def _box(grid: Grid, figure: Figure) -> str:
 
 
 def _rectangles(inside: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Cover the cells by rectangles (column, row, columns, rows): runs in a row, joined with equal runs above."""
+    """Yield rectangles (column, row, columns, rows) that cover the cells: runs within a row, each joined with equal
+    runs above it."""
     open_: dict[tuple[int, int], int] = {}
     found = []
     edges = np.diff(np.pad(inside, ((0, 1), (1, 1))).astype(np.int8), axis=1)

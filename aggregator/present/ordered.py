@@ -96,16 +96,16 @@ class TrueOrdered:
         return answer_texts(replace(answer, estimate=true))[0]
 
     def share_of(self, one: RangeShare) -> float:
-        """Return the share of a range."""
+        """Return the true share of a range."""
         return float(self._share[self._found.place(one.first) : self._found.place(one.last) + 1].sum())
 
     def up_to(self, value: Value) -> float:
-        """Return the share at or below a value."""
+        """Return the true share at or below a value."""
         return float(self._share[: self._found.place(value) + 1].sum())
 
 
 def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
-    """Return the table of a summary; its caption says how to get the shares of single values."""
+    """Return the table of the default summary; its caption says how to get the shares of single values."""
     table = ordered_table(found, truth)
     more = (
         "--quantiles, --bins, --cdf, --above and --between select other statistics" if found.bins else "goal: the mean"
@@ -134,7 +134,7 @@ def heading(terms: Campaign) -> str:
 
 
 def value_text(value: Value) -> str:
-    """Return a value as text for people."""
+    """Return a value as text for a person."""
     return value if isinstance(value, str) else f"{value:,.10g}"
 
 

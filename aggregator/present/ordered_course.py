@@ -23,7 +23,7 @@ DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 
 
 def course_tables(course: OrderedCourse) -> list[Table]:
-    """Return a table of the numbers, with a column for each side, and a table of the differences, if any."""
+    """Return a table of the numbers with a column for each side, and a table of the differences if there are any."""
     tables = [_sides(course)]
     if course.differences:
         tables.append(_differences(course))

@@ -28,7 +28,7 @@ WIDE = 3
 
 
 class TooManySides(HalftruthError, ValueError):
-    """A picture of too many sides was requested."""
+    """A picture was requested of more sides than it has room for."""
 
 
 def draw_course(course: OrderedCourse, path: Path) -> None:

@@ -19,7 +19,7 @@ from aggregator.present.trends import interval_name as interval_of_change
 
 
 def course_section(trend: Trend) -> list[Html]:
-    """Return the picture of the changes between periods, and their tables."""
+    """Return the section with the picture of the changes between periods, and with their tables."""
     from aggregator.present.trend_plot import trend_figure
 
     terms, change = trend.latest.terms, trend.change
@@ -86,7 +86,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
 
 
 def ordered_course_section(course: OrderedCourse) -> list[Html]:
-    """Return the quantiles, ranges and mean of each period or class, and their differences."""
+    """Return the section with the quantiles, ranges and mean of each period or class, and their differences."""
     from aggregator.present.ordered_course_plot import MOST, course_figure
 
     known, parts = course.known, []

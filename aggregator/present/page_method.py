@@ -28,7 +28,7 @@ SHARES = {
 
 
 def method_section(found: Estimate) -> list[Html]:
-    """Return the explanations of the columns and of the method."""
+    """Return the section that explains the columns and the method."""
     sure = f"{100 * found.level:.4g}%"
     entries = {
         "Share": f"{SHARES[found.method]} (method {found.method}).",

@@ -105,7 +105,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
 
 
 def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
-    """Return tables of the values and of coarser districts."""
+    """Return the section with tables of the values and of coarser districts."""
     shown = listed(found, ROWS, ROWS)
     places = decimals(found, shown)
     sure = f"{100 * found.level:.4g}%"
@@ -143,7 +143,7 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
 
 
 def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
-    """Return a table of the districts of one resolution that are significantly above zero."""
+    """Return a table of the districts of one resolution whose shares are significantly above zero."""
     shown = held(each)
     places = decimals(each, shown)
     names = ["district", "share", "unbiased", "standard error", f"{100 * found.level:.4g}% for all together"]

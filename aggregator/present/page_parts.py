@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> Html:
-    """Return a list of names and texts."""
+    """Return a list of pairs of a name and a text."""
     return tag("dl", *(part for name, text in rows for part in (tag("dt", name), tag("dd", text, dir="auto"))))
 
 
@@ -33,7 +33,7 @@ def sheet(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> 
 
 
 def interval_text(low: float, high: float, places: int) -> str:
-    """Return an interval of a share in percent; a dash if it is not known."""
+    """Return an interval of a share in percent; a dash if the interval is unknown."""
     return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
 
 

@@ -25,7 +25,7 @@ FALSE_ALARM = 0.05
 
 
 def promise_section(audit: Audit) -> list[Html]:
-    """Return the promise, its levels, and the best tests of a report."""
+    """Return the section with the promise, its levels, and the best tests of a report."""
     terms = audit.terms
     notion = terms.notion
     parts = []
@@ -106,7 +106,7 @@ def _audited(certificate: Certificate) -> str:
 
 
 def _odds(terms: Campaign) -> str:
-    """Return a sentence on the posterior probability that the plain LDP level allows."""
+    """Return a sentence that states the posterior probability that the plain LDP level allows."""
     level = terms.certificate.ldp or 0
     words = (
         "Suppose somebody considers two answers equally likely. After a report they can be at most "

@@ -38,7 +38,7 @@ REFUSED = {
 
 
 def refused_section(rejected: Mapping[str, int]) -> list[Html]:
-    """Return a table of the refused reports by class."""
+    """Return the section with a table of the refused reports by class."""
     counted = {name: count for name, count in rejected.items() if count}
     if not counted:
         return [tag("p", "None: all reports for this campaign were counted.")]
@@ -57,7 +57,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
 
 
 def forged_section(found: Estimate) -> list[Html]:
-    """Return a table of the largest effect of forged reports."""
+    """Return the section with a table of the largest effect of forged reports."""
     weight = found.influence.people_per_report
     if math.isnan(weight):
         return [tag("p", "Not known: there is no unbiased estimate, so the weight of a single report is not defined.")]
@@ -75,7 +75,7 @@ def forged_section(found: Estimate) -> list[Html]:
 
 
 def campaign_section(terms: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
-    """Return a list of the campaign's settings."""
+    """Return the section with a list of the campaign's settings."""
     each = f"{terms.answers_per_period:,} per device" if terms.answers_per_period > 1 else "one per device"
     if terms.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"

@@ -188,7 +188,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
 
 
 def _promised(question: Question) -> str:
-    """Return the notion, its level and, for a ball of priors, the radius."""
+    """Return a text with the notion, its level and, for a ball of priors, the radius."""
     notion = question.notion
     words = f"{notion.name} at {exact.in_nats(notion.level)}"
     if isinstance(notion, Information) and notion.radius:
@@ -213,7 +213,7 @@ def _unsuited(rows: Sequence[PlanRow]) -> str:
 
 
 def _left_out(rows: Sequence[PlanRow]) -> str:
-    """Return a sentence on the number of unsuitable mechanisms."""
+    """Return a sentence that states the number of unsuitable mechanisms."""
     number = sum(row.candidate is None for row in rows)
     return f"{number:,} more cannot be used for this question: --all lists the reasons" if number else ""
 

@@ -83,7 +83,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
 
 
 def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Floats | None) -> None:
-    """Add a section with the districts of one resolution that are significantly above zero."""
+    """Add a section with the districts of one resolution whose shares are significantly above zero."""
     shown = held(each)
     table.add_row(Text(district_words(found, each), style="bold"))
     places = decimals(each, shown)
@@ -208,7 +208,7 @@ def selection(found: Estimate, shown: int) -> str:
 
 
 def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
-    """Return whether a selected value's share may be zero."""
+    """Return whether a value's share may be zero, by its simultaneous interval; False if all values are shown."""
     return shown < found.size and not found.above_zero[x] and not math.isnan(found.simultaneous_low[x])
 
 

@@ -123,7 +123,7 @@ def _devices(terms: Campaign, tally: Tally, view: int, place: int) -> int:
 
 
 def _places(terms: Campaign, counted: Counts) -> tuple[Integers, Integers]:
-    """Return the class of each output, and the first output of that class in its view; zeros without classes."""
+    """Return the class of each output, and the first output of this class in the view; zeros without classes."""
     place, first = np.zeros_like(counted.view), np.zeros_like(counted.view)
     for view in range(len(terms.views)) if terms.classes else ():
         sizes = [terms.channel_of(of_class, view).outputs for of_class in range(len(terms.classes))]

@@ -39,12 +39,12 @@ LATER = "#e3b96f"
 
 
 def draw_trend(trend: Trend, path: Path) -> None:
-    """Draw the course of each value to a PNG file."""
+    """Draw the shares of each value over the periods to a PNG file."""
     save(trend_figure(trend), path)
 
 
 def trend_figure(trend: Trend) -> Figure:
-    """Return a figure with the course of each value in its own panel."""
+    """Return a figure with a panel for each value, which shows the value's shares over the periods."""
     latest = trend.latest
     if trend.only is not None:
         shown = [trend.only]

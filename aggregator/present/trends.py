@@ -326,7 +326,7 @@ def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> i
 
 
 def points(difference: float, places: int) -> str:
-    """Return a difference of shares in percentage points, with its sign; a dash if it is not known."""
+    """Return a difference of shares in percentage points, with its sign; a dash if the difference is unknown."""
     if math.isnan(difference):
         return "-"
     text = f"{100 * difference:+.{places}f}"
@@ -364,7 +364,7 @@ def moment(seconds: int, period: int) -> str:
 
 
 def basis(found: Difference) -> str:
-    """Return a sentence that says how the two sides were compared."""
+    """Return a sentence that explains how the two sides were compared."""
     if found.paired:
         return "devices that answered on both sides were compared with themselves"
     return "the two sides were taken to be independent"

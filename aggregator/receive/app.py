@@ -113,7 +113,7 @@ def application(
 
 @contextlib.asynccontextmanager
 async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
-    """Refresh the view of the study while the application runs."""
+    """Context manager: refresh the snapshot of the study while the application runs."""
     stop = threading.Event()
     threading.Thread(target=view.follow, args=(stop,), name="follow", daemon=True).start()
     try:
@@ -133,7 +133,7 @@ class _Service:
         self.questions = 0
 
     async def health(self, _: Request) -> Response:
-        """Answer ok if an upload can be stored."""
+        """Answer whether an upload can be stored."""
         await asyncio.to_thread(inbox.require_room, self.study.path, self.max_bytes)
         return JSONResponse({"ok": True})
 
@@ -222,7 +222,7 @@ class _Service:
         return signed
 
     async def _upload(self, request: Request) -> receipts.ReceivedUpload:
-        """Return the batch that a request carries."""
+        """Return the batch in a request's body, parsed."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":
             raise Refused(415, "type", f"expected a body of type {BATCH}, not compressed")

@@ -55,7 +55,8 @@ class CodeCounts:
 
 
 def normal(text: str) -> str:
-    """Return a code in its hashed form: capital letters, no dashes or blanks, misread letters replaced by digits.
+    """Return a code in the form that is hashed: capital letters, no dashes or blanks, and digits in place of letters
+    that are easily misread.
 
     Returns:
         The code, or "" if the text is not a code.
@@ -65,12 +66,12 @@ def normal(text: str) -> str:
 
 
 def grouped(code: str) -> str:
-    """Return a code as printed on a card, in groups of four."""
+    """Return a code in groups of four characters, as on a printed card."""
     return "-".join(code[start : start + 4] for start in range(0, len(code), 4))
 
 
 class Codes:
-    """The codes of one study, in a file of their own beside its tables."""
+    """The codes of one study, in a separate file beside its tables."""
 
     def __init__(self, study: Place) -> None:
         """Set the path; the file is opened or created when it is first needed.

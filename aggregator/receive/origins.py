@@ -25,7 +25,7 @@ _ALLOWED = {
 
 
 async def allow(_: Request) -> Response:
-    """Answer a browser's preflight request, sent before a request by a page of another origin."""
+    """Answer the preflight request that a browser sends before a request of a page of another origin."""
     return Response(status_code=204, headers=_ALLOWED)
 
 

@@ -73,7 +73,7 @@ class CampaignPage:
         return gzip.compress(self.made, 9, mtime=0)
 
     def answer(self, headers: Headers) -> Response:
-        """Answer a request with these headers."""
+        """Return the response to a request with the given headers."""
         if self.headers["etag"] in [one.strip() for one in headers.get("if-none-match", "").split(",")]:
             return Response(status_code=304, headers=self.headers)
         accepted = _accepted(headers)

@@ -110,7 +110,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
 
 @dataclass(frozen=True)
 class CountedQuery:
-    """A query whether the reports of a batch were counted; its enrolments are ignored.
+    """A query whether the reports of a batch were counted; the batch's enrolments are ignored.
 
     Attributes:
         keys: (n,) the key id that each report names.

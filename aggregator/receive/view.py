@@ -173,7 +173,8 @@ class StudySnapshot:
         return tuple(log.stat().st_mtime_ns for log in logs)
 
     def _settled(self) -> Stamp:
-        """Return the stamp once it is old enough that any later change will change it."""
+        """Wait until the stamp is so old that every later change of the study gives another one, and return the
+        stamp."""
         stamp = self._stamp_now()
         while 0 <= time.time() - max(stamp) / 10**9 < TICK:
             time.sleep(TICK)

@@ -49,7 +49,8 @@ _METADATA_SERVER = "169.254.169.254"
 
 
 class PlaceError(HalftruthError):
-    """The address of a place is malformed, or the package for its object store is not installed."""
+    """The address of a place is malformed, the client for its object store is not installed, or the store has no
+    conditional writes."""
 
 
 class ObjectStoreError(OSError):
@@ -58,7 +59,8 @@ class ObjectStoreError(OSError):
 
 @dataclass(frozen=True)
 class Stat:
-    """Metadata of an object, named as in ``os.stat``: size in bytes, and time of the last change in UTC seconds."""
+    """Metadata of an object with the names of ``os.stat``: size in bytes, and time of the last change in UTC
+    seconds."""
 
     st_size: int
     st_mtime: float
@@ -99,7 +101,7 @@ class Remote:
         return Remote(self.bucket, self.key.rpartition("/")[0])
 
     def with_name(self, name: str) -> Remote:
-        """Return the place with another last part."""
+        """Return the place whose last part is replaced by another name."""
         return self.parent / name
 
     def resolve(self) -> Remote:

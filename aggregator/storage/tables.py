@@ -192,7 +192,7 @@ def exists(path: Place) -> bool:
     """Return whether a table exists.
 
     Raises:
-        Damaged: a file is missing or has another size than when it was written.
+        Damaged: a file is missing, or its size differs from the size with which it was written.
         Newer
     """
     with storage(path):
@@ -391,7 +391,7 @@ def _sync(path: Place, files: Iterable[Place]) -> None:
 
 
 def sync_table(path: Place) -> None:
-    """Sync a table to the disk, including commits of other processes; files that are already synced cost little.
+    """Sync a table to the disk, including commits of other processes. Files that are already synced take little time.
 
     Raises:
         StudyError
@@ -457,7 +457,7 @@ def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], 
 
 
 def add(path: Place, rows: pa.Table) -> None:
-    """Append rows unconditionally.
+    """Append rows, without a condition on the table's version.
 
     Raises:
         StudyError
