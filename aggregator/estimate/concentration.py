@@ -54,9 +54,9 @@ class Children:
         """Return the estimate of f, the part of the projection in the best mixture, and the standard error of the
         estimate.
 
-        Inside a parent of known share, the errors of the estimates have the covariance diag(v) - v v' / sum(v).
-        Projected on the set A of districts with a positive projected share, the covariance is diag(v_A) - v_A v_A' /
-        sum(v_A). The divergence is the trace of this matrix.
+        Inside a parent of known share, the errors of the estimates have the covariance diag(v) - v v' / sum(v). Let A
+        be the set of districts with a positive projected share. Projected on A, the covariance is diag(v_A) - v_A v_A'
+        / sum(v_A). The divergence is the trace of this matrix.
 
         Only parents whose share is at least one standard error of their districts are used. In smaller parents a single
         district keeps a positive share, and the choice of this district is not a smooth function of the counts.

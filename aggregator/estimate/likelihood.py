@@ -5,8 +5,8 @@ g = backward(share / forward(p)) and s reports of prior P for each report, the o
 
     F(p) = share . ln forward(p) + s P . ln p,      F(best) - F(p) <= max over x of (g[x] + s P[x] / p[x]) - (1 + s)
 
-(Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). Expectation maximisation replaces p[x] by p[x] (g[x] + s P[x] / p[x])
-/ (1 + s). Two such steps and the curvature between them give a longer step (SQUAREM: Varadhan, Roland 2008). The
+(Kiefer, Wolfowitz 1956; for s = 0 Lindsay 1983). A step of expectation maximisation replaces p[x] by (g[x] p[x] + s
+P[x]) / (1 + s). Two such steps and the curvature between them give a longer step (SQUAREM: Varadhan, Roland 2008). The
 iteration ends when the log-likelihood is within a fraction of a nat of its maximum, a difference that the reports
 cannot detect.
 

@@ -1,8 +1,8 @@
 """Newton's method inside a logarithmic barrier, for the convex problems of the recipes.
 
 The method minimises weight * objective - (sum of the logarithms of the slacks) for growing weights, each time from the
-minimum for the previous weight. At such a minimum the objective exceeds the optimum by at most (number of logarithms) /
-weight. The iteration stops when this bound is small enough (Boyd, Vandenberghe 2004, sec. 11.2-11.3).
+minimum for the previous weight. At such a minimum the objective exceeds the optimum by at most the number of logarithms
+divided by the weight. The iteration stops when this bound is small enough (Boyd, Vandenberghe 2004, sec. 11.2-11.3).
 
 ``bits.idue`` and ``graded.recipe`` define the problems.
 """

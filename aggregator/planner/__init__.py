@@ -1,1 +1,1 @@
-"""Planning: compares mechanisms for a question by expected error, people needed and cost."""
+"""Planning: a comparison of mechanisms for a question by expected error, people needed and cost."""

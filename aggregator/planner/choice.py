@@ -87,7 +87,8 @@ class Candidate:
 
     @property
     def error(self) -> float:
-        """The error by which mechanisms for one question are compared."""
+        """The error by which mechanisms for one question are compared: ``person_mse``, or ``raw_mse`` without a
+        prior."""
         return self.raw_mse if self.person_mse is None else self.person_mse
 
     def within(self, most_bits: int) -> bool:
@@ -95,7 +96,7 @@ class Candidate:
         return self.channel.output_bits <= most_bits
 
     def beside(self, choice: Candidate, most_bits: int, goal: str = "") -> str:
-        """Return the reason why ``choice`` is preferred to this candidate.
+        """Return the reason why ``choice`` is preferred to this candidate, in words.
 
         Args:
             goal: the goal of the analysis; "" without one.
@@ -150,7 +151,7 @@ def _of_others(missing: Sequence[str]) -> str:
 def weigh(
     mechanism: Mechanism, channel: Channel, question: Question, p: Sequence[float] | Floats | None = None
 ) -> Candidate:
-    """Certify a channel and compute its expected errors.
+    """Return a certified channel with its expected errors.
 
     Args:
         p: (k,) the expected shares; by default the prior of a LIP notion, or equal shares.
@@ -179,8 +180,8 @@ def weigh(
 
 
 def most_bits_of(question: Question, asked: int | None) -> int:
-    """Return the largest number of bits of an output: the requested limit, or log2 k + ``SPARE_BITS``, and at least
-    ``SINGLE_BITS`` for single outputs.
+    """Return the largest number of bits of an output: the requested limit; by default log2 k + ``SPARE_BITS``, and for
+    single outputs at least ``SINGLE_BITS``.
 
     Raises:
         Unsuited: fewer than log2 k bits were requested, which cannot distinguish k values.

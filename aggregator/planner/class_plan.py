@@ -1,4 +1,4 @@
-"""Plan a question for classes of people: the expected errors of each class and of everybody, and the people needed.
+"""Plan a question for classes of people: expected errors of each class and of all together, and the people needed.
 
 Each class has a separate channel and level. The estimate for everybody is the mean of the classes' estimates, weighted
 by the sizes of the classes, so a noisy class counts as much as an accurate class of the same size. The errors assume

@@ -112,7 +112,7 @@ class FormPlan:
         questions: one plan for each question.
         tables: one plan for each pair that is asked together, the smallest detectable association first.
         enough: the least of ``LEVELS`` at which this number of people shows a medium association in half of the tables;
-            None if no level is sufficient, or if the form's level is.
+            None if no level is sufficient, or if the form's level already is.
     """
 
     reports: int

@@ -1,8 +1,8 @@
 """Choose the few numbers to which devices round at random if the goal is the mean of a number.
 
-Random rounding does not bias the mean. With fewer numbers the channel adds less noise, but the rounding adds more. Two
-numbers are best at small levels (Duchi, Jordan, Wainwright 2018), and more numbers at larger levels. The choice
-minimises the exact error of the mean, including that of the rounding, for people spread evenly over the range.
+Random rounding does not bias the mean. With fewer numbers the channel adds less noise, but the rounding adds more
+noise. Two numbers are best at small levels (Duchi, Jordan, Wainwright 2018), and more numbers at larger levels. The
+choice minimises the exact error of the mean, including that of the rounding, for people spread evenly over the range.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ less accuracy for people near the ends of the range."""
 
 
 def rounded_for_mean(question: Question) -> Question:
-    """Return a question about the mean of a number with the domain restricted to few numbers, to which devices round at
-    random.
+    """Return a question about the mean of a number with a domain of few numbers, to which devices round at random.
 
     A question with another goal or domain, or with another notion than LDP, is returned unchanged.
     """

@@ -1,9 +1,9 @@
 """Simulate the expected errors of ordered values: of their distribution, of its deciles, and of the share of a range.
 
 The maximum-likelihood distribution of a wave and the projection are not linear in the counts, so these errors have no
-formula. The simulation has a few surveys of three reference shapes. Their reports are drawn from the exact distribution
-of the outputs, and estimated with the methods of ``estimate``. The seed is fixed, so that the same question always has
-the same plan.
+formula. They are simulated with a few surveys of people from each of three reference shapes. The reports are drawn from
+the exact distribution of the outputs, and the shares are estimated with the methods of ``estimate``. The seed is fixed,
+so that the same question always has the same plan.
 """
 
 from __future__ import annotations

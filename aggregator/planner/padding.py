@@ -1,17 +1,17 @@
 """Choose the padding length of item sets that gives the least expected error of the default estimate.
 
 Padding to l multiplies every estimate by l, so the noise grows with l. An item of a set with more than l items counts
-as l / (size of the set) only, which is a bias that falls with l. Noise and bias can be computed from a sample of sets
-before anybody has answered. The best l depends on the level, the number of people and the estimator as much as on the
-sets, so no fixed percentile of the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
+only as l / (size of the set). This causes a bias, which falls with l. Noise and bias can be computed from a sample of
+sets before anybody has answered. The best l depends on the level, the number of people and the estimator as much as on
+the sets, so no fixed percentile of the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
 
 The error is that of the default estimate: the projection, or empirical Bayes for many values with much noise. The
 default estimate removes most of the noise of rare items, so its best l is larger than that of the unbiased estimate.
 Its error has no closed form, and is simulated from the distribution of the raw estimates, with the same random numbers
 for every l. The error of the unbiased estimate is exact.
 
-The author provides the sample, which are public sets or the sets of an earlier campaign. ``protocol.domain.items`` does
-the padding.
+The author provides the sample: public sets, or the sets of an earlier campaign. ``protocol.domain.items`` does the
+padding.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def choose_padding(
         decoder: a function from l to the decoder of the channel on m + l inputs.
         reports: n, the number of people.
         lengths: the lengths to try; by default all up to 16, then steps of a fifth up to the largest set.
-        unbiased: whether to use the error of the unbiased estimate, method "linear", instead of the default estimate's.
+        unbiased: whether to use the error of the unbiased estimate, method "linear", instead of that of the default
+            estimate.
     Raises:
         ValueError: ``baskets`` or ``lengths`` is empty.
     """

@@ -92,9 +92,9 @@ class ReferenceMap:
 
             sum of share (1 - found) + NOISE se sum of found,    found = (found of the parent) Phi(share / se - t)
 
-        Here found is the probability that a district is found; it is not found if its parent is not. t is ``THRESHOLD``
-        sqrt(2 ln m), where m is the number of districts inside a district of the next coarser resolution that has
-        reports.
+        Here ``found`` is the probability that a district is found; a district is not found if its parent is not. t is
+        ``THRESHOLD`` sqrt(2 ln m), where m is the number of districts inside a district of the next coarser resolution
+        that has reports.
 
         Args:
             variances: see ``standard_errors``.

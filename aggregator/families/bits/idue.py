@@ -1,7 +1,7 @@
 """Input-discriminative unary encoding: bits for budgets by class of inputs (Gu et al. 2020).
 
-The paper calls its problem non-convex; after a change of variables it is convex. With u = ln(a/b) and v =
-ln((1-b)/(1-a)) of each class,
+The paper calls its problem non-convex; after a change of variables it is convex. Let u = ln(a/b) and v =
+ln((1-b)/(1-a)) for each class. Then
 
     a (1-b') / (b (1-a')) <= e^r    is    u + v' <= r                                    (eq. 5)
     b (1-b) / (a-b)^2 = 1 / ((e^u - 1) (1 - e^-v))

@@ -84,8 +84,8 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
 
 
 def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return random sampling under LIP. Outputs are distributed as the prior, so the lifts are 1 - t and 1 - t + t /
-    P(x).
+    """Return random sampling under LIP. Outputs have the distribution of the prior, so the lifts are 1 - t and 1 - t +
+    t / P(x).
 
         1 - t = max(e^-eps, 1 - (e^eps - 1) min P / (1 - min P))
 

@@ -47,7 +47,7 @@ def binary_optimum(e12: int, e21: int) -> Table:
         Q(1|1) = A (B - 1) / (A B - 1)    Q(2|1) = (A - 1) / (A B - 1)            A = e^e12, B = e^e21
         Q(1|2) =   (B - 1) / (A B - 1)    Q(2|2) = B (A - 1) / (A B - 1)
 
-    With equal levels the channel is Warner's randomised response; without a bound e12 it is Mangat's response, with p =
+    With equal levels the channel is Warner's randomised response. Without a bound e12 it is Mangat's response with p =
     1 / B. The probability of the less likely output of each value is rounded up.
 
     Source: Acharya et al. 2020, Theorem 2 (there with the denominator e^e21 - e^-e12).

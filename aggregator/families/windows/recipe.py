@@ -1,10 +1,10 @@
 """The recipe of the windows channel for a prior, which has nearly the least error under LIP for domains of any size.
 
-The recipe solves the linear program of ``table.column_generation`` with three kinds of inputs. An input of prior mass r
-= 1 / (e^eps + 1) or more has a separate output, by the published rule, which satisfies the level for such inputs. Each
-of the next few heaviest inputs is a class of the program. All other inputs together are one class, a fluid, whose lifts
-are a or b. Windows over a circle give these lifts, except for the arcs at the ends of a window (MATH 2.5, 2.6). The
-design uses floats, at a slightly lower level; it is then rounded to integers and certified.
+The recipe solves the linear program of ``table.column_generation`` with three kinds of inputs. An input whose prior
+mass is at least r = 1 / (e^eps + 1) has a separate output, by the published rule, which satisfies the level for such
+inputs. Each of the next few heaviest inputs is a class of the program. All other inputs together are one class, a
+fluid, whose lifts are a or b. Windows over a circle give these lifts, except for the arcs at the ends of a window (MATH
+2.5, 2.6). The design uses floats, at a slightly lower level; it is then rounded to integers and certified.
 """
 
 from __future__ import annotations

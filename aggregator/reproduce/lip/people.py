@@ -226,8 +226,9 @@ def _surveyed(yes: Floats, eps: float, setting: Setting) -> Floats:
 def trusted_sum(p: Floats, eps: float) -> float:
     """Return the error of a server that publishes the sum of bits and merges the extreme sums of each tail.
 
-    A sum s multiplies the probability of person i's yes by 1 / (p_i + (1 - p_i) R), and that of a no by R / (p_i + (1 -
-    p_i) R), with R = P(S - X_i = s) / P(S - X_i = s - 1). R lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S = s
+    With R = P(S - X_i = s) / P(S - X_i = s - 1), a sum s multiplies the probability of person i's yes by 1 / (p_i + (1
+    - p_i) R), and that of a no by R / (p_i + (1 - p_i) R). R lies between P(S = s + 1) / P(S = s) and P(S = s) / P(S =
+    s
     - 1), because the distribution of a sum of bits is log-concave. So a sum satisfies eps for all people if both bounds
     are between e^-eps and e^eps. A merged tail satisfies eps if F(c) / F(c - 1) is at most e^eps, where F is the tail's
     probability. This ratio is at least P(c + 1) / P(c), so all sums outside the tail satisfy eps too. The shortest
