@@ -29,7 +29,7 @@ class WaitingReports:
         kinds: (kind, number, bytes) of the enrolments and of the reports.
         again: time of the next attempt; None if an attempt is possible now.
         refused: True if the study can never accept these bytes.
-        foreign: True if the study does not have this campaign; the study may import the campaign later.
+        unknown_campaign: True if the study does not have this campaign; the study may import the campaign later.
     """
 
     campaign_id: bytes
@@ -41,7 +41,7 @@ class WaitingReports:
     kinds: tuple[tuple[str, int, int], ...]
     again: int | None
     refused: bool
-    foreign: bool
+    unknown_campaign: bool
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class OutboxContent:
                 _kinds([envelope for envelope in waits if envelope.campaign_id == one.campaign_id]),
                 one.not_before if one.not_before > now else None,
                 one.refused,
-                one.foreign,
+                one.unknown_campaign,
             )
             for one in waiting(device.outbox)
         )
@@ -108,6 +108,6 @@ class Delivery:
         """Return the result of an attempt after which ``left`` envelopes wait."""
         from edge_sdk.transport.upload import Outcome
 
-        order = (Outcome.REFUSED, Outcome.ELSEWHERE, Outcome.FOREIGN, Outcome.FAILED, Outcome.WAITING)
+        order = (Outcome.REFUSED, Outcome.ELSEWHERE, Outcome.UNKNOWN_CAMPAIGN, Outcome.FAILED, Outcome.WAITING)
         reasons = [attempt.reason for outcome in order for attempt in sent.of(outcome)]
         return cls(sent.envelopes, left, sent.again, bool(sent.of(Outcome.REFUSED)), "\n".join(dict.fromkeys(reasons)))

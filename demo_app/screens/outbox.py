@@ -73,8 +73,8 @@ class OutboxView(PageView):
         if upload.refused:
             yield words(say("outbox.refused"), colour="alert")
             return
-        if upload.foreign:
-            yield words(say("outbox.foreign"), colour="alert")
+        if upload.unknown_campaign:
+            yield words(say("outbox.unknown_campaign"), colour="alert")
         if upload.again is not None:
             yield words(say("outbox.again", day=day(upload.again), clock=clock(upload.again)), colour="muted")
         else:

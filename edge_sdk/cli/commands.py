@@ -188,7 +188,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
         "sent": sent.envelopes,
         "queued": queued,
         "failed": counts[Outcome.FAILED],
-        "foreign": counts[Outcome.FOREIGN],
+        "unknown_campaign": counts[Outcome.UNKNOWN_CAMPAIGN],
         "refused": counts[Outcome.REFUSED],
         "elsewhere": counts[Outcome.ELSEWHERE],
         "again": sent.again,
@@ -207,7 +207,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
     if sent.again is not None:
         text += f", the next attempt not before {moment(sent.again)}"
     lost = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
-    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.FOREIGN), *lost]
+    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *lost]
     if wrong:
         several = len({one.campaign_id for one in sent.attempts}) > 1
         why = "; ".join(

@@ -39,7 +39,7 @@ class Trouble(IntEnum):
     """No attempt was made, or the study gave no reason."""
     REFUSED = 1
     """The study answered that it can never accept these bytes; they are not sent again."""
-    FOREIGN = 2
+    UNKNOWN_CAMPAIGN = 2
     """The study does not have the campaign; it may import it later."""
 
 
@@ -224,18 +224,18 @@ class UploadQueue:
                     self.store.execute("DELETE FROM code WHERE campaign = ? AND code = ?", sent.campaign, sent.code)
         return left
 
-    def postpone(self, sent: Upload, until: int, foreign: bool) -> int:
+    def postpone(self, sent: Upload, until: int, unknown_campaign: bool) -> int:
         """Set the time of the next attempt to ``until``, or keep a later one; return the time.
 
         Args:
-            foreign: whether a study said that it does not have the campaign.
+            unknown_campaign: whether a study said that it does not have the campaign.
         """
         with self._unchanged(sent) as same:
             if same:
                 self.store.execute(
                     "UPDATE upload SET not_before = max(not_before, ?), trouble = ? WHERE campaign = ?",
                     until,
-                    Trouble.FOREIGN if foreign else Trouble.NONE,
+                    Trouble.UNKNOWN_CAMPAIGN if unknown_campaign else Trouble.NONE,
                     sent.campaign,
                 )
             row = self.store.row("SELECT not_before FROM upload WHERE campaign = ?", sent.campaign)

@@ -52,7 +52,7 @@ class Outcome(Enum):
     """Not tried: the next attempt is not due yet."""
     FAILED = "failed"
     """Tried and not acknowledged; it will be tried again."""
-    FOREIGN = "foreign"
+    UNKNOWN_CAMPAIGN = "unknown_campaign"
     """The study does not have the campaign; the envelopes are kept and tried again, since it may import it later."""
     REFUSED = "refused"
     """The study can never accept these bytes; they are kept and not sent again."""
@@ -165,7 +165,7 @@ def _offer(
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
     left = upload
-    said, wait, foreign, hopeless = [], 0, False, True
+    said, wait, unknown_campaign, hopeless = [], 0, False, True
     for where in to:
         try:
             refused = _exchange(where, left, opener, now)
@@ -179,13 +179,13 @@ def _offer(
             if not left.envelopes:
                 return 0, None
             said.append(f"the study at {where.host} does not have this campaign")
-            foreign, hopeless = True, False
+            unknown_campaign, hopeless = True, False
     reason = "; ".join(said)
     if hopeless:
         queue.refuse(left)
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
-    again = queue.postpone(left, math.ceil(now) + wait, foreign)
-    outcome = Outcome.FOREIGN if foreign else Outcome.FAILED
+    again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)
+    outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
     return left.envelopes, Attempt(left.campaign_id, left.envelopes, outcome, reason, again)
 
 
@@ -220,7 +220,7 @@ def _put_off(upload: Upload) -> Attempt:
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
     why = (
         "the study does not have this campaign"
-        if upload.trouble is Trouble.FOREIGN
+        if upload.trouble is Trouble.UNKNOWN_CAMPAIGN
         else ("the upload was not acknowledged")
     )
     reason = f"attempt {upload.failures} failed ({why}), and the next one is not due yet"

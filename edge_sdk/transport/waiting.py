@@ -22,7 +22,7 @@ class Waiting:
         failures: number of attempts that were not acknowledged.
         not_before: the earliest time of the next attempt, UTC seconds; 0 before the first.
         refused: whether the study answered that it can never accept these bytes.
-        foreign: whether the study answered that it does not have this campaign; the study may import the campaign
+        unknown_campaign: whether the study answered that it does not have this campaign; the study may import the campaign
             later.
     """
 
@@ -34,7 +34,7 @@ class Waiting:
     failures: int
     not_before: int
     refused: bool
-    foreign: bool
+    unknown_campaign: bool
 
     @property
     def state(self) -> str:
@@ -43,7 +43,7 @@ class Waiting:
             return "no address: set one with the command address"
         if self.refused:
             return "refused: the study can never accept these bytes"
-        if self.foreign:
+        if self.unknown_campaign:
             return "the study does not have this campaign (yet)"
         return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"
 
@@ -64,7 +64,7 @@ def waiting(queue: UploadQueue) -> list[Waiting]:
                     upload.failures,
                     upload.not_before,
                     upload.trouble is Trouble.REFUSED,
-                    upload.trouble is Trouble.FOREIGN,
+                    upload.trouble is Trouble.UNKNOWN_CAMPAIGN,
                 )
             )
     return found

@@ -17,7 +17,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  * @typedef {object} Attempt
  * @property {Uint8Array} campaignId
  * @property {number} envelopes number of envelopes
- * @property {"sent" | "waiting" | "failed" | "foreign" | "refused" | "elsewhere"} outcome acknowledged; not due yet; to
+ * @property {"sent" | "waiting" | "failed" | "unknown_campaign" | "refused" | "elsewhere"} outcome acknowledged; not due yet; to
  *   be tried again; the study does not have the campaign yet; the study refused the bytes permanently; no address is
  *   known
  * @property {string} reason why they are still queued; empty when sent
@@ -133,13 +133,13 @@ export async function send(store, kept, addresses, now, rand) {
   if (!begun) {
     const left = inFlight(current).length;
     if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes and would refuse them again");
-    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "foreign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, notBefore) : null;
+    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, notBefore) : null;
   }
   /** The envelopes that are not acknowledged yet. */
   let sent = begun;
   /** @type {string[]} */
   const reasons = [];
-  let [wait, foreign, hopeless] = [0, false, true];
+  let [wait, unknown, hopeless] = [0, false, true];
   for (const address of addresses) {
     const answer = await exchange(address, sent, current.code, now);
     const { refused } = answer;
@@ -151,7 +151,7 @@ export async function send(store, kept, addresses, now, rand) {
         if (unchanged(own, offered)) acknowledge(own, offered, refused);
       });
       if (!sent.length) return attempt("sent", begun.length);
-      foreign = true;
+      unknown = true;
       reasons.push(`the study at ${new URL(address).host} does not have this campaign`);
     }
     wait = Math.max(wait, answer.wait);
@@ -161,10 +161,10 @@ export async function send(store, kept, addresses, now, rand) {
   const again = await store.change(id, async (own) => {
     const { upload } = own;
     if (!unchanged(own, sent)) return upload.notBefore;
-    upload.trouble = hopeless ? "hopeless" : foreign ? "foreign" : "";
+    upload.trouble = hopeless ? "hopeless" : unknown ? "unknown_campaign" : "";
     if (!hopeless) upload.notBefore = Math.max(upload.notBefore, now + wait);
     return upload.notBefore;
   });
   if (hopeless) return attempt("refused", sent.length, reason);
-  return attempt(foreign ? "foreign" : "failed", sent.length, reason, again);
+  return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, again);
 }

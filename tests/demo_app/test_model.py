@@ -729,7 +729,7 @@ def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_pa
     assert "does not have this campaign" in delivery.reason
     assert "no address" in delivery.reason
     ours, theirs = model.queue().uploads
-    assert (ours.foreign, ours.addresses, theirs.foreign, theirs.addresses) == (True, (URL,), False, ())
+    assert (ours.unknown_campaign, ours.addresses, theirs.unknown_campaign, theirs.addresses) == (True, (URL,), False, ())
     study.knows, clock.now = True, delivery.again
     assert (model.send().sent, len(model.queue().uploads)) == (1, 1)
     assert model.set_address(of(second), URL).uploads[0].addresses == (URL,)

@@ -100,14 +100,14 @@ def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, 
         before, now = waiting(device), float(OPENS)
         for failures in range(3):
             sent = device.outbox.send(now=now)
-            assert outcomes(sent) == [Outcome.FOREIGN]
+            assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]
             assert "does not have this campaign" in sent.attempts[0].reason
             assert (waiting(device), kept(study)) == (before, [])
             assert sent.again == now + 60 * 2**failures
             assert outcomes(device.outbox.send(now=now + 1, opener=never)) == [Outcome.WAITING]
             now = float(sent.again)
         [row] = shown(device.outbox)
-        assert (row.foreign, row.refused, row.failures) == (True, False, 3)
+        assert (row.unknown_campaign, row.refused, row.failures) == (True, False, 3)
         assert any("does not have this campaign" in str(said) for said in device.doctor().values())
         study.import_campaign(DATA, [AUTHOR.public], "late")
         assert device.outbox.send(now=now).envelopes == 2
@@ -145,7 +145,7 @@ def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, ope
     device.answer(agreed(device, campaign(addresses=signed, periods=5000, period_seconds=PERIOD), None), "none")
     assert device.addresses(device.campaigns[0]) == signed
     sent = device.outbox.send(now=OPENS)
-    assert outcomes(sent) == [Outcome.FOREIGN]  # no study of these addresses has the campaign
+    assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]  # no study of these addresses has the campaign
     reason = sent.attempts[0].reason
     assert (reason.count("no answer from 127.0.0.1"), reason.count("does not have this campaign")) == (2, 2)
     both = open_device()
@@ -233,7 +233,7 @@ def test_only_what_was_refused_stays_and_goes_again(open_device, place, clock):
         device.answer(joined, LABELS[period])
     everything = waiting(device)
     sent = device.outbox.send(now=OPENS, opener=Network(Answer(200, receipt(b"".join(everything), 1, 4))))
-    assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.FOREIGN, 2)]
+    assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.UNKNOWN_CAMPAIGN, 2)]
     clock.now += PERIOD
     device.answer(joined, LABELS[5])
     later = waiting(device)[-1]

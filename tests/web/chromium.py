@@ -39,7 +39,7 @@ class Study:
         paths: the path to which each upload of ``came`` was posted.
         taken: the acknowledged envelopes, one entry for each acknowledgement.
         said: the envelopes that a page reported, with any outcome.
-        faults: the faults of the next uploads, in order: "500", "busy", "drop", "lie", "foreign", "never".
+        faults: the faults of the next uploads, in order: "500", "busy", "drop", "lie", "unknown_campaign", "never".
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Study:
             return (500 if fault == "500" else 503), {"error": "not now", "stage": "load"}
         if fault == "never":
             return 400, {"error": "not reports", "stage": "codec"}
-        if fault == "foreign":
+        if fault == "unknown_campaign":
             return 200, receipt | {"refused": list(range(len(envelopes)))}
         if fault == "lie":
             return 200, receipt | {"digest": "00" * 32}

@@ -265,7 +265,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     outcomes = []
     tab.page.evaluate("() => import('/tests/web/device.mjs')")
     now = OPENS
-    for fault in ("offline", "500", "busy", "drop", "lie", "foreign", ""):
+    for fault in ("offline", "500", "busy", "drop", "lie", "unknown_campaign", ""):
         now += 2 * day
         study.faults = [fault] if fault not in ("offline", "") else []
         browser.context.set_offline(fault == "offline")
@@ -275,7 +275,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
             assert sent["again"] >= now + 7200
         if fault == "lie":  # a new answer must not change the upload in flight
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])
-    assert outcomes == ["failed", "failed", "failed", "failed", "failed", "foreign", "sent"]
+    assert outcomes == ["failed", "failed", "failed", "failed", "failed", "unknown_campaign", "sent"]
     assert len(set(study.came)) == 2
     assert [one["outcome"] for one in more] == ["sent"], "what was answered meanwhile is an upload of its own"
     [sent], held = tab.run([{"now": now}, at(now, "send")])

@@ -110,7 +110,7 @@ def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page
             {"what": "consent", "given": [known[path]]},
             {"what": "answer", "given": [known[path], "master"]},
         ]
-    study.faults = ["foreign"]
+    study.faults = ["unknown_campaign"]
     for name in ("came", "paths"):
         getattr(study, name).clear()
     days = [OPENS, OPENS, OPENS + WEEK, OPENS + 2 * WEEK]
@@ -121,7 +121,7 @@ def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page
         {"name": "two studies", "trust": TRUST},
         [{"now": OPENS}, *({"now": OPENS} | step for step in steps), *sends],
     )
-    assert sorted(one["outcome"] for one in found[-3]) == ["foreign", "sent"]
+    assert sorted(one["outcome"] for one in found[-3]) == ["unknown_campaign", "sent"]
     assert [one["outcome"] for one in found[-2]] == ["sent"]
     assert {tuple(waits) for waits, _ in held["campaigns"].values()} == {()}
     assert len(study.came) == 3
