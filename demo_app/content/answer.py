@@ -28,8 +28,8 @@ class Leaving:
     Attributes:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
         value: the answer, as the person gave it.
-        truth: the probability that the report of a person with this answer fits it.
-        wrong: the least probability that the report of a person with another answer fits it.
+        fits_true: the probability that the report of a person with this answer fits it.
+        fits_other: the least probability that the report of a person with another answer fits it.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
             with the report.
         terms: the terms of the study, with its promise.
@@ -47,8 +47,8 @@ class Leaving:
     card: StudyCard
     kind: str
     value: str = field(repr=False)
-    truth: Fraction = field(repr=False)
-    wrong: Fraction = field(repr=False)
+    fits_true: Fraction = field(repr=False)
+    fits_other: Fraction = field(repr=False)
     before: Fraction = field(repr=False)
     after: Fraction = field(repr=False)
     terms: Terms = field(repr=False)
@@ -85,8 +85,8 @@ class Leaving:
             StudyCard.of(device, campaign_id, now),
             device.campaign(campaign_id).domain.kind,
             value,
-            preview.truth,
-            preview.wrong,
+            preview.fits_true,
+            preview.fits_other,
             preview.belief.before,
             preview.belief.after,
             device.terms(campaign_id, spoken()),

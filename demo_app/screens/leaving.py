@@ -64,7 +64,7 @@ class LeavingView(PageView):
         yield card(
             words(say("leaving.chances"), "title"),
             words(say("leaving.together"), "small", "muted", name="together") if len(answers) > 1 else None,
-            Chances(truth=leaving.truth, wrong=leaving.wrong),
+            Chances(fits_true=leaving.fits_true, fits_other=leaving.fits_other),
         )
         yield card(
             Belief(before=leaving.before, after=leaving.after),

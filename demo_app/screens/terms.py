@@ -79,7 +79,7 @@ class TermsView(PageView):
                 "small",
                 "muted",
             ),
-            Chances(truth=agreement.preview.truth, wrong=agreement.preview.wrong),
+            Chances(fits_true=agreement.preview.fits_true, fits_other=agreement.preview.fits_other),
         )
         yield card(
             Belief(before=agreement.preview.belief.before, after=agreement.preview.belief.after),

@@ -194,13 +194,14 @@ class Chances(BoxLayout):
     answer.
 
     Attributes:
-        truth: the probability that a report fits the answer if the answer is true; its text is rounded up.
-        wrong: the least probability that a report fits the answer if another answer is true; its text is rounded down.
-        filled, hidden: the number of filled dots for ``truth`` and for ``wrong``.
+        fits_true: the probability that a report fits the answer if the answer is true; its text is rounded up.
+        fits_other: the least probability that a report fits the answer if another answer is true; its text is rounded
+            down.
+        filled, hidden: the number of filled dots for ``fits_true`` and for ``fits_other``.
     """
 
-    truth = ObjectProperty(Fraction(0))
-    wrong = ObjectProperty(Fraction(0))
+    fits_true = ObjectProperty(Fraction(0))
+    fits_other = ObjectProperty(Fraction(0))
     filled = NumericProperty(0)
     hidden = NumericProperty(0)
     truth_text = StringProperty("")
@@ -209,13 +210,13 @@ class Chances(BoxLayout):
 
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
-        self.bind(truth=self._tell, wrong=self._tell)
+        self.bind(fits_true=self._tell, fits_other=self._tell)
         self._tell()
 
     def _tell(self, *_: object) -> None:
-        self.filled = ceil(100 * self.truth)
-        self.hidden = floor(100 * self.wrong)
-        rare = 0 < 100 * self.truth < 1
+        self.filled = ceil(100 * self.fits_true)
+        self.hidden = floor(100 * self.fits_other)
+        rare = 0 < 100 * self.fits_true < 1
         self.truth_text = say("chances.rare" if rare else "chances.truth", count=self.filled)
         self.wrong_text = say("chances.wrong" if self.hidden else "chances.unfit", count=self.hidden)
 

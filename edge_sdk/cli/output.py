@@ -23,11 +23,11 @@ NATS = {
     "together", "changing", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
-SHARES = {"truth", "belief_before", "belief_after", "before", "most_after"}
+SHARES = {"fits_true", "belief_before", "belief_after", "before", "most_after"}
 """Shares that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
 """Bounds on delta at a level, rounded up for the same reason."""
-LOW_SHARES = {"wrong", "least_after"}
+LOW_SHARES = {"fits_other", "least_after"}
 """Shares that are rounded down, for the same reason: a report that also fits other answers protects the person."""
 
 

@@ -38,12 +38,12 @@ class Preview:
         waiting_bytes: length of the campaign's waiting envelopes; before consent, length of the enrolment if the device
             sends one.
         upload_bytes: total length of the campaign's next upload.
-        truth: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no answer is
-            given, it is for the most exposed answer in the audit. In a campaign with views, "the answer" means its
-            value in this device's view, here and below; before consent to a form, its value in the view whose report
-            reveals most.
-        wrong: a lower bound of the probability that a report fits this answer if another answer is true. The disclosure
-            follows from ``truth`` and ``wrong`` together.
+        fits_true: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no
+            answer is given, it is for the most exposed answer in the audit. In a campaign with views, "the answer"
+            means its value in this device's view, here and below; before consent to a form, its value in the view
+            whose report reveals most.
+        fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
+            disclosure follows from ``fits_true`` and ``fits_other`` together.
         belief: the probabilities of an observer who has this person's history as prior.
         cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh answer.
     """
@@ -51,8 +51,8 @@ class Preview:
     report_bytes: int
     waiting_bytes: int
     upload_bytes: int
-    truth: Fraction
-    wrong: Fraction
+    fits_true: Fraction
+    fits_other: Fraction
     belief: Posterior
     cost_nanonats: int
 

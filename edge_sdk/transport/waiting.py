@@ -22,8 +22,8 @@ class Waiting:
         failures: number of attempts that were not acknowledged.
         not_before: the earliest time of the next attempt, UTC seconds; 0 before the first.
         refused: whether the study answered that it can never accept these bytes.
-        unknown_campaign: whether the study answered that it does not have this campaign; the study may import the campaign
-            later.
+        unknown_campaign: whether the study answered that it does not have this campaign; the study may import the
+            campaign later.
     """
 
     campaign_id: bytes

@@ -17,9 +17,9 @@ const MOST_CELLS = 2 ** 16;
  * @typedef {object} Revealed
  * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
  * @property {Fraction} after the highest probability of the answer for them after one report
- * @property {Fraction | null} truth probability that a report fits the answer, if it is true: no other report is more
+ * @property {Fraction | null} fitsTrue probability that a report fits the answer, if it is true: no other report is more
  *   likely under it; null if the channel is too large
- * @property {Fraction | null} wrong the lowest probability that a report fits the answer, if another one is true; null
+ * @property {Fraction | null} fitsOther the lowest probability that a report fits the answer, if another one is true; null
  *   if the channel is too large
  */
 
@@ -74,7 +74,7 @@ export function revealed(channel, level, counts, x) {
     }
     look({ n: before.n * lift.n, d: lift.d });
   }
-  return { before, after, ...(small ? fits(channel, x ?? 0) : { truth: null, wrong: null }) };
+  return { before, after, ...(small ? fits(channel, x ?? 0) : { fitsTrue: null, fitsOther: null }) };
 }
 
 /**
@@ -87,6 +87,6 @@ function fits(channel, x) {
   const fitting = outputs.filter((y) => channel.weight(x, y) === likeliest);
   const d = 1n << BigInt(channel.scale);
   const often = Array.from({ length: channel.inputs }, (_, input) => total(fitting.map((y) => channel.weight(input, y))));
-  const wrong = often.filter((_, input) => input !== x).reduce((one, other) => (one < other ? one : other));
-  return { truth: { n: often[x], d }, wrong: { n: wrong, d } };
+  const fitsOther = often.filter((_, input) => input !== x).reduce((one, other) => (one < other ? one : other));
+  return { fitsTrue: { n: often[x], d }, fitsOther: { n: fitsOther, d } };
 }

@@ -197,7 +197,10 @@ class Gallery(App):
         page = Page()
         for title, picture in (
             ("Your budget", Gauge(spent=1.5, reserved=2.25, cap=8.0)),
-            ("What your report says", Chances(truth=Fraction(621, 1000), wrong=Fraction(289, 1000), name="chances")),
+            (
+                "What your report says",
+                Chances(fits_true=Fraction(621, 1000), fits_other=Fraction(289, 1000), name="chances"),
+            ),
             ("What could be believed", Belief(before=Fraction(1, 4), after=Fraction(471, 1000))),
         ):
             card = Card()

@@ -266,7 +266,12 @@ def test_a_session_from_an_address_to_forgetting(model, study):
     assert (before.report, before.envelopes) == (None, ())
     assert model.gauge().spent == 0
     made = model.answer(of(terms), "bachelor")
-    assert (made.truth, made.before, made.after, made.cost) == (before.truth, before.before, before.after, before.cost)
+    assert (made.fits_true, made.before, made.after, made.cost) == (
+        before.fits_true,
+        before.before,
+        before.after,
+        before.cost,
+    )
     assert made.card.state == ANSWERED
     assert [one.kind for one in made.envelopes] == ["enrolment", "report"]
     assert made.report == made.envelopes[1].data
@@ -375,7 +380,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
                 ask(of(terms), wrong)
     assert (model.gauge().spent, model.overview().waiting) == (0, 1)
     made = model.answer(of(terms), value)
-    assert (made.truth, made.after, made.total) == (before.truth, before.after, before.total)
+    assert (made.fits_true, made.after, made.total) == (before.fits_true, before.after, before.total)
     shown = {"vote": "yes", "age": "Left out", "home": "0.5° north, 1.5° east"}
     answers = tuple((one.text, shown[one.name]) for one in content.asked)
     assert answered(made.kind, made.value, made.card) == answers
@@ -729,7 +734,12 @@ def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_pa
     assert "does not have this campaign" in delivery.reason
     assert "no address" in delivery.reason
     ours, theirs = model.queue().uploads
-    assert (ours.unknown_campaign, ours.addresses, theirs.unknown_campaign, theirs.addresses) == (True, (URL,), False, ())
+    assert (ours.unknown_campaign, ours.addresses, theirs.unknown_campaign, theirs.addresses) == (
+        True,
+        (URL,),
+        False,
+        (),
+    )
     study.knows, clock.now = True, delivery.again
     assert (model.send().sent, len(model.queue().uploads)) == (1, 1)
     assert model.set_address(of(second), URL).uploads[0].addresses == (URL,)

@@ -321,7 +321,7 @@ def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
     for truth, filled, words in ((0.001, 1, "fewer than 1 sends"), (0.999, 100, "100 send"), (1.0, 100, "100 send")):
-        gallery.call(f"setattr({chances}, 'truth', {truth})")
+        gallery.call(f"setattr({chances}, 'fits_true', {truth})")
         assert gallery.read("chances", "filled") == filled
         assert gallery.read("chances:truth", "text").startswith(f"Of 100 people with this answer, {words}")
 

@@ -144,4 +144,4 @@ def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) ->
     preview = device.preview(campaign_id, asked_of(view, WHOLE))
     assert preview.cost_nanonats == SIGNED.terms.certificate_of(place, view).cost
     odds = exact.factor_above(SIGNED.terms.certificate_of(place, view).audited)
-    assert preview.truth <= odds * preview.wrong
+    assert preview.fits_true <= odds * preview.fits_other

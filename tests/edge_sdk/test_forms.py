@@ -198,7 +198,7 @@ def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_
     preview = device.preview(device.join(data).campaign_id)
     most = max(views, key=lambda one: one.belief.after)
     assert len({one.belief.after for one in views}) > 1
-    assert (preview.truth, preview.wrong, preview.belief) == (most.truth, most.wrong, most.belief)
+    assert (preview.fits_true, preview.fits_other, preview.belief) == (most.fits_true, most.fits_other, most.belief)
     assert preview.cost_nanonats == max(one.cost_nanonats for one in views)
     assert {one.upload_bytes for one in views} == {preview.upload_bytes}
 

@@ -74,7 +74,7 @@ def test_a_preview_walks_through_no_words(name):
         joined = agreed(device, seal_campaign(terms, AUTHOR))
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
-    assert (preview.truth, preview.wrong) == fits(channel, 0)
+    assert (preview.fits_true, preview.fits_other) == fits(channel, 0)
     assert preview.belief.before == pytest.approx(2 / (channel.inputs + 1))
     assert preview.belief.before < preview.belief.after < 1
 

@@ -131,7 +131,7 @@ def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> No
     one, everybody = waves[place], range(20)
     beliefs = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
     assert preview.belief.after == max(beliefs)
-    assert preview.truth == Fraction(sum(sorted(one.weight(7, y) for y in range(one.outputs))[-5:]), 2**128)
+    assert preview.fits_true == Fraction(sum(sorted(one.weight(7, y) for y in range(one.outputs))[-5:]), 2**128)
     with pytest.raises(NotInDomain):
         device.answer(joined, 20)
     assert device.budget.spent_nanonats == 0

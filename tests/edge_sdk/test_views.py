@@ -234,7 +234,7 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
         assert terms.values == LABELS  # the person still answers the whole question
         preview = device.preview(campaign_id, LABELS[-1])
         inputs = law.channel.inputs
-        assert float(preview.truth) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
+        assert float(preview.fits_true) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
         assert float(preview.belief.before) == pytest.approx(1 / inputs)
         receipt = device.answer(campaign_id, "none")
         [envelope_] = outgoing(device, campaign_id)

@@ -37,7 +37,7 @@ export async function revelations(campaigns, trust, counts) {
     found.push(
       inputs.map((x) => {
         const bounds = revealed(channel, ldp, new Map(counts), x);
-        return ["before", "after", "truth", "wrong"].map((name) => bounds[name] && [String(bounds[name].n), String(bounds[name].d)]);
+        return ["before", "after", "fitsTrue", "fitsOther"].map((name) => bounds[name] && [String(bounds[name].n), String(bounds[name].d)]);
       }),
     );
   }

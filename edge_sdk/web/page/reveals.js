@@ -40,12 +40,12 @@ const portion = (words, share, look) => [
  * @param {string} title @param {string} how a remark, or "" @param {import("../disclosure.js").Revealed} found
  * @returns {HTMLElement}
  */
-export function reveals(title, how, { before, after, truth, wrong }) {
+export function reveals(title, how, { before, after, fitsTrue, fitsOther }) {
   const parts = [];
-  if (truth && wrong) {
-    const fits = Number(ceilDiv(100n * truth.n, truth.d));
-    const also = Number((100n * wrong.n) / wrong.d);
-    const rare = truth.n > 0n && 100n * truth.n < truth.d;
+  if (fitsTrue && fitsOther) {
+    const fits = Number(ceilDiv(100n * fitsTrue.n, fitsTrue.d));
+    const also = Number((100n * fitsOther.n) / fitsOther.d);
+    const rare = fitsTrue.n > 0n && 100n * fitsTrue.n < fitsTrue.d;
     parts.push(people(fits, say(rare ? "chances.rare" : "chances.truth", { count: fits })));
     parts.push(people(also, say(also ? "chances.wrong" : "chances.unfit", { count: also })));
   }
