@@ -171,7 +171,7 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
 def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
     """Return the input that each column's header names."""
     expected = (
-        f"{name} must begin with a header of all {domain.size} values of the campaign, each once; optionally with "
+        f"{name} does not begin with a header of all {domain.size} values of the campaign, each once; optionally with "
         f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
     )
     try:

@@ -67,7 +67,7 @@ def classes_of(
         DraftError, BadData
     """
     if len(classes) < 2:
-        raise DraftError("[classes] must have at least two classes, each a table [classes.NAME]")
+        raise DraftError(f"[classes] has {len(classes)} of at least two classes: give each a table [classes.NAME]")
     return Classes.of(tuple(_of_class(name, table, privacy, domain, folder) for name, table in classes.items())), tuple(
         classes
     )
@@ -75,7 +75,7 @@ def classes_of(
 
 def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain, folder: Path) -> Notion:
     if not isinstance(table, dict):
-        raise DraftError(f"[classes] {name} must be a table, [classes.{name}]")
+        raise DraftError(f"[classes] {name} is not a table: write its entries under [classes.{name}]")
     own = {key: value for key, value in table.items() if key in PROMISES}
     promise = Section("privacy", privacy | own)
     prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})

@@ -50,7 +50,7 @@ def _numbers(section: Section) -> NumberRange:
 def _day(section: Section, name: str) -> str:
     day: datetime.date = section.take(name, datetime.date, "a day, such as 2026-12-01 without quotes")
     if isinstance(day, datetime.datetime):
-        raise DraftError(f"[domain] {name} must be a day, such as 2026-12-01, without a time")
+        raise DraftError(f"[domain] {name} has a time: give the day alone, such as 2026-12-01")
     return day.isoformat()
 
 

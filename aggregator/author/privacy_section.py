@@ -320,13 +320,11 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
         for label in block:
             x = _input(domain, label, "blocks")
             if x in block_of:
-                raise DraftError(f"[privacy] blocks: {shown(label)} is listed twice; blocks must not overlap")
+                raise DraftError(f"[privacy] blocks: {shown(label)} is listed twice; keep it in one block")
             block_of[x] = number
     missing = next((x for x in range(domain.size) if x not in block_of), None)
     if missing is not None:
-        raise DraftError(
-            f"[privacy] blocks: {shown(domain.label(missing))} is in no block; every value must be in exactly one"
-        )
+        raise DraftError(f"[privacy] blocks: {shown(domain.label(missing))} is in no block; add it to exactly one")
     return [block_of[x] for x in range(domain.size)]
 
 

@@ -60,7 +60,7 @@ class Section:
 
     def __init__(self, name: str, table: object) -> None:
         if not isinstance(table, dict):
-            raise DraftError(f"[{name}] must be a table")
+            raise DraftError(f"[{name}] is not a table: write its entries under [{name}]")
         self.name = name
         self._left: dict[str, Any] = dict(table)
         self._known: set[str] = set()
@@ -102,7 +102,7 @@ class Section:
         if not isinstance(value, kind) or isinstance(value, bool):
             raise DraftError(f"{self._entry(key)} must be {what}, not {shown(value)}")
         if isinstance(value, str) and "\0" in value:  # no file name can contain it
-            raise DraftError(f"{self._entry(key)} must be {what}, without the character U+0000")
+            raise DraftError(f"{self._entry(key)} contains the character U+0000: leave it out")
         return value
 
     def flag(self, key: str, what: str) -> bool:
@@ -172,7 +172,7 @@ def count(section: Section, name: str, default: int | None = None) -> int:
     """
     value: int = section.take(name, int, "a whole number, at least 1", default)
     if value < 1:
-        raise DraftError(f"[{section.name}] {name} must be a whole number of at least 1")
+        raise DraftError(f"[{section.name}] {name} must be a whole number of at least 1, not {value}")
     return value
 
 

@@ -98,7 +98,7 @@ def read_people(
             if sorted(asked) != sorted([*names, CLASS] if by_class else names):
                 also = f"a column {CLASS}, and " if classes else ""
                 raise SheetError(
-                    f"{path.name} must begin with a header of the form's questions, {','.join(names)}; optional are "
+                    f"the header of {path.name} is not the form's questions; write {','.join(names)}, and optionally "
                     f"{also}a last column count"
                 )
             for row in lines:
@@ -154,7 +154,7 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
     if header == ["value", column, CLASS]:
         return f"{name} has a column class, but the campaign has no classes: use the header value,{column}"
     also = f", or value,{column},class" if classes else ""
-    return f"{name} must begin with the header value,{column}{also}"
+    return f"{name} does not begin with the header value,{column}{also}"
 
 
 def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:

@@ -152,15 +152,15 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
         raise DraftError("[views] resolutions lists a number twice")
     if 1 not in dict(factors):
         raise DraftError(
-            "[views] resolutions must contain 1, which asks for the answer itself; if no device should be asked for "
-            "it, make [domain] coarser"
+            "[views] resolutions lacks 1, which asks for the answer itself: add it, or make [domain] coarser if no "
+            "device should be asked for it"
         )
     for factor, share in factors:
         if factor < 1:
             raise DraftError(f"[views] resolutions must be whole numbers of at least 1, not {factor}")
         asked.append((Identity() if factor == 1 else Coarse(factor), share))
     if len(asked) < 2:
-        raise DraftError("[views] must have at least two views; for one view, leave out the section")
+        raise DraftError(f"[views] has {len(asked)} of at least two views: add one, or leave out the section")
     return asked
 
 
@@ -239,6 +239,7 @@ def _weights(shares: Sequence[Fraction]) -> tuple[int, ...]:
     whole = math.lcm(*(share.denominator for share in exact))
     if whole > MAX_WEIGHT:
         raise DraftError(
-            f"[views] the shares must have a common denominator of at most {MAX_WEIGHT}: give fewer digits"
+            f"[views] the common denominator of the shares is {whole}, above {MAX_WEIGHT}: give the shares with "
+            "fewer digits"
         )
     return tuple(int(share * whole) for share in exact)

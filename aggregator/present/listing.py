@@ -308,7 +308,7 @@ def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
     found = f"{exact.in_nats(certificate.ball)} for every prior within {radius} of the declared one, in total variation"
-    return [("prior off", found)]
+    return [("other priors", found)]
 
 
 def _pairs(rows: Iterable[tuple[str, str]]) -> Table:

@@ -420,7 +420,7 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
     for known, sensitive, message in (
         ((), None, "may know"),
         (("zip",), "zip", "both known and sensitive"),
-        (("zip", "zip"), None, "named once"),
+        (("zip", "zip"), None, "named twice"),
         (("town",), None, "no column 'town'; it has 'zip'"),
     ):
         with pytest.raises(ReleaseError, match=message):

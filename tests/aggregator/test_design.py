@@ -308,7 +308,7 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "number"\nlow = 0\nhigh = 10\nedges = [1, 2]', "unknown entry 'edges'"),
         ('kind = "number"\nlow = 0', "high is missing"),
         ('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-01', "below"),
-        ('kind = "date"\nfirst = 2026-01-01T10:00:00Z\nlast = 2026-02-01', "without a time"),
+        ('kind = "date"\nfirst = 2026-01-01T10:00:00Z\nlast = 2026-02-01', "has a time"),
         ('kind = "date"\nfirst = "2026-01-01"\nlast = 2026-02-01', "a day, such as"),
     ],
 )

@@ -206,7 +206,7 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
     assert read_truth(file, terms.domain, terms.classes).places == ()
     for text, message in (
         ("age,vote,home,class\n20,yes,a,strangers\n", "line 2: the campaign has no class 'strangers'"),
-        ("age,vote,class\n20,yes,guests\n", "optional are a column class"),
+        ("age,vote,class\n20,yes,guests\n", "optionally a column class"),
     ):
         file.write_text(text)
         with pytest.raises(SheetError, match=message):

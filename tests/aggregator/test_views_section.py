@@ -69,7 +69,7 @@ def test_the_planner_chooses_what_the_draft_leaves_out():
         ("", "resolutions is missing"),
         ("resolutions = [1]", "at least two views"),
         ("resolutions = [5, 5, 1]", "lists a number twice"),
-        ("resolutions = [10, 5]", "must contain 1"),
+        ("resolutions = [10, 5]", "resolutions lacks 1"),
         ("resolutions = [10, 4, 1]", "10 must be a multiple of 4"),
         ("resolutions = [0, 1]", "of at least 1, not 0"),
         ("resolutions = [-5, 1]", "of at least 1, not -5"),
