@@ -138,7 +138,7 @@ class SigningKey:
             device_secret: 32 bytes.
             campaign_id: 16 bytes.
         Returns:
-            The key; the same for the same arguments.
+            The key; equal arguments give equal keys.
         """
         if len(device_secret) != SECRET_BYTES:
             raise ValueError(f"a device secret must be {SECRET_BYTES} bytes, not {len(device_secret)}")
@@ -167,7 +167,7 @@ class SigningKey:
         Args:
             message: bytes of any length.
         Returns:
-            64 bytes, the same every time.
+            64 bytes; equal messages have equal signatures.
         """
         return self._key.sign(message)
 

@@ -1,4 +1,4 @@
-"""The content of each screen, read from the device.
+"""The content of the screens, read from the device.
 
     budget   the gauge
     study    a campaign in a list, its terms, its question; a class that the phone can choose

@@ -16,7 +16,7 @@ class Receipt:
     """The result of an answer. Its repr does not reveal the answer.
 
     Attributes:
-        campaign_id: the campaign, 16 bytes.
+        campaign_id: the campaign's id, 16 bytes.
         period: the period of the output.
         slot: the slot of the output in its period.
         envelope: the signed report that carries it, as queued.
@@ -42,7 +42,7 @@ class Collected:
     """The result of an answer that waits to be bundled. Its repr does not reveal the answer.
 
     Attributes:
-        campaign_id: the campaign, 16 bytes.
+        campaign_id: the campaign's id, 16 bytes.
         period: the period of its output.
         slot: the slot of its output in the period.
         cost_nanonats: the amount charged now.

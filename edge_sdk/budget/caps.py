@@ -82,7 +82,8 @@ class Caps:
     def require_windows(self, now: int, ahead: int) -> None:
         """Refuse if a window cap may be exceeded from ``now`` on.
 
-        The sum of the worst cases of all consents, the spending of forgotten campaigns and ``ahead`` is compared.
+        Each window cap is compared with the worst case of all consents, plus the spending of forgotten campaigns and
+        ``ahead``.
 
         Args:
             now: UTC seconds.

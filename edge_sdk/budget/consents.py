@@ -19,7 +19,7 @@ class Consent:
     """A person's consent to one campaign.
 
     Attributes:
-        time: UTC seconds.
+        time: the time of the consent, UTC seconds.
         dither: secret random bytes for rounding numbers, the same for all answers in the campaign.
         role: the class or the declared prior under which the person answers.
         commitment: the maximum cost.
@@ -117,6 +117,7 @@ class Consents:
 
     def holding(self, campaign: int, asked: Role) -> Role:
         """Return the role ``asked``, with the prior and the level that were declared first, if there are any.
+
         The study stores the first declared prior, so it could not decode reports under another prior.
 
         Raises:

@@ -123,7 +123,7 @@ class Commitment:
 
     @property
     def worst_case(self) -> int:
-        """Nanonats of all draws that the campaign can ask for."""
+        """The cost in nanonats of all draws that the campaign may ask for."""
         return self.cost * min(self.draws, self.periods * self.answers_per_period)
 
     def worst_within(self, seconds: int) -> int:

@@ -118,7 +118,7 @@ class Joined:
 
     @property
     def _class_index(self) -> int:
-        """The index of the person's class; 0 without classes; before consent, the index of the most expensive class."""
+        """The index of the person's class, or before consent of the most expensive class; 0 without classes."""
         if self.role.class_index is not None:
             return self.role.class_index
         return max(range(max(1, len(self.campaign.classes))), key=self.campaign.worst_case_of)

@@ -30,9 +30,10 @@ class Part:
     """A range of an envelope's bytes.
 
     Attributes:
-        name: "form" (the encoding), "key" (id of this device's key for this campaign), "campaign", "signature"; in a
-            report "place" (period, slot and number of outputs) and "output" (the perturbed answer); in an enrolment
-            "public" (the key that verifies the signature) and "declared" (a personal prior).
+        name: the meaning of the bytes. In every envelope: "form" (the encoding), "key" (id of this device's key for
+            this campaign), "campaign" and "signature". In a report: "place" (period, slot and number of outputs) and
+            "output" (the perturbed answer). In an enrolment: "public" (the key that verifies the signature) and
+            "declared" (a personal prior).
     """
 
     name: str

@@ -4,8 +4,8 @@ The key that wraps the secret cannot leave the phone and is in no backup, so on 
 be decrypted. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be
 decrypted either.
 
-The key is replaced with the first change of the ledger after each opening, and not with every answer: a new key can
-take the Keystore's chip a tenth of a second or more, and a signature and a commit take a hundredth. So a restored copy
+The key is replaced with the first change of the ledger after each opening, and not with every answer. The Keystore's
+chip may need a tenth of a second or more for a new key; a signature and a commit take a hundredth. So a restored copy
 is detected if the store was opened and its ledger changed after the copy was made. Suppose that a copy is made after
 the first change of one opening, and restored before the first change of the next opening. It is detected only if the
 file system distinguishes a file from its copy (host_identity).

@@ -181,7 +181,7 @@ class UploadQueue:
         Args:
             judge: function of the upload that returns the time of the next attempt if this attempt fails, or None to
                 make no attempt now.
-            Returns:
+        Returns:
             (upload, whether it is due); None if no envelope waits.
         """
         with self.store.transaction():
@@ -262,8 +262,7 @@ class UploadQueue:
             yield standing is not None and standing.failures > 0 and standing.body == sent.body
 
     def upload(self, campaign: int) -> Upload | None:
-        """Return the upload that was begun; if there is none, an upload of all waiting envelopes; None if no envelope
-        waits."""
+        """Return the upload that was begun, or else an upload of all waiting envelopes; None if no envelope waits."""
         row = self.store.row("SELECT envelopes, failures, not_before, trouble FROM upload WHERE campaign = ?", campaign)
         count, failures, not_before, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
         waiting = self.waiting(campaign, count)

@@ -122,8 +122,7 @@ def tried(configuration: Configuration) -> dict[str, object]:
 
     Returns:
         ``source``, a sentence without the reading; for a form, ``sources``: the source, the reading and the answer for
-        each
-        question.
+        each question.
     Raises:
         ConfigurationRefused, BadData, OSError
     """

@@ -89,7 +89,7 @@ class Channel(ABC):
     @property
     @abstractmethod
     def scale(self) -> int:
-        """log2 of the common denominator of all weights."""
+        """The binary logarithm of the common denominator of all weights."""
 
     @property
     @abstractmethod

@@ -2,8 +2,8 @@
 
 An audit never visits every cell of a large channel. Outputs with the same weights form a class: the same pair of
 weights for a pair of inputs, or the same column of weights for a prior. A family states its classes and their sizes,
-and every level is a sum or a maximum over classes. ``Structure`` computes them cell by cell; a family with a faster
-method overrides it, and ``structure_of`` chooses between them.
+and every level is a sum or a maximum over classes. ``Structure`` computes the classes cell by cell, a family with a
+faster method overrides it, and ``structure_of`` chooses between the two.
 
 All results are integers over 2^scale; protocol.levels computes the levels from them.
 """
@@ -111,7 +111,7 @@ class Structure:
 
     @property
     def profile_scale(self) -> int:
-        """log2 of the sum of a profile's weights."""
+        """The binary logarithm of the sum of a profile's weights."""
         return self.channel.scale
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
@@ -155,8 +155,7 @@ class Structure:
 
         Returns:
             The integers (truth, wrong, whole): the probability that an output fits x is truth / whole if x is the
-            input,
-            and at least wrong / whole for every other input.
+            input, and at least wrong / whole for every other input.
         """
         truth, wrong = 0, None
         for kind in self.kinds:

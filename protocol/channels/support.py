@@ -39,7 +39,7 @@ class SupportChannel(Channel):
         return SCALE // 8
 
     def _derive(self, **numbers: int | tuple[int, ...]) -> None:
-        """Set the attributes that follow from the others."""
+        """Set the attributes that are computed from the others."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)  # the dataclass is frozen
 
@@ -84,6 +84,6 @@ def outside_from_wire(value: codec.Value) -> int:
     """Return the outside weight of a wire form.
 
     Raises:
-        ChannelError: not 16 bytes.
+        ChannelError: the weight does not have 16 bytes.
     """
     return int.from_bytes(codec.octets(value, "the outside weight", ChannelError, WEIGHT_BYTES), "big")

@@ -1,1 +1,1 @@
-"""Words of independent bits: RAPPOR, OUE, IDUE and their relatives (SPEC 5.6)."""
+"""The family of words of independent bits: RAPPOR, OUE, IDUE and others (SPEC 5.6)."""

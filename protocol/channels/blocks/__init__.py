@@ -1,1 +1,1 @@
-"""One channel for each block of inputs, with open inputs (SPEC 5.7)."""
+"""The family with one channel for each block of inputs, and open inputs (SPEC 5.7)."""

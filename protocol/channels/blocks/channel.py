@@ -97,8 +97,8 @@ class Blocks(Channel):
 
     Attributes:
         cover: 2^128 times the probability with which an open input gives each output of block 1.
-        runs: (block, length) pairs in input order; block 0 is open, the others are numbered from 1 in order of first
-            appearance; neighbouring runs differ in their block.
+        runs: (block, length) pairs in input order; block 0 contains the open inputs, and the other blocks are numbered
+            from 1 in order of first appearance. Neighbouring runs belong to different blocks.
         channels: the inner channel of each block, block 1 first.
         offsets: the first output of each block; entry 0 is the first output of the open inputs, after all blocks.
         members: the inputs of each block, in order; entry 0 contains the open inputs.

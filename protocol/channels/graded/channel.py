@@ -46,7 +46,7 @@ class GradedProjective(Channel):
     x.
 
     Attributes:
-        order, dimension: q and t of the geometry.
+        order, dimension: the order q of the field and the number t of coordinates.
         outside: for each class, the weight of an output that is not orthogonal to the input; positive, below the inside
             weight, and equal to 2^128 modulo cs. No two classes have the same weight.
         runs: (class, length) pairs in input order; at least two classes, numbered from 0 in order of first appearance.

@@ -28,8 +28,8 @@ class Hadamard(Channel):
 
     Attributes:
         truth: 2^64 times the probability of an output where the input's row is +1; above 2^63.
-        inputs: k; the row of input x is x + 1.
-        outputs: K.
+        inputs: k, the number of inputs; the row of input x is x + 1.
+        outputs: K, the number of columns.
     """
 
     truth: int

@@ -55,7 +55,8 @@ class _Fold:
 
 @dataclass(frozen=True)
 class Noise(Channel):
-    """y = x plus a random step, each coordinate clamped to the border; x and y are row * columns + column.
+    """The channel y = x plus a random step, with each coordinate clamped to the border; x and y are row * columns +
+    column.
 
     Attributes:
         rows, columns: the lattice, at least two columns and at most ``MAX_POINTS`` points; a line has one row.

@@ -33,13 +33,13 @@ class ProjectiveGeometry(SupportChannel):
     """Projective geometry response: Q(y given x) = inside / 2^128 where <x, y> = 0, outside / 2^128 elsewhere.
 
     Attributes:
-        inputs: k.
-        order: q, a prime below 2^20, or 4, 8 or 9.
-        dimension: t, from 2.
+        inputs: k, the number of inputs.
+        order: q, the order of the field: a prime below 2^20, or 4, 8 or 9.
+        dimension: t, the number of coordinates, at least 2.
         outside: the weight of one output that is not orthogonal to the input; positive, below ``inside``, and equal to
             2^128 modulo cs.
         geometry: the projective geometry, whose points are the inputs and the outputs.
-        outputs: K; at least k, at most 2^24.
+        outputs: K, the number of points; at least k, at most 2^24.
         support: cs, the number of outputs that an input prefers.
         shared: ci, the number of outputs that two inputs both prefer.
         inside: the weight of one output that is orthogonal to the input.

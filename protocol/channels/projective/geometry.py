@@ -34,7 +34,7 @@ class Geometry:
 
     Attributes:
         order: q, a prime below 2^20, or 4, 8 or 9.
-        dimension: t, from 2.
+        dimension: t, at least 2.
         arithmetic: the field, which adds and multiplies coordinates.
         points: K, at most 2^24.
         support: cs, the number of points orthogonal to a point.

@@ -32,7 +32,7 @@ class RandomizedResponse(Channel):
     """Randomised response: Q(y given x) = cover[y] + truth [y = x], in integers over 2^64; outputs are the inputs.
 
     Attributes:
-        inputs: k.
+        inputs: k, the number of inputs.
         cover: k integers that are not all equal, or a single integer if all k are equal, so that a channel has one wire
             form.
     """

@@ -29,7 +29,7 @@ class Wave(SupportChannel):
     """The wave channel: Q(y given x) = inside / 2^128 where x <= y <= x + 2 b, outside / 2^128 elsewhere.
 
     Attributes:
-        inputs: k.
+        inputs: k, the number of inputs.
         half: b, the half width of the window; at least 1 and below k.
         outside: the weight of an output outside the window; positive and below ``inside``.
         inside: the weight of an output in the window, an equal part of the weight that the outside outputs leave.
