@@ -82,7 +82,7 @@ class Finger(MotionEvent):
 
 
 class Driver:
-    """Plays one request after another."""
+    """The player of requests, one after another."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -53,7 +53,7 @@ class Gallery(App):
         return self.root_box
 
     def note(self, *event: Any) -> None:
-        """Record an event of a widget, without its reference to itself."""
+        """Record an event of a widget, without the widget itself."""
         self.events.append(list(event))
 
     def dark(self, on: bool) -> None:

@@ -250,7 +250,8 @@ class Screen:
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
-        """Draw each frame, at the pace of a phone. By default only pictures are drawn, without the wait: ``pace``."""
+        """Context manager: draw each frame, at the pace of a phone. By default only pictures are drawn, without
+        waiting: ``pace``."""
         self._ask("draw", each=True)
         yield
         self._ask("draw", each=False)

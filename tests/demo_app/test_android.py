@@ -101,7 +101,7 @@ def test_the_package_holds_three_packages_and_nothing_else() -> None:
 
 
 def test_nothing_that_is_read_at_run_time_is_left_out() -> None:
-    """Every kind of file that the app opens is among those that are packaged, and its pictures are there."""
+    """Every kind of file that the app opens is packaged, and the app's pictures exist."""
     kinds = set(listed("source.include_exts"))
     opened = {"demo_app/app.kv", "demo_app/texts/en.toml", "demo_app/texts/de.toml", "demo_app/data/coast.bin"}
     assert all((ROOT / path).is_file() for path in opened)

@@ -362,8 +362,8 @@ def member(folder, data, view):
 
 @pytest.mark.parametrize("view", range(len(FORM_MAPS)))
 def test_a_form_is_answered_question_by_question(tmp_path, view):
-    """The terms have all questions; the asked ones are named only after consent. Their answers are one text, one
-    preview and one report, which the history and the exposure separate again."""
+    """The terms have all questions; the asked ones are named only after consent. Their answers give one text, one
+    preview and one report; the history and the exposure show them separately."""
     data = asking()
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
@@ -395,7 +395,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
 
 @pytest.mark.parametrize("view", range(len(FORM_MAPS)))
 def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
-    """The person picks a class, then has the questions of their phone; an answer has the cost of the class."""
+    """The person picks a class and then gets the questions of their phone; an answer has the cost of the class."""
     data = together(NAT, NAT // 2)
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
@@ -748,7 +748,7 @@ def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_pa
 
 def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
     """Without its author's key a campaign is refused, and the key's id is shown; once the person adds the key, it can
-    be joined, also after a restart."""
+    be joined, and it stays joined if the author is removed."""
     model = Model(tmp_path / "store", clock=clock, opener=study)
     model.open()
     with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
@@ -827,7 +827,7 @@ def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
 
 @pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
 def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
-    """Any other file in place of a campaign's is reported to the person, and nothing is joined."""
+    """A file that is not a campaign gives a notice to the person, and nothing is joined."""
     with pytest.raises(NotAFile) as refused:
         model.read(tmp_path / name)
     assert notice_of(refused.value).key == "file"

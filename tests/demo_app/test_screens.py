@@ -323,7 +323,8 @@ def test_a_statement_is_typed_and_seen_before_it_is_made(number, folder, tmp_pat
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):
-    """Escape, as a phone's back button, goes back screen by screen; the choice stays; a destination leads home."""
+    """Escape, like a phone's back button, goes back screen by screen and keeps the choice; from a main screen it goes
+    to the first screen."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
         tap(screen, "study:Shopping")

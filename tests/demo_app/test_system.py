@@ -163,7 +163,7 @@ def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path
 
 
 def test_on_a_desktop_there_is_no_phone(tmp_path: Path) -> None:
-    """A desktop has no links, no insets and no lock; a reminder is a file that calendars open."""
+    """On a desktop the app has no links, no insets and no lock; a reminder is a file that calendars open."""
     opened: list[str] = []
     watch(opened.append)
     unlocked: list[bool] = []

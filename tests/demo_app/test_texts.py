@@ -162,8 +162,8 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
 
 
 def test_nats_that_tell_are_rounded_up_and_those_that_are_left_down() -> None:
-    """Amounts spent or possibly revealed are rounded up, remaining amounts down, to the nanonat; both have three
-    digits, and the language's own decimal separator."""
+    """Spent or possibly revealed amounts are rounded up to three digits, also if only a nanonat exceeds them; remaining
+    amounts are rounded down. They have the language's decimal separator."""
     cases = {1.0: ("1", "1"), 1.000000001: ("1.01", "1"), 2.2599: ("2.26", "2.25"), 0.0004: ("0.001", "0"),
              0.5: ("0.5", "0.5"), 12.34: ("12.4", "12.3"), 99.99: ("100", "99.9"), 1234.5: ("1235", "1234"),
              12345.5: ("12,346", "12,345"), 0.0: ("0", "0"), -1.267: ("-1.26", "-1.27")}  # fmt: skip

@@ -1,4 +1,4 @@
-"""An answer: its draw, its cost, its repetition, and the independence of its other effects from the value."""
+"""An answer: its draw, cost and repetition, and other effects that do not depend on its value."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
 
 
 def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
-    """A remembered answer asks the operating system for as many bytes as a new one (promise 9)."""
+    """A repeated answer draws as many bytes from the operating system as a new one (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign())
@@ -211,7 +211,7 @@ def test_the_quota_of_a_period_is_kept(open_device, clock):
 
 @pytest.mark.parametrize("value", ["BACHELOR-SECRET", "", 7, 3.5, (1, 2), None, b"bytes"])
 def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, clock, value):
-    """The error names the domain and not the value; nothing is charged."""
+    """For a value outside the domain the error names the domain and not the value; nothing is charged."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     with pytest.raises(NotInDomain) as caught:
@@ -238,7 +238,7 @@ DAYS = Dates.of("2026-01-01", "2026-12-31")
     ],
 )
 def test_a_number_or_day_that_is_none_or_outside_costs_nothing(open_device, domain, value, says):
-    """The error names the expected values; nothing is charged, kept or queued."""
+    """For an invalid number or day the error names the expected values; nothing is charged, stored or queued."""
     device = open_device()
     campaign_id = agreed(device, campaign(domain=domain))
     waiting = len(device.outbox)

@@ -48,7 +48,7 @@ def test_a_history_is_the_prior():
 
 
 def test_domains_with_distances_have_a_geo_level():
-    """Buckets and grids are audited per unit of their distance."""
+    """For buckets and grids, the audit has a level of geo-indistinguishability per unit of distance."""
     for domain, per_unit in ((Buckets.of([0, 2, 10]), 0.5), (Grid(0, 2 * 10**5, 0, 10**5, 10**5), 1.0)):
         found = audit(unverified_campaign(campaign(domain=domain)))
         assert found.survey.levels["geo"].nats == pytest.approx(per_unit, abs=1e-8)
@@ -100,7 +100,8 @@ def test_a_file_is_audited_before_it_is_joined(folder, capsys):
 
 
 def test_it_is_said_to_people(folder, capsys):
-    """Without --json each level is a line in nats, and a level that is not computed has its reason."""
+    """Without --json each level is printed on a line in nats; for a level that is not computed, the line gives the
+    reason."""
     shown = run(capsys, "audit", "c.campaign")
     assert "name ldp  nats 1 nat" in shown
     assert "name geo  why the values have no distance" in shown

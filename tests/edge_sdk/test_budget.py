@@ -23,7 +23,7 @@ def test_a_cap_that_is_no_level_is_never_born(wrong):
 
 @pytest.mark.parametrize("seconds", [0, -1, 1.5])
 def test_a_window_is_a_whole_number_of_seconds(seconds):
-    """Zero, a negative number and a fraction of a second are refused."""
+    """A window of zero, a negative number or a fraction of seconds is refused."""
     with pytest.raises(ValueError, match="whole number"):
         BudgetPolicy(window=(seconds, 1))
 
@@ -55,7 +55,8 @@ def test_the_worst_case_is_reserved_on_consent_and_charges_come_out_of_it(open_d
 
 
 def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
-    """Both may be joined; the second consent is refused, although the first campaign has no answers yet."""
+    """Two campaigns that do not fit together can both be joined; the second consent is refused, although the first
+    campaign has no answers yet."""
     device = open_device(lifetime=10)
     first, second = (device.join(campaign(title)).campaign_id for title in ("One", "Two"))
     device.consent(first)
@@ -77,7 +78,7 @@ def test_caps_only_tighten(open_device, clock, place):
     "lower", [BudgetPolicy(lifetime=5), BudgetPolicy(per_campaign=5), BudgetPolicy(window=(WEEK, 1))]
 )
 def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, lower):
-    """No further value is answered until something is forgotten."""
+    """If a cap is lowered below the reserved amount, no value is answered until a campaign is forgotten."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     device.answer(campaign_id, "none")
@@ -89,7 +90,7 @@ def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, 
 
 
 def test_a_window_cap_counts_the_worst_window(open_device, clock):
-    """A week can touch two weekly periods, so it must leave room for two answers."""
+    """A window of a week can touch two weekly periods, so its cap must have room for two answers."""
     data = campaign()
     with pytest.raises(BudgetRefused, match=f"window cap of {WEEK} seconds leaves 1.9 of 1.9"):
         open_device(budget=BudgetPolicy(1000, window=(WEEK, 1.9))).join(data)
@@ -100,7 +101,7 @@ def test_a_window_cap_counts_the_worst_window(open_device, clock):
 
 
 def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock):
-    """Forgetting frees the window only after a window has passed."""
+    """After forgetting, a window cap has room again only once a whole window has passed."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     campaign_id = agreed(device, campaign(periods=100))
     device.answer(campaign_id, "none")

@@ -52,7 +52,7 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
 
 
 def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst_case(open_device, clock):
-    """If the worst case of a window and the answers of later dates do not fit together, the clock is not set."""
+    """The clock is not set if a window's cap has no room for both its worst case and the answers of later dates."""
     device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))
     joined = agreed(device, campaign(periods=10))
     clock.now = OPENS + 5 * WEEK

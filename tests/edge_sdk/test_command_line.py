@@ -1,4 +1,4 @@
-"""``python -m edge_sdk`` as people and scripts use it."""
+"""The command ``python -m edge_sdk``, used as by people and by scripts."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
 
 
 def test_an_invited_device_writes_its_enrolment(run, tmp_path):
-    """If the organisation enrols keys, the person hands over a file, which is never overwritten."""
+    """If the organisation enrols keys, the device writes its enrolment to a file, which is never overwritten."""
     out = run("join", "invited.campaign", "--trust", "analyst.pub", "--json")[1]
     ident = json.loads(out)["campaign"]
     assert "enrolment ID FILE" in run("consent", ident)[1]

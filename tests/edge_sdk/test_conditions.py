@@ -1,4 +1,4 @@
-"""An answer under conditions that the device read earlier, against a device that reads them before every answer."""
+"""Answers with cached conditions, compared with a device that reads the conditions before every answer."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ OPERATIONS = (
 @example([("answer", 0, 0, 0), ("forget", 0, 0, 0), ("consent", 1, 0, 0), ("answer", 0, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, value % 3) for value in range(6)] + [("export", 1, 0, 0), ("answer", 0, 0, 0)])
 def test_a_device_that_reads_conditions_once_does_the_same_as_one_that_reads_them_always(tmp_path_factory, operations):
-    """Two devices use one store, and either one does any operation. Every result is that of two devices whose cache is
-    empty whenever they answer: receipts to the byte, refusals, the budget and the queue."""
+    """Two devices use one store, and any of them runs any operation. Every result (receipts byte by byte, refusals, the
+    budget and the queue) equals that of two devices whose cache is empty at every answer."""
     once, each_time = (tmp_path_factory.mktemp("store") for _ in range(2))
     assert results(once, operations, always=False) == results(each_time, operations, always=True)
 
 
 def results(folder, operations, always):
-    """The result or refusal of each operation, with the budget and the length of the queue after it."""
+    """Return the result or refusal of each operation, with the budget and the length of the queue after it."""
     clock, found = Clock(), []
     with contextlib.ExitStack() as stack:
         stack.enter_context(few_envelopes(7))  # two of them are enrolments
@@ -81,7 +81,7 @@ def results(folder, operations, always):
 
 
 def done(device, name, data, closing, value, clock, file):
-    """Do one operation; return what it returns."""
+    """Run one operation; return its result."""
     asked, label = campaign_id(data), ("none", "primary", "master")[value]
     match name:
         case "answer":
@@ -120,7 +120,7 @@ def few_envelopes(most):
 
 @contextlib.contextmanager
 def reads_always():
-    """The slow twin: every transaction begins with an empty cache."""
+    """Make every transaction begin with an empty cache, as the slow reference."""
     before = Store._refresh_cache
     Store._refresh_cache = lambda store, answer: store.cache.clear()
     try:
@@ -130,7 +130,7 @@ def reads_always():
 
 
 def test_an_answer_reads_no_condition_again(monkeypatch):
-    """The second answer runs fewer statements: it reads neither consent nor caps nor the queue's length."""
+    """The second answer runs fewer SQL statements, because it reads neither consent nor caps nor the queue's length."""
     device = Device.open(":memory:", [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))
     asked = device.join(MANY).campaign_id
     device.consent(asked)
@@ -150,7 +150,8 @@ def test_an_answer_reads_no_condition_again(monkeypatch):
 
 
 def test_a_transaction_that_is_undone_leaves_nothing_in_the_cache(place, monkeypatch):
-    """An answer whose commit fails has counted its envelope and its checkpoint already. Both are read again."""
+    """If the commit of an answer fails, the cached queue length and checkpoint already include the answer, so both are
+    read again."""
     device = Device.open(place, [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))
     asked = device.join(MANY).campaign_id
     device.consent(asked)

@@ -224,7 +224,7 @@ def test_a_configuration_that_is_not_understood_is_refused_by_its_key(tmp_path, 
 
 
 def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
-    """A unit that is started somewhere else finds the same files."""
+    """A unit that is started in another folder finds the same files."""
     file = written(tmp_path / "unit", PLAIN.replace('file = "reading"', 'command = ["./sensor", "-1"]'))
     monkeypatch.chdir(tmp_path)
     found = load(Path("unit/unit.toml"))
@@ -236,7 +236,7 @@ def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("example", sorted(path.name for path in UNITS.glob("*.toml")))
 def test_the_examples_are_understood(example):
-    """Every example that ships is a configuration."""
+    """Every packaged example is a valid configuration."""
     assert load(UNITS / example).store == Path("/var/lib/halftruth")
 
 
@@ -518,8 +518,8 @@ def test_nothing_that_can_be_seen_depends_on_a_value(tmp_path, world):
 
 
 def test_sending_has_a_phase_of_its_own_and_no_bursts(world):
-    """Sealed bundles leave at a moment of each interval that is drawn once for the store's life: not at the start,
-    not after an outage, and for two units not at the same time."""
+    """Sealed bundles are sent at a moment of each interval that is drawn once for each store: not at the start, not
+    directly after an outage, and not at the same moment for two units."""
 
     text = PLAIN.replace('file = "reading"', 'file = "reading"\n[schedule]\nevery = 60') + (
         f'[send]\nexport = "out"\nevery = {PERIOD}\n'
@@ -712,7 +712,8 @@ def test_in_place_of_no_reading_an_answer_can_be_named(world):
 
 
 def test_a_full_disk_changes_nothing_and_ends_nothing(world):
-    """A full disk is logged in one line; its readings are lost and cost nothing; with free space the unit continues."""
+    """If the disk is full, the log has one line, and readings are lost and cost nothing; with free space the unit
+    continues."""
     one = world()
     one.unit.step()
     ledger = one.device.ledger
@@ -974,7 +975,7 @@ def test_a_unit_lives_from_its_opening_to_its_end(tmp_path):
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_the_service_is_one(tmp_path):
-    """systemd understands every line of the unit that ships."""
+    """systemd accepts every line of the packaged unit file."""
     text = (UNITS / "halftruth-device.service").read_text()
     assert "/opt/halftruth/bin/python -m edge_sdk run /etc/halftruth/unit.toml" in text
     service = tmp_path / "halftruth-device.service"

@@ -74,7 +74,7 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> None:
-    """Damage is reported as damage; after adoption the store has its caps and its keys, and the reserved amount is
+    """A damaged store is reported as damaged; after adoption it has its caps and its keys, and its reserved amount is
     spent."""
     answered(place, clock)
     secret = (place / SECRET_FILE).read_bytes()
@@ -97,7 +97,7 @@ def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> 
 
 
 def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -> None:
-    """A large database is not read through at every opening; doctor reads it, and prints its findings."""
+    """A large database is not checked completely at every opening; doctor checks it and prints the result."""
     answered(place, clock)
     path = place / DATABASE_FILE
     data = bytearray(path.read_bytes())

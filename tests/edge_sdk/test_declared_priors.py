@@ -91,8 +91,8 @@ def test_a_declaration_that_holds_is_told(open_device) -> None:
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: bytes) -> None:
-    """The enrolment has the person's own level, costs and beliefs are those of the rule's channel at it, and it cannot
-    be changed later."""
+    """The enrolment has the person's own level, costs and beliefs are those of the rule's channel at this level, and
+    the level cannot be changed later."""
     with open_device(place, lifetime=100, urandom=Dice(2)) as device:
         joined = device.join(data).campaign_id
         preview = device.declaration(joined, PRIOR, 0.25)
@@ -117,8 +117,8 @@ def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: byte
 
 
 def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
-    """A person's own level is below the campaign's; equal or higher ones, too small ones, and a level without a
-    prior are refused."""
+    """A person's own level must be below the campaign's: an equal, a higher or a too small level, and a level without a
+    prior, are refused."""
     device = open_device(lifetime=100)
     joined = device.join(of_own()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
@@ -242,7 +242,8 @@ def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) ->
 
 
 def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) -> None:
-    """preview --prior shows the effect and stores nothing; consent --choose-prior declares one of the list."""
+    """`preview --prior` shows the effect of a declaration and stores nothing; `consent --choose-prior` declares a prior
+    of the list."""
     data = of_own(opens=0, closes=2**39, period_seconds=2**38)
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "own").write_bytes(data)

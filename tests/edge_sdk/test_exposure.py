@@ -252,7 +252,8 @@ def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock
 
 
 def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, clock):
-    """The bound of a transcript is the sum of the losses of the channels that were used, the LDP sum at worst."""
+    """The bound of a transcript is the sum of the losses of the channels that were used, and at most the sum of their
+    LDP levels."""
     notion = TranscriptPrior(NAT // 2, PRIOR)
     device = open_device()
     data = signed("Mood", notion, notion.channel_of(PRIOR))
@@ -306,7 +307,7 @@ def test_the_class_that_was_chosen_tells_too(open_device, clock):
 
 
 def test_an_exposure_shows_no_dither(open_device, clock):
-    """The repr, which may end in a log, leaves out the secret dither; the attribute has it."""
+    """The repr of an exposure, which may end in a log, leaves out the secret dither; the attribute has it."""
     device = open_device()
     campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), enrolment="enrolled"))
     [[dither]] = device._store.rows("SELECT dither FROM consent")

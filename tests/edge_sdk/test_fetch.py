@@ -165,7 +165,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
     ],
 )
 def test_a_list_that_is_no_studys_is_refused_whole(said):
-    """If any entry of a list cannot be a study's, the whole list is rejected; trying again may help."""
+    """If any entry of a study's list is invalid, the whole list is refused with an error that allows a retry."""
     with pytest.raises(NoResponse) as refused:
         fetch_offers(URL, Network(said))
     assert isinstance(refused.value, NotYet)
@@ -192,7 +192,7 @@ def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500, 503])
 def test_only_200_is_an_answer(status):
-    """Other statuses are refused and no redirect is followed; the text names the status."""
+    """Every status except 200 is refused and no redirect is followed; the error names the status."""
     network = Network({"campaigns": []}, status)
     with pytest.raises(NoResponse, match=str(status)):
         fetch_offers(URL, network)

@@ -15,7 +15,7 @@ def files(place):
 
 
 def history(device, clock, campaign_id):
-    """Answer for ten periods; return byte strings that would reveal it."""
+    """Answer in ten periods; return byte strings that would reveal these answers."""
     telling = []
     for period in range(10):
         clock.now = OPENS + period * WEEK

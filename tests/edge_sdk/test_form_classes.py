@@ -130,7 +130,7 @@ def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
 
 @each
 def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) -> None:
-    """After consent the shown bounds are those of the class, rounded up (promise 20)."""
+    """After consent the displayed bounds are those of the person's class, rounded up (promise 20)."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     terms = device.terms(campaign_id)

@@ -188,7 +188,8 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
 
 
 def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_device):
-    """The belief and the cost of a report are the largest of any view, and the number of bytes is the same."""
+    """Before consent, the previewed belief and cost of a report are the largest of any view, and the number of bytes is
+    the same for all."""
     data = asking()
     views = []
     for view in range(len(MAPS)):

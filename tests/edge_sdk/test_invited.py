@@ -223,7 +223,7 @@ def test_adoption_keeps_whom_the_owner_trusts(tmp_path):
 
 @pytest.fixture
 def study(tmp_path):
-    """Return the address of a study whose campaign is open now, and the campaign's link."""
+    """Yield the link to a campaign that is open now, at the address of a running study."""
     data = campaign(opens=int(time.time()) - 60)
     made = Study.create(tmp_path / "lib")
     made.import_campaign(data, [AUTHOR.public], "education")

@@ -25,7 +25,7 @@ from tests.vectors.generate import GERMAN, informed, of_classes
 
 
 def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
-    """The terms have organisation, purpose, dates, level and worst case, all from the signed bytes."""
+    """The terms contain organisation, purpose, dates, level and worst case, all from the signed bytes."""
     data = campaign()
     terms = open_device().join(data)
     assert terms.campaign_id == campaign_id(data)
@@ -98,7 +98,7 @@ def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, 
 
 
 def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_device, clock, place):
-    """A second join changes nothing and needs no trusted author, because the store has the campaign with its author."""
+    """A second join changes nothing, and needs no trusted author, because the store has the campaign and its author."""
     data = campaign()
     with open_device(place) as device:
         terms = device.join(data)
@@ -119,7 +119,7 @@ def test_an_author_nobody_trusts_is_refused(open_device, clock):
 
 
 def test_every_altered_bit_is_refused(open_device, clock):
-    """A signed campaign with any single bit flipped is refused: 1,000 of its bits, and all at its ends."""
+    """A signed campaign with a single bit flipped is refused, for 1,000 of its bits and all bits at its ends."""
     data = campaign()
     device = open_device()
     bits = sorted(
@@ -156,7 +156,7 @@ def test_what_is_not_on_the_disk_is_not_joined(open_device, monkeypatch):
 
 @pytest.mark.parametrize("data", [b"", b"\x95", b"not a campaign", bytes(1000)])
 def test_what_is_no_campaign_is_refused(open_device, clock, data):
-    """Other bytes are bad data, not a crash."""
+    """Bytes that are no campaign are refused as bad data."""
     with pytest.raises(BadData):
         open_device().join(data)
 

@@ -288,7 +288,8 @@ def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> No
 
 
 def test_an_apps_own_key_store_is_named_each_time(place, clock) -> None:
-    """A key store from outside this package cannot be found by its name, and the error says so."""
+    """A key store from outside this package must be passed at each opening; without it, the error says that it cannot
+    be found by name."""
 
     class Own(FileKeyStore):
         name = "own"

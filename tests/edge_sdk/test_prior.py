@@ -45,7 +45,7 @@ def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
 
 
 def test_a_channel_without_bound_says_that_all_may_be_known():
-    """An infinite level allows certainty."""
+    """For a channel with an infinite level, the bound on the belief is certainty."""
     channel = Blocks(1 << 125, ((1, 2), (0, 1)), (Hadamard(3 << 62, 2),))
     assert belief(channel, None, {}, 2).after == 1.0
 

@@ -124,7 +124,8 @@ def test_a_reading_that_no_period_has_is_a_mistake(open_device, clock, number):
 
 
 def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
-    """The slots of earlier periods are deleted once they are sealed."""
+    """With hourly readings for many days, the store has the readings of one day only; those of earlier periods are
+    deleted once they are sealed."""
     device = open_device()
     campaign_id = agreed(device, hourly())
     for day in range(40):

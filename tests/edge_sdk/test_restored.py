@@ -32,7 +32,7 @@ def files(place):
 
 
 def put_back(place, held, only=None):
-    """Write a folder's earlier content into the same files: inodes stay, and later changes are gone."""
+    """Write a folder's earlier content into the same files, so that inodes stay the same and later changes are lost."""
     if only is None:
         for path in place.iterdir():
             if path.name not in held:

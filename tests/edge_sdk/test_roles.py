@@ -419,7 +419,8 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
 
 
 def test_a_role_is_part_of_what_was_joined(open_device) -> None:
-    """A joined campaign in another role has that role's channel, and its repr shows no secret."""
+    """Before a class is named, a joined campaign has the channel of the costliest class, and its repr shows no
+    secret."""
     joined = Joined.open(of_classes(), [AUTHOR.public], bytes(range(32)))
     assert not joined.complete
     assert "SigningKey" not in repr(joined) or bytes(range(32)).hex() not in repr(joined)

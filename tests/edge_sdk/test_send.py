@@ -68,7 +68,7 @@ class Network:
 
 
 class Answer:
-    """Return a study's answer."""
+    """Return a response of a study's server."""
 
     def __init__(self, status: int, said: bytes = b"", after: str | None = None) -> None:
         self.status, self.said, self.after = status, said, after
@@ -179,7 +179,8 @@ def test_at_most_256_kib_wait(open_device, clock):
 
 
 def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device, monkeypatch):
-    """``choose_class`` refuses before the class is drawn; nothing is charged."""
+    """If the queue has no room for the enrolment, ``choose_class`` refuses before the class is drawn; nothing is
+    charged."""
     device = open_device()
     chosen = device.join(of_classes()).campaign_id
     other = agreed(device)
@@ -420,7 +421,7 @@ def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, ans
 
 
 def test_a_longer_answer_than_a_receipt_is_none(open_device):
-    """At most 4 KiB are read, and a truncated receipt is not one."""
+    """At most 4 KiB of a response are read, and a truncated receipt counts as a failed attempt."""
     device = open_device()
     agreed(device)
     long = json.dumps({"x": "y" * 5000, **json.loads(receipt(b"".join(waiting(device))))}).encode()

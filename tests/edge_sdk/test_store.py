@@ -67,8 +67,8 @@ def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, 
 
 
 def test_a_full_disk_charges_nothing_and_hides_nothing(answering, clock):
-    """When no page can be added, an answer fails with advice; every charge has its report; afterwards answers
-    succeed again."""
+    """If no page can be added to the database, an answer fails with advice, and every charge has its report; with free
+    space answers succeed again."""
     device, campaign_id = answering
     [[pages]] = device._store.rows("PRAGMA page_count")
     device._store.rows(f"PRAGMA max_page_count = {pages + 2}")
@@ -113,8 +113,8 @@ with Device.open(sys.argv[1], clock=lambda: now[0]) as device:
 
 
 def test_a_write_the_system_refuses_loses_nothing(answering, place):
-    """When the system refuses to let a file grow, the error gives advice, and the returned reports are the queued
-    ones."""
+    """If the system does not allow a file to grow, the error gives advice, and the returned reports are exactly the
+    queued ones."""
     answering[0].close()
     size = (place / DATABASE_FILE).stat().st_size
     done = subprocess.run(
@@ -248,7 +248,7 @@ def test_opening_a_store_again_gives_up_no_lock(answering, open_device, place):
 
 
 def test_threads_share_a_device(open_device, clock):
-    """An app may answer from any of its threads."""
+    """An app may answer from any of its threads with one device."""
     device = open_device()
     campaign_id = agreed(device, campaign(answers=6))
     threads = [threading.Thread(target=device.answer, args=(campaign_id, label)) for label in LABELS]

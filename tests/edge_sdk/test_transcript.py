@@ -176,7 +176,8 @@ def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
 
 
 def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
-    """No later channel depends on a report that was never made, so the campaign may be joined again."""
+    """A campaign that is forgotten before any answer may be joined again, because no later channel depends on a
+    report."""
     data = made()
     device, joined = agreed(data)
     device.forget(joined)

@@ -261,7 +261,7 @@ def test_one_failed_reading_of_two_means_no_answer(world, failing):
 
 def test_an_answer_instead_is_of_its_question_only(world):
     """If a source fails, its question alone gets the configured answer, such as skipped, beside the reading of the
-    other question; the log has no line."""
+    other question; the log does not mention it."""
     text = tables(**FILES | {"age": FILES["age"] + "\ninstead = 'skipped'"})
     one = world(1, text, READINGS_OF | {"age": ("", "broken")})
     one.until(OPENS + PERIOD)

@@ -157,7 +157,8 @@ def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, va
 
 @each_view
 def test_whether_a_device_with_a_view_sends_never_depends_on_what_it_answered(member, view):
-    """After any earlier answers, the same periods are sent, and the budget fits the same campaigns (promise 9)."""
+    """After any earlier answers, reports of the same periods are sent, and the budget has room for the same campaigns
+    (promise 9)."""
     data, seen = asking(periods=8), set()
     other = campaign("Another question", level=NAT // 2)
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4, ["none", "master"] * 4]:

@@ -28,7 +28,7 @@ SEED = 20260101
 
 @dataclass(frozen=True)
 class Law:
-    """A channel as SPEC 5 describes one: its sizes, its weights, and the output of an input and random bytes."""
+    """A channel in the terms of SPEC 5: its sizes, its weights, and the output for an input and random bytes."""
 
     inputs: int
     outputs: int

@@ -152,7 +152,7 @@ def law(arcs: list[int], cells: int, orders: int, heavy: list[int], singles: lis
         return [*sizes, bonus, *(other for _, _, other in single)]
 
     def before(x: int, r: int, cell: int) -> int:
-        """Return the number of points of x before this cell: u with J (2^64 s + u a) < cell * 2^64 A."""
+        """Return the number of points u of x before a cell: those with J (2^64 s + u a) < cell * 2^64 A."""
         return min(max(-((cells * one * begins[r][x] - cell * one * circle) // (cells * arcs[x])), 0), one)
 
     def weight(x: int, y: int) -> int:

@@ -53,7 +53,7 @@ def made(**changes: Any) -> Campaign:
     ],
 )
 def test_round_trip(changes: dict[str, Any]) -> None:
-    """decode(encode(c)) = c, certificate included, and the signed file opens to it under its author's key."""
+    """decode(encode(c)) = c, including the certificate, and the signed file opens to c under its author's key."""
     campaign = made(**changes)
     again = decode_campaign(encode_campaign(campaign))
     assert again == campaign
@@ -181,7 +181,7 @@ def test_no_bit_can_be_flipped() -> None:
 
 @given(st.data())
 def test_mutated_campaigns_raise_bad_data(data: st.DataObject) -> None:
-    """A payload with bytes changed, lost and inserted is a campaign or BadData, never another exception."""
+    """A payload with bytes changed, lost and inserted is a campaign or raises BadData, and no other exception."""
     payload = encode_campaign(data.draw(st.sampled_from((made(), in_german()))))
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(payload) - 1))

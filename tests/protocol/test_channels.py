@@ -128,7 +128,7 @@ def brute_prior_loss(matrix: list[list[int]], prior: Sequence[int]) -> Fraction 
 
 
 class ChannelLaws:
-    """The laws of every channel against its dense matrix; each family runs them over a grid of its own as well."""
+    """The laws of every channel against its dense matrix; each family's own file runs them over a further grid."""
 
     def test_rows_sum_to_one(self, channel: Channel) -> None:
         """The weights of every input are not negative and sum to 2^scale exactly."""
@@ -406,8 +406,8 @@ SIZES = sorted({2, 3, 4, 5, 7, 8, 15, 16, 17, 100, 255, 256, 1000, 1023, 1024})
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("family", ["response", "Hadamard"])
 def test_declared_level_is_audited_level(family: str, k: int) -> None:
-    """For random levels, the audited level of a recipe's channel is the declared one; a weight of one unit more, and
-    0.1% more, are refused."""
+    """For random levels, the audited level is the declared one; a weight that differs by one unit, and the weight for a
+    level 0.1% higher, are refused."""
     draw = random.Random(k)
     for _ in range(4):
         level = draw.randrange(10**7, 8 * NAT)

@@ -114,7 +114,8 @@ def test_every_long_form_of_a_length_is_refused(length: int) -> None:
     "data", [b"\xdb" + b"\xff" * 4, b"\xc6" + b"\xff" * 5, b"\xdd" + b"\xff" * 5, b"\xdd\xff\xff\xff\xff\xc0"]
 )
 def test_claimed_lengths_are_not_allocated(data: bytes) -> None:
-    """Five bytes that claim four gigabytes, or four billion elements, are refused within a few kilobytes."""
+    """Five bytes that state a length of four gigabytes, or of four billion elements, are refused within a few kilobytes
+    of memory."""
     tracemalloc.start()
     try:
         with pytest.raises(Truncated):

@@ -130,7 +130,8 @@ def test_outside_the_box_is_outside(asked: Grid) -> None:
 
 
 def test_floats_are_their_shortest_decimals() -> None:
-    """0.1 degrees is on the border of the second cell, though the binary fraction behind 0.3 is below 3/10."""
+    """Floats are read as their shortest decimals: 0.1 and 0.3 lie exactly on borders, although the binary fraction of
+    0.3 is below 3/10."""
     asked = Grid(0, 1_000_000, 0, 1_000_000, 100_000)
     for tenths in range(10):
         degrees = tenths / 10
@@ -269,7 +270,7 @@ SECRETS: list[tuple[Domain, Answer]] = [
 
 @pytest.mark.parametrize(("asked", "answer"), SECRETS)
 def test_errors_do_not_repeat_the_answer(asked: Domain, answer: Answer) -> None:
-    """Neither the text of NotInDomain nor the errors behind it contain the answer."""
+    """Neither the text of NotInDomain nor its causes contain the answer."""
     with pytest.raises(NotInDomain) as refused:
         asked.index(answer, ZERO)
     chain: list[BaseException] = [refused.value]

@@ -18,7 +18,7 @@ ratios = st.tuples(st.integers(1, 2**117), st.integers(1, 2**117))
 
 @given(st.integers(0, MAX_LEVEL))
 def test_exp_lower_and_upper_enclose(level: int) -> None:
-    """exp_lower <= 2^96 e^level < exp_upper = exp_lower + 1, against 80 decimal digits."""
+    """exp_lower <= 2^96 e^level < exp_upper = exp_lower + 1, compared with 80 decimal digits."""
     with localcontext() as context:
         context.prec = 80
         truth = (Decimal(level) / NANONATS).exp() * 2**EXP_BITS
@@ -46,7 +46,7 @@ def test_exp_of_nothing() -> None:
 
 @given(ratios, st.integers(0, MAX_LEVEL))
 def test_keeps_is_the_rational_comparison(ratio: tuple[int, int], level: int) -> None:
-    """keeps(n, d, level) says n/d <= exp_lower(level) / 2^96."""
+    """keeps(n, d, level) is true exactly if n/d <= exp_lower(level) / 2^96."""
     kept = Fraction(*ratio) <= Fraction(exact.exp_lower(level), 1 << EXP_BITS)
     assert exact.keeps(*ratio, level) is kept
 
@@ -139,5 +139,5 @@ def test_a_short_text_is_no_huge_number(value: str | Decimal) -> None:
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=9, min_value=-(10**9), max_value=10**9))
 def test_decimals_are_exact(value: Decimal) -> None:
-    """A decimal, its text and its fraction are one number."""
+    """A decimal, its text and its fraction give the same number."""
     assert exact.rational(value) == exact.rational(f" {value} ") == exact.rational(Fraction(value)) == Fraction(value)

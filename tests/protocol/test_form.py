@@ -93,7 +93,7 @@ def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], da
 
 @given(st.data())
 def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
-    """A payload with bytes of its form or views changed, lost and inserted is a campaign or BadData."""
+    """A payload with bytes of its form or views changed, lost and inserted is a campaign or raises BadData."""
     assert_mutants_are_bad(encode_campaign(of_questions()), b"form", 300, data)
 
 
@@ -126,8 +126,8 @@ def test_promise_22_on_a_small_form() -> None:
 
 
 def test_each_question_has_a_dither_of_its_own() -> None:
-    """Two equal questions of a number are rounded by separate dithers of SPEC 4: over 2,000 dithers both ways of
-    rounding come together as often as for independent ones, within 6 standard errors (a chance of 2 in 10^9)."""
+    """Two equal questions of a number are rounded by separate dithers of SPEC 4: over 2,000 dithers each pair of
+    roundings is as frequent as for independent dithers, within 6 standard errors (a chance of 2 in 10^9)."""
     half = domain.Buckets.of([0, 1])
     form = Form((FormQuestion("a", "A?", half), FormQuestion("b", "B?", half)))
     count = 0

@@ -26,7 +26,7 @@ def even(rows: int, columns: int, level: int = NAT) -> Geo:
 
 
 def test_bounds_are_rounded_down() -> None:
-    """The bound is floor(level * distance / unit), against fifty decimal digits, for random points."""
+    """The bound is floor(level * distance / unit) for random points, compared with 50 decimal digits."""
     draw = random.Random(SEED)
     with localcontext() as context:
         context.prec = 50
@@ -117,7 +117,7 @@ def test_an_output_that_rules_an_input_out_is_refused() -> None:
 
 
 def test_wire_round_trip() -> None:
-    """A notion decodes to itself; gaps are written in runs and lowest terms."""
+    """A notion's wire form decodes to the same notion; gaps are written in runs and lowest terms."""
     for notion in (even(1, 5), even(3, 4), Geo.between(NAT, 100, [0, 250], [-10, 0, 10, 1000])):
         value = codec.decode(codec.encode(notion.encode()), limit=2**16)
         assert Geo.from_wire(value) == notion

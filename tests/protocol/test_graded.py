@@ -77,7 +77,7 @@ def test_relation_to_ldp(channel: Table) -> None:
 
 
 def test_twice_the_least_budget_is_reached() -> None:
-    """Lemma 1 is sharp: a channel under budgets 1, 9, 9 with an LDP level of 2."""
+    """The bound of Lemma 1 is reached: a channel under the budgets 1, 9, 9 has an LDP level of 2."""
     e = Fraction(math.floor(math.exp(1) * 10**6), 10**6)
     low, middle = Fraction(1, 100), Fraction(1, 100) * e
     high = middle * e
@@ -165,7 +165,7 @@ def test_what_is_no_notion(level, budgets, runs, unbounded) -> None:  # type: ig
 
 
 def test_what_cannot_be_asked_for() -> None:
-    """An unknown function, an edge of an unused budget, and too many classes are refused."""
+    """A notion with an unknown function, an edge of an unused budget, or too many classes is refused."""
     with pytest.raises(NotionError, match="minid or avgid"):
         Graded.over([NAT, NAT], "maxid")
     with pytest.raises(NotionError, match="edge"):

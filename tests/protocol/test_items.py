@@ -70,7 +70,7 @@ def test_the_law_is_that_of_the_index(asked: Items, data: st.DataObject) -> None
 
 @given(domains)
 def test_labels_lead_back(asked: Items) -> None:
-    """Under the first dither index(parse(label(x))) = x for every input; dummies lead back under every dither."""
+    """index(parse(label(x))) = x for every input under the first dither, and for dummies under every dither."""
     names = [asked.label(x) for x in range(asked.size)]
     assert [asked.index(asked.parse(name), ZERO) for name in names] == list(range(asked.size))
     assert [asked.index(asked.parse(name), b"\xff" * 8) for name in names[asked.count :]] == list(
@@ -116,7 +116,7 @@ def test_what_is_no_set(asked: Items, answer: object) -> None:
 
 @pytest.mark.parametrize("asked", [SHOP, NUMBERS, Items(1, 1)])
 def test_wire_round_trip(asked: Items) -> None:
-    """A domain decodes to itself; 41,270 numbered items take a few bytes."""
+    """The wire form of a domain decodes to the same domain; 41,270 numbered items take a few bytes."""
     wire = codec.encode(asked.encode())
     assert Items.from_wire(codec.decode(wire, limit=2**16)) == asked
     assert asked is SHOP or len(wire) < 20
@@ -155,7 +155,7 @@ BUDGETS = [NAT, 2 * NAT, 3 * NAT, NAT, NAT]
 
 
 def graded_bits(draw: random.Random) -> Bits:
-    """Return a channel of random bits without optimisation."""
+    """Return a channel of five random bits, of which the last two have equal probabilities."""
     pairs = [sorted(draw.sample(range(S // 10, 9 * S // 10), 2)) for _ in range(3)]
     pairs += [sorted(draw.sample(range(S // 10, 9 * S // 10), 2))] * 2
     return Bits.over((high, low) for low, high in pairs)

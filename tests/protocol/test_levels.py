@@ -1,4 +1,4 @@
-"""Every level of SPEC 6.5 against brute force that knows nothing of structures, decimals or nanonats."""
+"""Every level of SPEC 6.5 against brute force that uses no structures, decimals or nanonats."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def marginal(rows: list[list[Fraction]], prior: Sequence[Fraction]) -> list[Frac
 
 
 def holds(level: levels.Level, ratio: Fraction | None) -> bool:
-    """Return whether a level is ln of ``ratio`` rounded up to a nanonat; None is infinite."""
+    """Return whether a level is the logarithm of ``ratio``, rounded up to a nanonat; None means infinite."""
     if ratio is None or level.nanonats is None:
         return ratio is None and level.nanonats is None
     truth = math.log(ratio) * NAT
@@ -201,7 +201,7 @@ def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
 
 
 def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
-    """Return the number of outputs that leave the prior equal; outputs of probability zero are left out."""
+    """Return the number of outputs whose posterior equals the prior, without outputs of probability zero."""
     found: Counter[object] = Counter()
     for column in columns:
         if column.marginal:
@@ -211,8 +211,8 @@ def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
 
 @grid
 def test_the_truth_is_the_likeliest(channel: Channel) -> None:
-    """A report fits an answer with the probability of the answer's likeliest outputs. For another answer it is the
-    smallest such probability by the cells, or less for channels of windows."""
+    """A report fits the true answer with the probability of this answer's likeliest outputs. It fits another answer
+    with the smallest such probability over the cells, or a smaller one for channels of windows."""
     rows = matrix(channel)
     for x, row in enumerate(rows):
         likeliest = [y for y, weight in enumerate(row) if weight == max(row)]

@@ -20,7 +20,7 @@ def files() -> list[Path]:
 
 
 def citations(text: str) -> set[str]:
-    """Yield each heading number that a text cites."""
+    """Return the heading numbers that a text cites."""
     return {number for found in CITED.findall(text) for number in re.findall(r"[0-9]+(?:\.[0-9]+)?", found)}
 
 

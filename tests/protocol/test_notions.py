@@ -141,7 +141,7 @@ def test_pairwise_is_brute_force(channel: Table, data: st.DataObject) -> None:
 
 @given(st.integers(exact.MIN_LEVEL, MOST), st.lists(st.booleans(), min_size=3, max_size=12))
 def test_structured_channels_are_audited_as_their_tables(level: int, marks: list[bool]) -> None:
-    """High-low on the Hadamard channel made for it certifies at the declared level, as the dense audit says."""
+    """The Hadamard channel for high-low is certified at the declared level, in agreement with the dense audit."""
     assume(sum(marks) >= 2)
     assume(not all(marks))
     sensitive = tuple(x for x, mark in enumerate(marks) if mark)
@@ -293,7 +293,7 @@ def test_the_grid_holds_every_notion() -> None:
 
 @grid
 def test_wire_round_trip(name: str) -> None:
-    """A notion decodes to itself."""
+    """The wire form of a notion decodes to the same notion."""
     notion, _ = GRID[name]
     assert notions.decode(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion
 

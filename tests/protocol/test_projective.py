@@ -129,8 +129,8 @@ def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
 
 @pytest.mark.parametrize("order", [2, 3, 5, 4, 8, 9])
 def test_fields_are_fields(order: int) -> None:
-    """Sums and products are commutative, associative and distributive, 0 and 1 are neutral, and every element but 0 has
-    an inverse: exhaustively. The prime field is that of the numbers below the prime."""
+    """Sums and products are commutative, associative and distributive, 0 and 1 are neutral, and every element except 0
+    has an inverse; all elements are tested. The prime field is that of the numbers below the prime."""
     field, elements = field_of(order), range(order)
     times = field.times
 
@@ -155,7 +155,7 @@ def test_fields_are_fields(order: int) -> None:
 
 
 def test_orders() -> None:
-    """The orders of fields are the primes, and 4, 8 and 9."""
+    """The accepted orders of fields are the primes, and 4, 8 and 9."""
     found = orders()
     assert [next(found) for _ in range(9)] == [2, 3, 4, 5, 7, 8, 9, 11, 13]
     assert next(orders(9)) == 9

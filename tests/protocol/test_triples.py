@@ -1,4 +1,4 @@
-"""Triples: every law of a channel, against the dense matrix and Bose's construction as it is printed (SPEC 5.10)."""
+"""Triples: every law of a channel, against the dense matrix and Bose's construction as published (SPEC 5.10)."""
 
 from __future__ import annotations
 

@@ -805,7 +805,7 @@ def informed(**changes: Any) -> Campaign:
 
 
 def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
-    """Return the payload of a campaign, by default the shared one, with some fields replaced by any values."""
+    """Return the payload of a campaign, by default the shared one, with the given fields replaced by any values."""
     names = (
         "title", "question", "purpose", "organisation", "domain", "notion", "mechanism", "channel",
         "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",

@@ -69,7 +69,8 @@ class Study:
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Modules of the repository, an empty page for every other path, and a study at each ``/v1/reports``."""
+    """Request handler that serves the modules of the repository, an empty page for other paths, and a study at each
+    ``/v1/reports``."""
 
     study: Study
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}

@@ -20,7 +20,8 @@ FAULTS = 'faults(JSON.parse(require("fs").readFileSync(0))).then((found) => cons
 
 @needs_node
 def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
-    """The vectors of the domains, certificates, campaigns, reports and answers hold in the linked script as well."""
+    """The linked script also gives the stated results for the vectors of domains, certificates, campaigns, reports and
+    answers."""
     script = tmp_path / "linked.cjs"
     script.write_text(bundle(HERE / "bundled.mjs") + FAULTS, encoding="utf-8")
     cases = {topic: CASES[topic] for topic in ("codec", "domain", "certificate", "campaign", "report", "answer")}
@@ -31,7 +32,7 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(WEB.rglob("*.js")), ids=lambda path: path.relative_to(WEB).as_posix())
 def test_no_token_is_lost(path: Path) -> None:
-    """The written module has the module's tokens, and no comment."""
+    """The written module has all tokens of the module, and no comment."""
     found = list(tokens(path.read_text(encoding="utf-8")))
     again = list(tokens(written(found)))
     assert [(one.kind, one.text) for one in again] == [(one.kind, one.text) for one in found]
