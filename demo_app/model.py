@@ -228,7 +228,7 @@ class Model:
         except OSError as error:
             raise NotAFile(f"{path}: {error.strerror or error}") from None
         except ValueError:
-            raise NotAFile("this cannot be a file's name") from None
+            raise NotAFile("the text is not the name of a file") from None
         return self.join(data)
 
     def join(self, data: bytes, url: str | None = None) -> Agreement:

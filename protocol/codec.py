@@ -200,7 +200,7 @@ def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
     try:
         return data[at : at + length].decode("utf-8"), at + length
     except UnicodeDecodeError:
-        raise CodecError("text is not UTF-8") from None
+        raise CodecError("a text is not UTF-8") from None
 
 
 def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], int]:

@@ -55,7 +55,7 @@ class Envelope:
             KeyRefused, SignatureRefused
         """
         if keys.key_id(public) != self.key_id:
-            raise EnvelopeError("the envelope was signed with another key than the one to verify it")
+            raise EnvelopeError("the envelope names another key than the one given to verify it")
         keys.verify(public, self.signature, signed_message(self.kind, self.key_id, self.unverified))
         return self.unverified
 

@@ -104,7 +104,7 @@ class Report:
         channel = terms.channel if view is None else terms.views[view].channel
         outputs = unpack(self.packed, self.count, terms.output_bits)
         if not all(map(channel.emits, outputs)):
-            raise ReportError("an output of the report is not one of the channel of the device's view")
+            raise ReportError("an output of the report does not occur in the channel of the device's view")
         return outputs
 
     def require_fit(self, terms: Campaign, view: int | None = None) -> None:

@@ -41,7 +41,7 @@ def remind(title: str, when: int, folder: Path) -> Path | None:
     asking.putExtra("beginTime", 1000 * when)
     asking.putExtra("endTime", 1000 * (when + 60 * MINUTES))
     if asking.resolveActivity(shown.getPackageManager()) is None:
-        raise OSError("no calendar")
+        raise OSError("this phone has no calendar app for a new entry")
     shown.startActivity(asking)
     return None
 

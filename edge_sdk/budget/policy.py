@@ -174,9 +174,9 @@ def require_room(
             wanted = asked.worst_case
         if already + wanted > cap.nanonats:
             raise BudgetRefused(
-                f"the campaign may cost {_text(wanted)} nats at worst, and {cap} leaves "
-                f"{_text(max(0, cap.nanonats - already))} of {_text(cap.nanonats)}: "
-                "forget a campaign, or refuse this one"
+                f"the campaign may cost {_text(wanted)} nats at worst, but {cap} leaves "
+                f"{_text(max(0, cap.nanonats - already))} of {_text(cap.nanonats)}: forget a campaign, or refuse this "
+                "one"
             )
 
 
@@ -195,7 +195,7 @@ def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
             committed = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
         if committed > cap.nanonats:
             raise BudgetRefused(
-                f"{cap} was lowered to {_text(cap.nanonats)} nats, and {_text(committed)} are spent or reserved: "
+                f"{cap} was lowered to {_text(cap.nanonats)} nats, but {_text(committed)} are spent or reserved: "
                 "forget a campaign"
             )
 

@@ -130,8 +130,8 @@ class AndroidKeyStore(FileKeyStore):
 
     def _restored(self, why: str) -> StoreRestored:
         return StoreRestored(
-            f"{self._path} cannot be opened, {why}: the folder comes from another phone or from a backup; adopt it, "
-            "to continue with new keys and the recorded spending"
+            f"{self._path} cannot be opened, because {why}: the folder comes from another phone or from a backup; "
+            "adopt it, to continue with new keys and the recorded spending"
         )
 
 

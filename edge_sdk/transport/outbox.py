@@ -56,7 +56,7 @@ class Outbox(UploadQueue):
                 raise NothingQueued(f"no envelope{whose} waits in the outbox: answer the campaign first")
             if len(waiting) > 1:
                 raise UnknownCampaign(
-                    f"envelopes of {len(waiting)} campaigns wait, and a file is for one study: name the campaign, one "
+                    f"envelopes of {len(waiting)} campaigns wait, but a file is for one study: name the campaign, one "
                     f"of {', '.join(one.campaign_id.hex() for one in waiting)}"
                 )
             [one] = waiting

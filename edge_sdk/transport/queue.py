@@ -123,8 +123,8 @@ class UploadQueue:
         count, total = self._size_now()
         if count + 1 > MOST_ENVELOPES or total + size > MOST_BYTES:
             raise OutboxFull(
-                f"{count} envelopes of {total} bytes wait to be sent, and the limit is {MOST_ENVELOPES} of "
-                f"{MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
+                f"{count} envelopes with {total} bytes in all wait to be sent, and the limit is {MOST_ENVELOPES} "
+                f"envelopes with {MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
     def enqueue(self, campaign: int, envelope: Sealed) -> None:

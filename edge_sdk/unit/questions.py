@@ -114,7 +114,10 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     if timeout + SETTLE_SECONDS >= every:
         keys = " and ".join(f"{_table(name)} timeout" for name in longest)
         must = "must be" if len(longest) == 1 else "must together be"
-        raise ConfigurationRefused(f"{keys} {must} below the {every} seconds between two readings")
+        raise ConfigurationRefused(
+            f"{keys} {must} below the {every} seconds between two readings, minus {SETTLE_SECONDS} to store the "
+            f"reading; {timeout:g} is too long"
+        )
     return UnitSchedule(every, timeout, questions)
 
 
@@ -172,7 +175,7 @@ def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
         )
     if names != [""] and "" in sources:
         raise ConfigurationRefused(
-            f"this campaign is a form, so each question has a source of its own: {', '.join(map(_table, names))}"
+            f"this campaign is a form: give each question a source of its own, {', '.join(map(_table, names))}"
         )
     for name in sources:
         if name not in names:

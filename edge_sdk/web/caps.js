@@ -96,7 +96,7 @@ function requireUnder(cap, already, wanted) {
   const left = cap.nanonats - already;
   if (wanted > left)
     throw new BudgetRefused(
-      `the campaign may cost ${natsText(wanted)} nats at worst, and ${nameOf(cap)} leaves ` +
+      `the campaign may cost ${natsText(wanted)} nats at worst, but ${nameOf(cap)} leaves ` +
         `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}: forget a campaign, or refuse this one`,
     );
 }
@@ -143,7 +143,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(nanonats)} nats, and ${natsText(held)} are spent or reserved: forget a campaign`,
+        `${nameOf(cap)} was lowered to ${natsText(nanonats)} nats, but ${natsText(held)} are spent or reserved: forget a campaign`,
       );
   }
 }

@@ -241,7 +241,7 @@ export class Reader {
     try {
       return strictUtf8.decode(this.take(length));
     } catch (error) {
-      throw error instanceof CodecError ? error : new CodecError("text is not UTF-8");
+      throw error instanceof CodecError ? error : new CodecError("a text is not UTF-8");
     }
   }
 }

@@ -27,7 +27,7 @@ export function requireSpace(state, size) {
   const waiting = [...state.campaigns.values()].flatMap(({ outbox }) => outbox);
   if (waiting.length + 1 > MOST_ENVELOPES || sizeOf(waiting) + size > MOST_BYTES)
     throw new OutboxFull(
-      `${waiting.length} envelopes of ${sizeOf(waiting)} bytes wait to be sent, and the limit is ${MOST_ENVELOPES} of ` +
+      `${waiting.length} envelopes with ${sizeOf(waiting)} bytes in all wait to be sent, and the limit is ${MOST_ENVELOPES} envelopes with ` +
         `${MOST_BYTES} bytes: nothing was drawn or charged; send them first`,
     );
 }

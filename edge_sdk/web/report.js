@@ -49,7 +49,7 @@ function requireFit(campaign, { period, slot, outputs }, view) {
     throw new ReportError("the report is outside the campaign's periods or quota");
   const { channel } = campaign.views[view];
   if (!outputs.every((y) => channel.emits(y)))
-    throw new ReportError("an output of the report is not one of the channel of the device's view");
+    throw new ReportError("an output of the report does not occur in the channel of the device's view");
 }
 
 /**

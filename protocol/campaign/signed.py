@@ -119,7 +119,7 @@ def _sealed(data: bytes) -> envelope.Envelope:
     try:
         sealed = envelope.decode(data)
     except (CodecError, EnvelopeError) as error:
-        raise type(error)(f"not a campaign file: {error}") from None
+        raise type(error)(f"this is not a campaign file: {error}") from None
     if sealed.kind is not Kind.CAMPAIGN:
         raise CampaignError(f"the envelope has kind {sealed.kind.name.lower()}, not campaign")
     return sealed

@@ -150,7 +150,7 @@ class Geo(Pairwise):
         worst = channel.loss(everything, everything)
         if worst.denominator == 0:
             raise Uncertified(
-                f"{self.name} bounds every two inputs, but input {worst.x} can answer {channel.spelled(worst.y)} and "
+                f"{self.name} bounds every two inputs, but input {worst.x} can answer {channel.spelled(worst.y)}, and "
                 f"input {worst.other} cannot"
             )
         audited, witness = 0, worst
@@ -160,7 +160,7 @@ class Geo(Pairwise):
                 continue
             level = loss.level
             if level is None:
-                raise ValueError("a ratio is infinite, and the largest one is finite")
+                raise ValueError("a ratio is infinite, although the largest ratio is finite")
             # This is the smallest L with floor(root(L^2 square / unit^2)) >= level.
             audited, witness = math.isqrt(-(-(level**2 * self.unit**2) // square) - 1) + 1, loss
         return audited <= self.level, audited, witness

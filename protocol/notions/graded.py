@@ -64,7 +64,7 @@ class Graded(Pairwise):
             raise NotionError("a pair without a bound is listed twice or not in increasing order")
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
-            raise NotionError(f"{self.name} bounds no pair of values: it would protect nothing")
+            raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing")
         if self.level != largest:
             raise NotionError(
                 f"the declared level must be {exact.in_nats(largest)}, the largest bound of a pair, not "

@@ -137,7 +137,7 @@ class Notion(ABC):
     @property
     def coarsening_steps(self) -> int:
         """Number of steps of ``coarsened``."""
-        raise NotImplementedError(f"{self.name} does not carry views")
+        raise NotImplementedError(f"{self.name} cannot be applied to the inputs of a view")
 
     def coarsened(self, input_of: Callable[[int], int], size: int) -> Notion:
         """Return the notion for the inputs of a view; the bound of two of its inputs is the least bound of any two
@@ -149,7 +149,7 @@ class Notion(ABC):
         Raises:
             NotionError: no two inputs of the view are bounded.
         """
-        raise NotImplementedError(f"{self.name} does not carry views")
+        raise NotImplementedError(f"{self.name} cannot be applied to the inputs of a view")
 
     @abstractmethod
     def encode(self) -> codec.Value:

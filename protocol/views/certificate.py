@@ -35,7 +35,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     if not is_plain(views) and not notion.carries_views:
         raise CampaignError(
             "the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, in "
-            f"each class, not {notion.name}"
+            f"each class; not {notion.name}"
         )
     of_classes = notion.notions if isinstance(notion, Classes) else (notion,)
     for one in of_classes:

@@ -422,7 +422,7 @@ def test_what_cannot_be_sent_waits_and_is_said(number, folder):
             tap(screen, f"keep:{title}")
         tap(screen, "send")
         screen.wait("outcome")
-        assert screen.read("outcome", "text") == "6 messages were not sent yet. They are kept on this device."
+        assert screen.read("outcome", "text") == "6 messages were not sent yet and are kept on this device."
         assert "or later" in screen.read("again", "text")
         tap(screen, "done")
         assert screen.read("waiting", "title") == "6 messages wait to be sent"

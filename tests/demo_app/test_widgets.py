@@ -320,7 +320,11 @@ def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
     """A small probability is shown as "fewer than 1" with a dot; certainty and near certainty are shown as 100."""
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
-    for truth, filled, words in ((0.001, 1, "fewer than 1 sends"), (0.999, 100, "100 send"), (1.0, 100, "100 send")):
+    for truth, filled, words in (
+        (0.001, 1, "on average fewer than 1"),
+        (0.999, 100, "100 send"),
+        (1.0, 100, "100 send"),
+    ):
         gallery.call(f"setattr({chances}, 'fits_true', {truth})")
         assert gallery.read("chances", "filled") == filled
         assert gallery.read("chances:truth", "text").startswith(f"Of 100 people with this answer, {words}")

@@ -117,7 +117,7 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
 @pytest.mark.parametrize(
     ("text", "data", "says"),
     [
-        (PLAIN, form(), "each question has a source of its own: [source.vote], [source.age], [source.home]"),
+        (PLAIN, form(), "give each question a source of its own, [source.vote], [source.age], [source.home]"),
         (tables(vote='file = "a"', age='file = "b"'), form(), "question 'home' has no source: add [source.home]"),
         (tables(**FILES, wage='file = "a"'), form(), "[source.wage] is for a question that the form does not have"),
         (

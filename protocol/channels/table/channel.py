@@ -46,7 +46,7 @@ class Table(Channel):
             )
         for x, row in enumerate(self.rows):
             if len(row) != len(self.rows[0]):
-                raise ChannelError(f"row {x} has {len(row)} outputs where row 0 has {len(self.rows[0])}")
+                raise ChannelError(f"row {x} has {len(row)} outputs, but row 0 has {len(self.rows[0])}")
             if min(row) < 0 or sum(row) != 1 << TABLE_SCALE:
                 raise ChannelError(f"row {x} is not a list of non-negative integers that sum to 2^{TABLE_SCALE}")
         object.__setattr__(self, "inputs", len(self.rows))  # the dataclass is frozen
