@@ -26,10 +26,11 @@ from aggregator.study import Study
 PIECE_BYTES = 2**22
 """Maximum bytes of a piece."""
 PIECE_OUTPUTS = 2**22
-"""Maximum number of outputs that the envelopes of a piece can carry."""
+"""The largest number of outputs that the envelopes of a piece can contain."""
 PIECES_PER_THREAD = 8
-"""Least number of pieces for each of the workers' threads, so that none waits long for the last piece. But no piece has
-fewer bytes than a block of verified signatures, so that these blocks are the same for any number of workers."""
+"""The least number of pieces for each of the workers' threads, so that no thread waits long for the last piece. But
+a piece has at least the bytes of a block of verified signatures, so that these blocks are the same for any number of
+workers."""
 PIECE_FILES = 1000
 """Maximum number of files in a piece."""
 

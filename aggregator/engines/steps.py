@@ -40,7 +40,7 @@ from protocol.envelope import Kind
 _CANDIDATE_OUTPUTS = 2**20
 """Approximate number of outputs unpacked at once."""
 SHARD_ROWS = 2**26
-"""Rows of a shard's current periods up to which their slots are kept in memory."""
+"""The largest number of rows of a shard's current periods whose slots are stored in memory."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,12 @@ from distributed import Client, Future, wait
 from aggregator.engines.engine import EngineError
 
 NO_HEARTBEAT = 60
-"""Seconds without a sign of life after which a worker's steps are given to other workers."""
+"""The number of seconds without a heartbeat after which a worker's steps are assigned to other workers."""
 AHEAD = 4
-"""Steps for each of the workers' threads that run, or whose results wait for an earlier one."""
+"""The number of steps for each of the workers' threads that run, or whose results wait for the result of an earlier
+step."""
 URGENT = 10
-"""Priority of the steps that a commit waits for."""
+"""The priority of steps for which a commit waits."""
 ANSWER_SECONDS = 15.0
 """Time limit for an answer by at least one worker."""
 _RETRY_SECONDS = 0.5

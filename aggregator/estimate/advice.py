@@ -17,10 +17,11 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.domain import Domain
 
 MOVED = 5e-4
-"""Shares that differ by less are reported as equal."""
+"""Shares that differ by less than this are reported as equal."""
 
 UNKNOWN = 0.5
-"""Above this standard error, the interval covers nearly all possible shares: nothing is known about the value."""
+"""If a standard error is above this, the interval covers nearly all possible shares, so the reports say nothing
+about the value."""
 
 WITHOUT_BARS = "shares without error bars"
 """Start of the warning about shares without standard errors."""

@@ -26,17 +26,17 @@ from aggregator.estimate.distribution import project
 from aggregator.families.decoder import Floats
 
 GRID = 64
-"""Grid points of the distribution of shares within the range of the noise, in addition to 0."""
+"""The number of grid points of the distribution of shares between ``FINEST`` and ``NEAR``, in addition to 0."""
 
 FINEST, NEAR = 0.02, 5.0
-"""These points span FINEST of the smallest to NEAR of the largest standard error; a smaller share cannot be
-distinguished from 0. Above, grid points are placed only where raw estimates lie, ..."""
+"""The grid points extend from ``FINEST`` times the smallest to ``NEAR`` times the largest standard error. Smaller
+shares cannot be distinguished from 0. Above this range, grid points are placed only where raw estimates lie."""
 
 APART = 0.5
-"""... at most this part of a standard error apart, and at least half of it."""
+"""Grid points above the range of ``NEAR`` are at most this part of a standard error apart, and at least half of it."""
 
 FAR = 64.0
-"""A raw estimate of more than this many standard errors is kept: there is little left to learn."""
+"""A raw estimate of more than this many standard errors is not changed, because shrinkage could hardly improve it."""
 
 CROWD = 5.0
 """The number of values within about one standard error of a share at which they are shrunk halfway towards it."""
@@ -49,22 +49,23 @@ LEANING = 1.0
 """The common distribution counts for this many values in the distribution of an octave."""
 
 BIN = 1 / 16
-"""Raw estimates are binned before the fit, in bins of this many standard errors, ..."""
+"""Raw estimates are binned before the fit, in bins with this width in standard errors."""
 
 COARSER = 4
-"""... which are this many times as wide beyond ``NEAR``, ..."""
+"""Beyond ``NEAR``, bins are this many times as wide."""
 
 BINS_PER_OCTAVE = 4
-"""... and in this many parts of each octave of standard errors."""
+"""Each octave of standard errors is divided into this many parts, with separate bins."""
 
 LEAST = -10.0
 """Raw estimates below this many standard errors share the lowest bin."""
 
 PHASES = 16
-"""Candidate offsets of the octaves; the one with the fewest values next to a boundary is taken."""
+"""The number of candidate offsets of the octaves. The offset with the fewest values next to a boundary is used."""
 
 CHUNK = 1024
-"""Values whose means are computed together: neighbours in size, so that their grid points stay in the cache."""
+"""The number of values whose means are computed together. They are neighbours in size, so their grid points stay in
+the cache."""
 
 BEYOND = 9.0
 """Grid points more than this many standard errors from a value have a likelihood below floating-point precision."""

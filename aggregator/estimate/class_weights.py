@@ -21,7 +21,7 @@ from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting,
 from aggregator.families.decoder import Decoder, Floats
 
 SETTLED = 1e-13
-"""Raking ends if the relative error of each group's share is below this."""
+"""Raking ends when the relative error of each group's share is below this."""
 
 MAX_ROUNDS = 10_000
 

@@ -27,7 +27,7 @@ from aggregator.estimate.interval import quantile
 from aggregator.families.decoder import Floats, Integers
 
 DOUBT = 0.05
-"""The probability that the interval of f does not contain it."""
+"""The probability that the confidence interval of f does not contain f."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder, Floats
 
 SMALLEST = 1e-9
-"""Variances that differ by less than this part of the largest one count as equal; smaller ones are raised to it."""
+"""Variances that differ by less than this part of the largest variance count as equal; variances below this part are
+raised to it."""
 
 
 def project(raw: Floats, reported: Reported | None = None, variances: Floats | None = None) -> Floats:

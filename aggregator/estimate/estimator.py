@@ -38,7 +38,8 @@ from protocol.domain import Form
 from protocol.views import is_plain
 
 WRONG_PRIOR = "map"
-"""The default method if the outputs contradict the prior: it departs from the prior as far as they do."""
+"""The default method if the outputs contradict the prior; its estimate departs from the prior as far as the outputs
+do."""
 
 
 def estimate(

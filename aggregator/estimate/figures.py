@@ -18,10 +18,10 @@ from aggregator.json_number import json_number
 _ERRORS = ("se", "low", "high", "simultaneous_low", "simultaneous_high")
 
 SHARE_COLUMNS = ("estimate", "raw", *_ERRORS)
-"""The numbers in a row of shares."""
+"""The names of the numbers in a row of shares."""
 
 DIFFERENCE_COLUMNS = ("from", "to", "difference", *_ERRORS)
-"""The numbers in a row of differences."""
+"""The names of the numbers in a row of differences."""
 
 
 @dataclass(frozen=True)

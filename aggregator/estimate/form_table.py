@@ -40,14 +40,16 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.families.decoder import Floats
 
 TABLES = 199
-"""Simulated tables of a test: the observed table then has one of 200 ranks, and the test at 5% is exact."""
+"""The number of simulated tables of a test. The observed table then has one of 200 ranks, so the test at 5% is
+exact."""
 
 SIGNIFICANT = 0.05
-"""The level of the test: the probability that it rejects for independent questions."""
+"""The significance level of the test: the probability that it rejects if the questions are independent."""
 
 FREE = 4.0
-"""A table of two by two has one degree of freedom, which is best left unshrunk: shrunk to the edge, the tables of eight
-yes/no questions had 1.6 times the squared error."""
+"""The reduction of the edge for small tables, in units of sigma^2. A 2 x 2 table has one degree of freedom, which
+should not be shrunk: with shrinkage to the edge, the tables of eight yes/no questions had 1.6 times the squared
+error."""
 
 FITTED = 1e-9
 """Fitting has converged if the error of every margin is below this."""

@@ -49,7 +49,8 @@ SIGNIFICANT_GROUP = 3.0
 hold for a quotient with a smaller denominator."""
 
 Function: TypeAlias = tuple[tuple[int, ...], Floats]
-"""A number for each answer to some questions: their positions in increasing order, and an array with an axis each."""
+"""A number for each combination of answers: the positions of the questions in increasing order, and an array with an
+axis for each."""
 
 Moment: TypeAlias = Callable[[Function], float]
 """The mean of a function over the people who answered."""

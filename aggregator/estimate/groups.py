@@ -26,7 +26,8 @@ from scipy import special
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 GROUPS = 256
-"""Their number, a power of two. The relative error of a standard error is then 4 or 5%, which intervals allow for."""
+"""The number of groups, a power of two. The relative error of a standard error is then 4 or 5%, which intervals take
+into account."""
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,12 @@ class Intervals(NamedTuple):
 
 
 LEAST_COUNT = 50
-"""The normal interval needs at least this many effective reports on the value, ..."""
+"""The normal interval needs at least this many effective reports on the value."""
 
 LEAST_WORDS = 500
-"""... and this many for words of bits, where an exact but wider interval is the alternative. With 80 effective reports,
-the coverage of 95% intervals was 93.5%; with 500 and more it was at least 94.1% for every value."""
+"""For words of bits, where an exact but wider interval is the alternative, the normal interval needs this many
+effective reports. With 80 effective reports, the coverage of 95% intervals was 93.5%; with 500 or more it was at
+least 94.1% for every value."""
 
 
 def standard_errors(decoder: Decoder, share: Floats, reports: int) -> Floats:

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from aggregator.families.decoder import Decoder, Floats
 
 NATS = 0.5
-"""The fit has converged if no distribution has a log-likelihood of all reports higher by this many nats."""
+"""The fit has converged if no distribution has a log-likelihood of all reports that is higher by this many nats."""
 
 SLACK = 1e-4
 """A longer step may lose this part of ``NATS``: near the maximum, rounding hides which of two steps is better."""
 
 MAX_STEPS = 1500
-"""Steps of expectation maximisation; three make a round."""
+"""The largest number of steps of expectation maximisation; a round takes up to three steps."""
 
 PRIOR_REPORTS = 0.01
 """The prior counts for this many reports per report in ``posterior_mode``; 0.01 and 0.001 were tried (MATH 2.9)."""
@@ -40,10 +40,10 @@ LEAST_START = 0.1
 """The part of the starting point that is spread evenly, because a share of zero would stay zero."""
 
 LEAST_STEP = 0.1
-"""A longer step takes no share below this part of its value after the plain step."""
+"""A longer step lowers no share below this part of its value after the plain step."""
 
 MOST_CELLS = 2**20
-"""The largest matrix that ``identified_values`` computes with."""
+"""The largest number of cells of the matrix in ``identified_values``."""
 
 LOST = 1e-9
 """A direction with less than this part of the largest Fisher information counts as not observable."""

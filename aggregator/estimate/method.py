@@ -25,7 +25,7 @@ from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
 WITHOUT_INVERSE = ("em", "smooth", "mmse", "map")
-"""These methods need counts of whole outputs, and no unbiased estimate."""
+"""The methods that need counts of whole outputs, and do not need an unbiased estimate."""
 
 CROWD = 16
 NOISY = 0.25

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 METHODS = ("projection", "empirical-bayes", "em", "smooth", "mmse", "map", "linear")
-"""The estimates of the consistent distribution: see ``distribution``, ``bayes``, ``likelihood`` and ``smoothed``.
-
-"linear" leaves the raw estimate unchanged.
-"""
+"""The names of the estimation methods: see ``distribution``, ``bayes``, ``likelihood`` and ``smoothed``. "linear"
+leaves the raw estimate unchanged."""
 
 VIEW_METHODS = ("projection", "linear")
 """The methods of campaigns whose devices are asked for views, and of estimates weighted to known margins; the first is
 the default."""
 
 POOLS = ("heads", "precision")
-"""The ways to combine classes. With "heads" every report has the same weight, which estimates the shares of all people
-who report. With "precision" each class is weighted by its precision, which requires that all have the same shares."""
+"""The ways to combine classes. With "heads" every report has the same weight, which estimates the shares of all
+people who report. With "precision" each class is weighted by its precision, which assumes that all classes have the
+same shares."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from protocol.channels import Channel
 
 SOME = 4096
-"""Priors that are processed together."""
+"""The number of priors that are processed together."""
 
 SURE = 1e-9
 """If floats differ by less than this, two channels are compared in integers."""

@@ -24,7 +24,7 @@ ALPHA = 0.001
 """The approximate probability that a right prior is rejected."""
 
 LEAST_EXPECTED = 5.0
-"""The smallest expected count of a cell."""
+"""The smallest expected count that a cell may have."""
 
 CELLS = 2
 """The most cells per value: k shares have k - 1 degrees of freedom, and further cells only add noise."""

@@ -37,10 +37,10 @@ NATS = 0.01
 MOST_ROUNDS = 60
 
 HEAVY = 1e3
-"""Weight of the equations that fix the masses, relative to those of the quadratic model."""
+"""The weight of the equations that fix the masses, relative to the equations of the quadratic model."""
 
 MOST_RAKES = 20
-"""The most rounds of raking to the masses of classes and sides, which are nearly right before."""
+"""The most rounds of raking to the masses of classes and sides, which are nearly right before raking."""
 
 LEAST = 1e-14
 """Shares below this count as zero."""
@@ -49,9 +49,10 @@ SHORTER = 0.6
 """Ratio of the quantiles with shorter tails to those of chi-square: 1.61 to 2.71 at .9, 2.29 to 3.84 at .95."""
 
 NOBODY = 3.0
-"""A share of 0 or 1 is rejected only if the statistic is this many times its usual critical value. If a set is empty,
-the unconstrained maximum gains in many directions at once: with all people at one value, n = 10,000 to 48,842, 32 and
-74 numbers, 1 and 2 nats, the .9 quantile of the statistic was 3.7 to 8.3, that of chi-square 2.7."""
+"""A share of 0 or 1 is rejected only if the statistic is this many times its usual critical value. If a set is
+empty, the statistic exceeds chi-square, because the unconstrained maximum improves in many directions at once. With
+all people at one value, n = 10,000 to 48,842, 32 and 74 numbers, 1 and 2 nats, the .9 quantile of the statistic was
+3.7 to 8.3; that of chi-square is 2.7."""
 
 
 class Profile:

@@ -27,7 +27,8 @@ SETTLED = 1e-7
 """Conjugate gradients end when the residual falls to this part of its first value, or after ``STEPS`` steps."""
 
 ROUNDING = 1e-6
-"""A direction with less than this part of the output itself is a rounding error: some shares explain the output."""
+"""A direction that contains less than this part of the output itself is a rounding error: some shares explain the
+output."""
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,12 @@ EVEN = 1e-9
 """Raw shares whose sum is this close to one sum to one by construction, as in randomised response."""
 
 CANDIDATES = 4
-"""The number of outputs with the largest statistics that are tested singly, at a limit valid for all outputs."""
+"""The number of outputs with the largest statistics that the residual test tests, at a limit that is valid for all
+outputs."""
 
 LARGEST = 2**12
-"""The most outputs for that test. With more, each is so rare that the first test detects a few hundred forged ones."""
+"""The most outputs for the residual test. With more outputs, each output is so rare that the first test detects a
+few hundred forged reports."""
 
 
 def screen(

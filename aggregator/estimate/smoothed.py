@@ -26,8 +26,8 @@ from aggregator.families.decoder import Floats, Integers
 STRENGTHS = (0.0, 1 / 64, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 ENOUGH = 0.5
-"""The strongest smoothing within this many nats of the best held-out log-likelihood is taken. With 0, equal shares had
-1.13 times the error of full smoothing; with 1 and more, the error of spikes and of two peaks is larger."""
+"""The strongest smoothing whose held-out log-likelihood is within this many nats of the best is used. With 0, equal
+shares had 1.13 times the error of full smoothing; with 1 or more, the errors of spikes and of two peaks are larger."""
 
 PARTS = 128
 """The kernel's half width is this part of the range, and at least the two neighbours: weights 1/4, 1/2, 1/4."""
@@ -38,10 +38,10 @@ STILL = 1e-3
 MOST_STEPS = 600
 
 SLACK = 0.1
-"""Nats of all reports that an accelerated step may lose compared with a plain one."""
+"""The log-likelihood of all reports, in nats, that an accelerated step may lose compared with a plain step."""
 
 LEAST_STEP = 0.1
-"""An accelerated step takes no share below this part of its value after the plain steps."""
+"""An accelerated step lowers no share below this part of its value after the plain steps."""
 
 
 @dataclass(frozen=True)

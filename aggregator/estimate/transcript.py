@@ -31,7 +31,7 @@ SILENT = -1
 """The entry of a period in which the device sent no report."""
 
 CELLS = 2**22
-"""The most reports times values that are processed together."""
+"""The largest product of the numbers of reports and values that are processed together."""
 
 _NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
 

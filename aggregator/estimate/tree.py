@@ -31,7 +31,7 @@ from aggregator.estimate.concentration import Children
 from aggregator.families.decoder import Decoder, Floats, Integers
 
 ROUNDS = 60
-"""Iterations of ``independent``, after which the relative error is at most 10^-9."""
+"""The number of iterations of ``independent``, after which the relative error is at most 10^-9."""
 
 
 class NotNested(ValueError):

@@ -22,7 +22,7 @@ from aggregator.json_number import json_number
 from protocol.errors import BadData
 
 CLASS = "class"
-"""The name of a margin by the campaign's classes."""
+"""The value of ``KnownMargin.by`` for a margin by the campaign's classes."""
 
 
 class MarginRefused(BadData):

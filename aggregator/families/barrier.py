@@ -16,13 +16,14 @@ import numpy as np
 from aggregator.families.decoder import Floats
 
 PRECISION = 1e-10
-"""Relative precision of the optimum; rounding to 32 bits changes more."""
+"""Relative precision of the optimum; rounding to 32 bits changes the objective by more."""
 
 MOST_STEPS = 200
 GROWTH = 10.0
 SHORTEST = 1e-10
 QUADRATIC = 1e-2
-"""Below this decrement full Newton steps are taken without a line search: rounding hides differences of the value."""
+"""If the decrement is below this, full Newton steps are made without a line search, because rounding hides
+differences of the value."""
 
 
 class Problem(ABC):

@@ -20,7 +20,7 @@ from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
-"""The mechanism that takes the best channel for a prior; also the prefix of the names of mechanisms for a prior."""
+"""The mechanism that uses the best channel for a prior; also the prefix of the names of mechanisms for a prior."""
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
 """Cost of decoding n reports of k values: counting, a transform of K points, bits, or a matrix of k x m cells."""

@@ -43,7 +43,7 @@ from protocol.channels import (
 )
 
 Reference: TypeAlias = Sequence[float] | Floats | None
-"""Shares of the inputs at which a decoder's error is to be least; None for uniform shares."""
+"""The shares of the inputs at which a decoder has the least error; None for uniform shares."""
 
 
 def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
@@ -118,5 +118,5 @@ MECHANISMS = {
     "oue-lip": "bits.recipe",
     "mutual-information": "table.recipe",
 }
-"""The module of each mechanism's recipe, below ``aggregator.families``. Mechanisms are listed in this order, the most
-widely useful first. Of two with equal error, the earlier is chosen."""
+"""The module of each mechanism's recipe, below ``aggregator.families``. Mechanisms are listed in this order, the
+most widely useful first. If two mechanisms have equal errors, the earlier one is chosen."""

@@ -32,17 +32,18 @@ AUTO = "auto"
 """The name by which a draft leaves the choice to the planner."""
 
 SPARE_BITS = 8
-"""Bits beyond log2 k that ``auto`` allows an output, if a report may carry many outputs."""
+"""The number of bits beyond log2 k that ``auto`` allows for an output if a report may contain many outputs."""
 
 SINGLE_BITS = 62
-"""Bits that ``auto`` always allows an output, if a report carries a single one: they add eight bytes to a report of
-about a hundred, and subset selection never needs more."""
+"""The number of bits that ``auto`` always allows for an output if a report contains a single output. They add eight
+bytes to a report of about a hundred bytes, and subset selection never needs more."""
 
 SAME = 5e-4
 """Relative differences of errors below this are reported as equal."""
 
 ROUNDING = 1e-9
-"""Relative differences of errors below this come from rounding; then fewer bits decide, then the catalogue's order."""
+"""Relative differences of errors below this come from rounding; then the number of bits decides, and after it the
+catalogue's order."""
 
 AS_GOOD = 0.999
 """LIP mechanisms with at least this part of the best gain count as equal; the unbiased estimate then decides."""
@@ -54,7 +55,8 @@ WAVE = "wave"
 """The mechanism without an estimate of single values; it is compared by the error of ordered values only."""
 
 ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_range", "a range's share")}
-"""Goals of ordered values: the field of the simulated error that decides, and the name of its quantity."""
+"""The goals of ordered values, each with the field of the simulated error that is compared, and the name of the
+quantity."""
 
 
 class Unsuited(HalftruthError):

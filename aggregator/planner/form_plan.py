@@ -41,10 +41,10 @@ MEDIUM = 0.3
 """The strength of association, as Cramer's V, for which the people needed are computed."""
 
 LEVELS = tuple(map(exact.level_from, ("0.5", "1", "1.5", "2", "3", "4", "5", "6", "8")))
-"""Levels in nanonats, from which the plan names the least one at which associations are found."""
+"""Levels in nanonats; the plan states the least of these levels at which associations are found."""
 
 SURE, POWER = 0.95, 0.84
-"""The part of tables without association in which the test finds none, and the normal quantile of .8."""
+"""The part of tables without association for which the test does not reject, and the normal quantile of .8."""
 
 MANY = 10**12
 """Number of reports of a tally of expected counts, so large that rounding does not matter."""

@@ -18,11 +18,11 @@ from protocol.errors import DomainError
 from protocol.notions import Ldp
 
 EDGES = (2, 3, 5, 9)
-"""The counts of evenly spaced numbers that are tried."""
+"""The tried numbers of evenly spaced values."""
 
 AS_GOOD = 1.02
-"""Fewer numbers are taken if the standard error is at most this times the least one: they need fewer bits, and lose
-less accuracy for people near the ends of the range."""
+"""Fewer values are used if the standard error is at most this times the least standard error. They need fewer bits,
+and lose less accuracy if people are near the ends of the range."""
 
 
 def rounded_for_mean(question: Question) -> Question:

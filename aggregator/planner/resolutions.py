@@ -23,9 +23,9 @@ UNEVEN = 1.5
 cells of a fifth of a degree, are about as uneven within a square of five by five."""
 
 THRESHOLD = 0.7
-"""The projection keeps shares above this times sqrt(2 ln m) standard errors; m is the number of districts that a share
-is compared with. In simulations of reference maps with exponents 1, 1.5 and 2 the errors computed with it have the
-order of the simulated ones."""
+"""The projection finds shares above this times sqrt(2 ln m) standard errors, where m is the number of districts with
+which a share is compared. For reference maps with exponents 1, 1.5 and 2, the errors computed with this threshold
+have the same order as simulated errors."""
 
 NOISE = 0.4
 """Half the mean of |N|, N standard normal: the part of a kept share's standard error in the total variation."""

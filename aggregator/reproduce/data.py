@@ -42,7 +42,7 @@ DISTRICTS = 36
 """Number of districts of the world in each direction, 5 degrees of latitude by 10 of longitude each."""
 
 _LINES = 100_000
-"""Check-ins that are converted at once."""
+"""The number of check-ins that are converted at once."""
 
 
 class MissingData(NotYet):
@@ -95,7 +95,8 @@ SOURCES = {
     "gowalla-grid": DataSource("Gowalla", _CHECK_INS, "gowalla_u5628_us_grid.csv.gz", _GOWALLA, 3_671_812),
     "gowalla-last": DataSource("Gowalla", _CHECK_INS, "gowalla_last_checkin_36x36_u1000.npz", _GOWALLA, 6_442_892),
 }
-"""The data sets by the names under which experiments need them. Of the grid, records are the check-ins inside it."""
+"""The data sets by the names under which experiments need them. The records of the grid are the check-ins inside the
+grid."""
 
 
 @dataclass(frozen=True)

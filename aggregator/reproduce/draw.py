@@ -40,10 +40,10 @@ STYLES: dict[str, tuple[str, str, float]] = {
 
 DASHES = ("-", "--", "-.", ":")
 SPARSE = (0, (1, 2.6))
-"""Dots of a second curve that violates the claimed level, farther apart."""
+"""The dash pattern of a second curve that violates the claimed level, with dots farther apart."""
 
 COLOURS = 255
-"""Colours in a figure's file: enough for a dozen lines and their edges, at half the size."""
+"""The number of colours in a figure's file: enough for a dozen lines and their edges, at half the file size."""
 
 MARKS = ("o", "s", "^", "D", "v")
 

@@ -26,7 +26,8 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 from protocol.channels.bits.channel import Bits
 
 EVEN = 1e-9
-"""If the variance of the sum is below this part of the total variance, it counts as zero: each report's sum is one."""
+"""If the variance of the sum is below this part of the total variance, it counts as zero, and each report's sum as
+one."""
 
 
 class BalancedDecoder(BitsDecoder):

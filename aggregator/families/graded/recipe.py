@@ -37,8 +37,8 @@ ROUGHLY = 1e-4
 """Relative precision of the error; enough to choose among geometries."""
 
 FIRST_TRIED = 16
-"""Number of field orders that are tried first. Then the orders near the best one are tried: the error has one
-minimum."""
+"""The number of field orders that are tried first. Then the orders near the best are tried; this suffices because
+the error has one minimum."""
 
 
 def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None = None) -> GradedProjective:

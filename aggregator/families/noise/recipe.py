@@ -33,7 +33,7 @@ Floats: TypeAlias = NDArray[np.float64]
 ONE = 1 << NOISE_SCALE
 
 EARTH = 6_371_008
-"""The mean radius of the Earth, metres."""
+"""The mean radius of the Earth in metres."""
 
 METRICS = ("steps", "numbers", "degrees", "kilometres")
 
@@ -47,10 +47,10 @@ REACH = 4096
 """Maximum number of steps beyond the lattice, in each direction, over which planar noise is summed."""
 
 FAR = 40.0
-"""Nats after which the remaining terms of such a sum are negligible."""
+"""The number of nats below the largest term at which the remaining terms of a sum over steps are negligible."""
 
 CLOSE = 1 - 1e-4
-"""Planar noise whose audited level exceeds this part of the allowed one is not improved further."""
+"""Planar noise is not improved further if its audited level exceeds this part of the allowed level."""
 
 
 def discrete_laplace(size: int, level: int) -> Noise:

@@ -24,7 +24,7 @@ from protocol.channels.projective.field import FiniteField, is_prime
 from protocol.channels.projective.geometry import Geometry
 
 BLOCK = 2**14
-"""Number of vectors of the cycle that are computed at a time."""
+"""The number of vectors of the cycle that are computed at once."""
 
 LIMB = 2**16
 """Counts too large for one exact sum are split into digits of this base."""

@@ -20,7 +20,7 @@ from protocol.errors import ChannelError
 from protocol.notions import HighLow
 
 NO_WORSE = 1.001
-"""Relative difference up to which two errors count as equal; the channel with fewer bits is then taken."""
+"""The ratio up to which two errors count as equal; the channel with fewer bits is then used."""
 
 USUAL_PARTS = (0.1, 0.5)
 """Shares of people with a sensitive value that are tried, beside s / k, if the draft does not give the share."""

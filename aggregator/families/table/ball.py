@@ -22,7 +22,7 @@ from aggregator.families.lifts import lift_range
 from aggregator.families.table.column_generation import Coordinates, Floats, Mixture
 
 MOST_LISTED = 10
-"""Maximum number of inputs for which all staircases are listed; 10 inputs have about 3^10."""
+"""Maximum number of inputs for which all staircases are listed; 10 inputs have about 3^10 staircases."""
 
 _ORDERS = 100
 """Number of orders of the inputs for which each round tries all cuts."""

@@ -33,7 +33,7 @@ SHRINK = 1e-9
 """The part of the level that is reserved for rounding in the first attempt."""
 
 ATTEMPTS = 12
-"""Number of attempts; each one reserves four times as much as the one before."""
+"""Number of attempts; each attempt reserves four times as much as the attempt before."""
 
 MOST_ERROR = 1.005
 """Maximum error of a table that is mixed with a response, as a multiple of the least error."""

@@ -13,7 +13,7 @@ from protocol.notions import UNBOUNDED, Information, Ldp, Matrix, MutualInformat
 MOST_DESIGNED = 8
 """Maximum number of values of a designed table; for more, the search takes too long."""
 MOST_COLUMNS = 60
-"""Maximum number of values of a table by column generation; a campaign holds every cell."""
+"""Maximum number of values of a table by column generation, because a campaign contains every cell."""
 MOST_CONVEX = 30
 """Maximum number of values of a table with a bound on the mutual information."""
 

@@ -26,7 +26,7 @@ MOST_CELLS = 2**26
 """Maximum number of cells of the left inverse for the unbiased estimate; all are computed, in chunks."""
 
 _HELD_CELLS = 2**20
-"""Maximum number of cells of a left inverse in memory at a time."""
+"""Maximum number of cells of a left inverse that are in memory at once."""
 
 MOST_STEPS = 32
 """Maximum number of steps of an input; outputs with nearly equal contributions share a step."""

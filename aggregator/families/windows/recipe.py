@@ -44,11 +44,11 @@ _MOST_CELLS = 2**13
 _LEAST_OUTPUTS = 2**12
 _OUTPUTS_PER_INPUT = 16
 _WORTH = 5e-4
-"""Of the designs whose gain is within this part of the best one's, the one with the fewest outputs is taken."""
+"""Among the designs whose gain is within this part of the best gain, the design with the fewest outputs is used."""
 _SPARE = 2.0**-24
 """The probability of the uninformative output that takes the rounding remainders; this part of the gain is lost."""
 _GOOD = 1e-3
-"""The smallest number of cells is taken that loses at most this part of the windows' gain, or a fifth of this part of
+"""The number of cells is the smallest that loses at most this part of the windows' gain, or a fifth of this part of
 the heavy inputs' gain."""
 
 

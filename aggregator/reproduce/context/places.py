@@ -21,12 +21,12 @@ from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
 
 GRIDS = ((1, 1), (5, 7), (25, 35), (25, 70))
-"""Table 1: numbers of parts of latitude and longitude; one each for plain LDP."""
+"""The grids of Table 1: numbers of parts of latitude and of longitude. The grid with one part of each is plain LDP."""
 
 PAPERS_TV = (0.591, 0.298, 0.108, 0.082)
 
 MAP_STEPS = 60
-"""Steps of the search for the posterior mode over the grid, of a tenth of a second each."""
+"""The number of steps of the search for the posterior mode over the grid; a step takes a tenth of a second."""
 
 BANDS = ((1e-2, 1.0, "1% or more", "published"), (2e-3, 1e-2, "0.2% to 1%", "server"),
          (4e-4, 2e-3, "0.04% to 0.2%", "optimum"), (0.0, 4e-4, "less, but some", "alone"))  # fmt: skip

@@ -41,7 +41,7 @@ METHODS = {
     "empirical-bayes": "empirical Bayes",
     "map": "posterior mode, even prior",
 }
-"""Methods that turn the unbiased estimates (for the posterior mode: the reports) into a distribution."""
+"""The methods that compute a distribution from the unbiased estimates or, for the posterior mode, from the reports."""
 
 
 LEVELS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)

@@ -16,7 +16,7 @@ from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Pa
 from protocol.notions import HighLow, Ldp
 
 HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
-"""Number of sensitive values among ``VALUES``, and share of the people who hold one."""
+"""The number of sensitive values among ``VALUES``, and the share of the people who have one."""
 
 
 def high_low_law(size: int, sensitive: int, part: float) -> Floats:

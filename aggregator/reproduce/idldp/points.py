@@ -25,7 +25,8 @@ GRADED = "graded"
 LABEL = "graded, in few bits"
 
 DEALINGS = 40
-"""Random assignments of the budgets to items; the relative error depends on the budgets of frequent items."""
+"""The number of random assignments of the budgets to items; the relative error depends on the budgets of frequent
+items."""
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ from aggregator.reproduce.idldp.surveys import (
 from protocol import exact
 
 LEVELS = (1.0, 2.0, 4.0)
-"""Of the figures that vary the padding."""
+"""The levels in nats of the figures that vary the padding."""
 
 LENGTHS, FEWER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30), (1, 2, 3, 5, 8, 12, 20)
-"""Paddings that are compared, in a full and in a quick run."""
+"""The padding lengths that are compared, in a full and in a quick run."""
 
 PADDED = 2.0
 """Levels in nats at which sentences compare paddings."""

@@ -42,13 +42,13 @@ MSE = "total squared error of the counts / n"
 
 FULL = tuple(0.5 + quarter / 4 for quarter in range(19))
 SPARSE = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
-"""Levels of the best protected items: all, and enough for a quick run."""
+"""The levels of the best protected items in nats, for a full and for a quick run."""
 
 Parts = tuple[tuple[float, float], ...]
-"""Parts of the items, and the multiple of eps that is their budget; the least budget first."""
+"""The parts of the items, each with its budget as a multiple of eps; the least budget comes first."""
 
 USUAL: Parts = ((0.05, 1.0), (0.05, 1.2), (0.9, 2.0))
-"""Three levels of budget, as in most of the paper's experiments."""
+"""Three budgets, as in most of the paper's experiments."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from protocol.domain.items import Items, set_level
 from protocol.notions.graded import Graded
 
 TOY = (math.log(4), *(math.log(6),) * 4)
-"""The budgets of Table I: HIV and four symptoms, nats."""
+"""The budgets of Table I in nats: HIV and four symptoms."""
 
 PRINTED = ((0.59, 0.67), (0.33, 0.28))
 """a and b of the two classes, with the digits printed in Table I."""

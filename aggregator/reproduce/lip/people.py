@@ -47,16 +47,16 @@ UNIT = personal.MAX_DECLARED_WEIGHT
 """Denominator of a declared prior of one bit."""
 
 SIMULATED = 4.0
-"""Largest level in nats at which surveys are simulated; above it, hardly any has a measurable error."""
+"""The largest level in nats at which surveys are simulated; above it, hardly any survey has a measurable error."""
 
 DRAWS = 8_000_000
 """Maximum number of people simulated at a level, but at least ``LEAST_SURVEYS`` surveys."""
 LEAST_SURVEYS = 20
 LEAST_DRAWN = 1e-4
-"""Smaller errors are not drawn: they would compress the others."""
+"""Errors below this are not plotted, because they would compress the other curves."""
 
 FAINT = 1e-12
-"""Relative to that of the most likely sum, smaller probabilities of sums are too inexact for a comparison."""
+"""Probabilities of sums below this part of the largest probability are too inexact for a comparison."""
 
 
 def figure_8(setting: Setting) -> ExperimentResult:

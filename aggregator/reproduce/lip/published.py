@@ -22,10 +22,10 @@ from protocol.channels import Channel, Table
 EPSILON, ERROR = "epsilon, nats", "square root of the average MSE"
 
 FULL = tuple(half / 2 for half in range(1, 21))
-"""0.5 to 10 nats; a campaign of 0 nats does not exist."""
+"""Levels of 0.5 to 10 nats; 0 nats is not a valid level."""
 
 SPARSE = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)
-"""A selection of these levels, for slow experiments."""
+"""The levels in nats of slow experiments, a selection from ``FULL``."""
 
 BROKEN = "every share of the prior has to be at least 1/(e^eps + 1)"
 

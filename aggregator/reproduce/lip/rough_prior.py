@@ -22,7 +22,7 @@ RADII = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
 EPSILONS = (1.0, 2.0)
 PRIORS = {"P1 = 0.3": (7, 3), "6 values, Zipf(1)": tuple(round(10**6 / rank) for rank in range(1, 7))}
 SHOWN = 0.05
-"""The radius for which numbers are given: five people in a hundred have another answer."""
+"""The radius for which numbers are given: 5 of 100 people have a different answer."""
 
 
 def _units(radius: float) -> int:

@@ -25,7 +25,8 @@ from protocol import exact
 Floats = NDArray[np.float64]
 
 MOST_PEOPLE = 6
-"""Maximum number of people with individual priors: there are 2^n databases, and a column for each and each output."""
+"""Maximum number of people with individual priors, because the program has a column for each of the 2^n databases
+and each output."""
 
 SLOPES = 41
 """Initial number of outputs: tangents of the square, over the range of the mean."""

@@ -189,7 +189,8 @@ def figure_6b(setting: Setting) -> ExperimentResult:
 
 
 ASKED, PEOPLE, WRONG = 2.0, 10_000, 0.3
-"""Level in nats, people, and share of them that a wrong prior misses, for the comparison of estimators."""
+"""The level in nats, the number of people, and the share of people that a wrong prior misses, for the comparison of
+estimators."""
 
 ESTIMATORS = (
     ("LIP MMSE", "lip", "mmse"),
