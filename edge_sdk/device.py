@@ -104,8 +104,9 @@ class Device(Membership, Disclosures):
         record of used slots is lost, and the study refuses a report for a slot that it has seen. No other process may
         use the folder meanwhile.
 
-        The arguments are those of ``open``; if the database is damaged or missing, pass the key store of the first
-        opening.
+        The arguments are those of ``open``. If the database is damaged or missing, pass the key store with which the
+        store was created.
+
         Returns:
             The open device.
         Raises:

@@ -217,7 +217,7 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """Nats that reports have cost so far."""
+        """The nats that reports have cost so far."""
         return exact.nats(self.spent_nanonats)
 
     @property

@@ -61,7 +61,7 @@ class Joined:
         return self.signed.terms
 
     def of(self, role: Role) -> Joined:
-        """Return the same campaign in another role."""
+        """Return this campaign in another role."""
         return self if role == self.role else replace(self, role=role)
 
     def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:

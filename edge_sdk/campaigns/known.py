@@ -27,7 +27,7 @@ class Campaigns:
         self._opened: dict[bytes, Joined] = {}
 
     def ids(self) -> list[bytes]:
-        """Return the ids of the joined campaigns, in the order they were first joined."""
+        """Return the ids of the joined campaigns, in the order in which they were first joined."""
         rows = self.store.rows("SELECT id FROM joined JOIN known ON campaign = number ORDER BY number")
         return [campaign_id for (campaign_id,) in rows]
 

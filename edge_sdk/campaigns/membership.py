@@ -50,7 +50,7 @@ class Membership(Trust, Agreements):
     def accept(self, invitation: Invitation) -> Terms:
         """Join the campaign of a link, as ``join`` does. The campaign's author is trusted for this campaign only.
 
-        If the campaign accepts enrolled devices only, the code in the link is stored as by ``present_code``.
+        If the campaign accepts enrolled devices only, the code in the link is stored (see ``present_code``).
 
         Args:
             invitation: the study's response to the link (``fetch_invited``).
@@ -68,7 +68,7 @@ class Membership(Trust, Agreements):
 
     @property
     def campaigns(self) -> list[bytes]:
-        """Ids of the joined campaigns, in the order they were first joined."""
+        """Ids of the joined campaigns, in the order in which they were first joined."""
         return self.records.campaigns.ids()
 
     def campaign(self, campaign_id: bytes) -> Campaign:
@@ -182,7 +182,7 @@ class Membership(Trust, Agreements):
         return self.terms(campaign_id)
 
     def _join(self, data: bytes, given: str | None, invited_by: bytes | None = None) -> Terms:
-        """Join a campaign.
+        """Join a signed campaign; return its terms.
 
         Args:
             given: the address of the study, as text.

@@ -28,14 +28,14 @@ SAME = (
 
 
 def followed(store: Store, campaign_id: bytes) -> bytes:
-    """Return the id of the campaign that a unit answers now: the last one followed, or the original one."""
+    """Return the id of the campaign that a unit answers now: the last followed campaign, or the original campaign."""
     while (following := store.setting(_name(campaign_id))) is not None:
         campaign_id = bytes(following)
     return campaign_id
 
 
 def continues(before: Joined, after: Joined) -> bool:
-    """Return whether the permission to follow one campaign covers another."""
+    """Return whether the permission to follow the campaign ``before`` covers the campaign ``after``."""
     same = all(getattr(after.campaign, name) == getattr(before.campaign, name) for name in SAME)
     later = after.campaign.closes > before.campaign.closes
     asked, agreed = after.terms, before.terms
@@ -51,7 +51,7 @@ def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
 
 
 def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None = None) -> bytes | None:
-    """Ask a campaign's own study for its next campaign, join this campaign and agree to it.
+    """Ask a campaign's own study for its next campaign, and join and agree to the next campaign.
 
     Args:
         device: a device that trusts the campaign's author.

@@ -71,13 +71,13 @@ class Terms:
     """The terms of a campaign as shown to the person.
 
     Attributes:
-        campaign_id: 16 bytes.
+        campaign_id: the campaign's id, 16 bytes.
         author: the public key of the author, 32 bytes.
         language: the language of the texts, as a tag; "" if the author did not state it.
         languages: all languages of the campaign, the original first.
         title: the campaign's title.
         question: the question; for a form, one question a line.
-        purpose: why it is asked; "" if not given.
+        purpose: the reason for the question; "" if not given.
         organisation: the name of the organisation that asks.
         closed_early: time of the early closing, UTC seconds; None if it was not closed early.
         addresses: the addresses for reports, tried in this order; empty if neither the campaign nor the owner named
@@ -157,7 +157,7 @@ class Terms:
 
     @property
     def cost(self) -> float:
-        """Nats of one fresh answer."""
+        """The cost of one fresh answer in nats."""
         return exact.nats(self.cost_nanonats)
 
     @property
@@ -183,7 +183,7 @@ class Terms:
 
     @property
     def worst_case(self) -> float:
-        """Nats of all answers together, in the worst case."""
+        """The cost of all answers together in nats, in the worst case."""
         return exact.nats(self.worst_case_nanonats)
 
     def as_json(self) -> dict[str, object]:

@@ -68,17 +68,17 @@ class Declaration:
 
     @property
     def cost(self) -> float:
-        """Nats of one fresh answer."""
+        """The cost of one fresh answer in nats."""
         return exact.nats(self.cost_nanonats)
 
     @property
     def worst_case(self) -> float:
-        """Nats of all answers together."""
+        """The cost of all answers together in nats."""
         return exact.nats(self.worst_case_nanonats)
 
     @property
     def chosen_worst_case(self) -> float:
-        """Nats of all answers together under the most expensive prior of the public list."""
+        """The cost in nats of all answers together under the most expensive prior of the public list."""
         return exact.nats(self.chosen_worst_case_nanonats)
 
 

@@ -166,8 +166,8 @@ class Exposure:
 
     @cached_property
     def questions(self) -> Mapping[str, Level]:
-        """The bound of ``about`` for two answers to one question of a form, if all other answers are equal, by question
-        name.
+        """For each question of a form, by name: the bound of ``about`` for two answers that differ in this question
+        only.
 
         Empty if the domain is not a form.
         """
@@ -190,8 +190,8 @@ class Exposure:
 
     @cached_property
     def budgets(self) -> tuple[int, ...] | None:
-        """The budget of each value in nanonats; the level of two values is at most the smaller one (Gu et al. 2020,
-        Theorem 2).
+        """The budget of each value in nanonats; the level of two values is at most their smaller budget (Gu et al.
+        2020, Theorem 2).
 
         None if no campaign has budgets for its values, or if a campaign without them has no bound.
         """

@@ -82,7 +82,7 @@ def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
         One unverified offer for each campaign that the study publishes.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoResponse: the study gave no valid answer.
+        NoResponse: the study gave no valid response.
     """
     to = _at(url, LIST_PATH)
     listed = _stated(to, _exchange(to, None, MOST_LIST_BYTES, opener)).get("campaigns")
@@ -102,7 +102,7 @@ def fetch_campaign(url: str, wanted: bytes, opener: Opener | None = None) -> byt
         The campaign's bytes.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoResponse: the study gave no valid answer.
+        NoResponse: the study gave no valid response.
         CampaignError: the study sent another campaign.
     """
     to = _at(url, f"{LIST_PATH}/{wanted.hex()}")
@@ -125,7 +125,7 @@ def fetch_invited(link: Link, opener: Opener | None = None) -> Invitation:
         The invitation; its key has the link's fingerprint, and its campaign the link's id.
     Raises:
         NoCampaign: the study does not have the campaign.
-        NoResponse: the study gave no valid answer.
+        NoResponse: the study gave no valid response.
         KeyRefused, InvitationRefused: the study sent a key or a campaign that the link does not name.
     """
     to = _at(link.address, f"{LIST_PATH}/{link.campaign_id.hex()}/author")
@@ -149,7 +149,7 @@ def closing(url: str, wanted: bytes, opener: Opener | None = None) -> bytes:
         opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoResponse: the study has no such notice, or gave no valid answer.
+        NoResponse: the study has no such notice, or gave no valid response.
     """
     return _exchange(_at(url, f"{LIST_PATH}/{wanted.hex()}/closing"), None, MOST_CLOSING_BYTES, opener)
 
@@ -191,7 +191,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
         One bool per report; False means that the study has not counted the report yet, or never will.
     Raises:
         AddressRefused: ``url`` is not an address.
-        NoResponse: the study gave no valid answer.
+        NoResponse: the study gave no valid response.
         ValueError: there are more reports than one upload may have.
     """
     reports = list(envelopes)

@@ -134,7 +134,7 @@ class UploadQueue:
         self.store.cache[UploadQueue] = count + 1, total + len(envelope)
 
     def _size_now(self) -> tuple[int, int]:
-        """Return ``_size``, counted once by a transaction and not again by the answers after it."""
+        """Return the number and the total length of the waiting envelopes, from the store's cache if it has them."""
         size: tuple[int, int] | None = self.store.cache.get(UploadQueue)
         if size is None:
             size = self.store.cache[UploadQueue] = self._size()

@@ -40,7 +40,7 @@ class Campaign:
     Attributes:
         title: the name of the campaign.
         question: the question shown to the person; for a form, one question a line.
-        purpose: why it is asked; "" if not given.
+        purpose: the reason for the question; "" if not given.
         organisation: the name of the organisation that asks.
         domain: the possible answers.
         notion: the privacy notion and its declared level.
