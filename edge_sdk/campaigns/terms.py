@@ -334,7 +334,7 @@ def _listed(asked: Domain | FormQuestion) -> tuple[str, ...]:
 
 def _answers(domain: Domain) -> str:
     if isinstance(domain, Form):
-        return f"A form of {len(domain.questions)} questions, of which each device is asked one or two: name=answer."
+        return f"A form of {len(domain.questions)} questions; each device is asked one or two of them: name=answer."
     if isinstance(domain, Grid):
         return (
             f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees: latitude,longitude."

@@ -85,8 +85,8 @@ class AndroidKeyStore(FileKeyStore):
     def describe(self) -> str:
         """Return one line for the owner about the protection of the secret."""
         return (
-            f"{self._path}: encrypted with a key that this phone's Keystore does not hand out and no backup has; "
-            "readable by this app while it runs"
+            f"{self._path}: encrypted with a key that never leaves this phone's Keystore and is in no backup; readable "
+            "by this app while it runs"
         )
 
     def _wrap(self, secret: bytes) -> None:

@@ -221,7 +221,10 @@ class Unit:
             try:
                 self._sending = self._asking = Child([sys.executable, *command], errors=True)
             except OSError as error:
-                self._warn("leaving", f"the study was not asked: {error.strerror or type(error).__name__}")
+                self._warn(
+                    "leaving",
+                    (f"the study was not asked for its next campaign: {error.strerror or type(error).__name__}"),
+                )
         due = self._phase + (turn + 1) * self._configuration.send_every
         return max(0.0, min(self._now + MOST_PAUSE, due) - self._clock())
 

@@ -151,7 +151,7 @@ class Reader:
         full = len(child.printed) >= MOST_BYTES
         code = child.end(0 if more or full else over)
         if full:
-            return "", "the source printed too much"
+            return "", f"the source printed {MOST_BYTES:,} bytes or more"
         if more:
             return "", f"the source gave nothing within {timeout:g} seconds"
         if code:
