@@ -21,10 +21,11 @@ from protocol.domain import Grid, Items
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
-from protocol.notions import Block, Classes, Geo, Graded, Information, Ldp, Matrix, MutualInformation, Notion
+from protocol.notions import Block, Classes, Geo, Graded, HighLow, Information, Ldp, Matrix, MutualInformation, Notion
 from protocol.views import Coarse, Districts, Map
 from tests.families import SHAPES
 from tests.families.wave import wave
+from tests.families.windows import random_windows
 
 NAT = exact.NANONATS
 MOST = exact.MAX_LEVEL
@@ -101,9 +102,9 @@ def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
 def test_equal_classes_are_audited_once() -> None:
     """Classes with equal channel and notion cost as much as one class; different classes cost the sum."""
     notion, channel = joining._classes(64, 8, 12)
-    assert notion.steps(channel) == Ldp(MOST).steps(channel.channels[0])  # type: ignore[attr-defined]
     first, second = Ldp(MOST), Information(MOST, joining._prior(8))
     table = joining._table(8, 12)
+    assert notion.steps(channel) == first.steps(table)
     two = Blocks(0, ((1, 8), (2, 8)), (table, table))
     assert Classes.of((first, second)).steps(two) == first.steps(table) + second.steps(table)
 
@@ -160,16 +161,19 @@ def test_a_million_numbered_items_take_no_table() -> None:
 
 @st.composite
 def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
-    """Draw a notion and a channel of any family, with any number of inputs up to a few dozen."""
-    make, size = joining, draw(st.integers(3, 40))
-    order, dimension = draw(st.sampled_from([(2, 3), (2, 6), (3, 3), (3, 5), (5, 3), (7, 2), (31, 2), (11, 3)]))
+    """Draw a notion and a channel of any family, with any number of inputs up to two hundred."""
+    make, size = joining, draw(st.integers(3, 40) | st.integers(2, 200))
+    order, dimension = draw(
+        st.sampled_from([(2, 3), (2, 6), (3, 3), (3, 5), (5, 3), (7, 2), (31, 2), (11, 3), (101, 2)])
+    )
     across = draw(st.integers(2, 9))
     types = draw(st.integers(1, 9))
     cells = draw(st.integers(2 * types + 2, 90))
+    flat = draw(st.integers(0, (size - 1) // 2)), draw(st.integers(0, (size - 1) // 2))
     channel: Channel = draw(st.sampled_from([
         lambda: Hadamard(2**63 + 2**62, size),
         lambda: make.projective(min(size, (order**dimension - 1) // (order - 1)), order, dimension),
-        lambda: make._subset(max(size, 4), draw(st.integers(2, max(size, 4) - 2))),
+        lambda: make._subset(min(size + 2, 62), draw(st.integers(2, min(size, 60)))),
         lambda: make._triples(size),
         lambda: wave(size, size - 1, MOST),
         lambda: make._response(size),
@@ -177,6 +181,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
         lambda: make._table(size, draw(st.integers(2, 40))),
         lambda: make._noise(draw(st.integers(1, 6)), across),
         lambda: make._windows(size, cells, draw(st.sampled_from([1, 2, 8])), types),
+        lambda: random_windows(size, *flat, draw(st.integers(1, 90)), draw(st.sampled_from([1, 8, 32])), types, size),
     ]))()  # fmt: skip
     k = channel.inputs
     budgets = draw(st.lists(st.sampled_from([MOST, MOST - 10**6, MOST - 2 * 10**6]), min_size=k, max_size=k))
@@ -190,6 +195,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
         lambda: Geo.between(MOST, 1, [0], range(k)),
         lambda: Graded.over(budgets),
         lambda: Block.over(MOST, blocks),
+        lambda: HighLow(MOST, k, tuple(range(draw(st.integers(1, k - 1))))),
     ]))()  # fmt: skip
     assume(channel.features < 10**4 or not isinstance(notion, MutualInformation))
     assume(not (channel.unary and isinstance(notion, (MutualInformation, Geo))))
