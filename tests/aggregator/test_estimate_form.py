@@ -39,7 +39,7 @@ def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
     decoder = decoder_of(channel)
     if decoder.one_hot:
         return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
-    words = [np.array(word) for word in itertools.product((0, 1), repeat=channel.inputs) if sum(word) == channel.ones]  # type: ignore[attr-defined]
+    words = [np.array(word) for word in itertools.product((0, 1), repeat=channel.inputs) if sum(word) == channel.ones]
     inside = decoder.forward(np.eye(channel.inputs)[0])[0]
     law = np.array([[inside if word[x] else 1 - inside for word in words] for x in range(channel.inputs)])
     having = np.array([[bool(word[x]) for word in words] for x in range(channel.inputs)])
@@ -289,7 +289,7 @@ def test_what_nobody_was_asked_has_no_estimate() -> None:
         cross(views, 0, 2)
     with pytest.raises(NotAsked):
         margin(views, 2)
-    with pytest.raises(ValueError, match="earlier"):
+    with pytest.raises(ValueError, match="does not come before"):
         cross(views, 1, 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,10 +125,10 @@ def test_intervals_hold_long() -> None:
     assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.97, found
 
 
-def estimated(domain: Domain, **wanted: object) -> Ordered:
+def estimated(domain: Domain, **wanted: Any) -> Ordered:
     channel = wave(domain.size, NANONATS)
     counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
-    return ordered(asked(channel, domain), Tally.of(counts), level=0.9, **wanted)  # type: ignore[arg-type]
+    return ordered(asked(channel, domain), Tally.of(counts), level=0.9, **wanted)
 
 
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:

@@ -259,7 +259,8 @@ def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tu
         halves = [Tally.of(np.split(part.counts, 2)[place]) for part in tally.by_view]
         theirs = estimate_form(alone, ViewsTally.of_parts(halves, {}, None), names)
         assert_alike(estimate_form(cut, members, names, where=name), theirs)
-    whole = ViewsTally.of_parts([Tally.of(sum(np.split(part.counts, 2))) for part in tally.by_view], {}, None)  # type: ignore[arg-type]
+    counts = [part.counts.reshape(2, -1).sum(axis=0) for part in tally.by_view]
+    whole = ViewsTally.of_parts([Tally.of(each) for each in counts], {}, None)
     assert_alike(estimate_form(made, tally, names), estimate_form(alone, whole, names))
 
 

@@ -23,6 +23,7 @@ from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_camp
 from protocol.domain import Values
 from protocol.domain.form import Form, FormQuestion
 from protocol.exact import NANONATS
+from protocol.notions import Ldp
 from protocol.report import Report, pack
 from protocol.views import View
 from protocol.views.maps import Questions
@@ -51,8 +52,8 @@ def campaign(level: int = 3 * NANONATS) -> SignedCampaign:
         View(1, Questions(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
         for asked in ASKED
     )
-    notion = replace(fleet.campaign().terms.notion, level=level)  # type: ignore[type-var, call-arg]
-    terms = replace(fleet.campaign().terms, domain=FORM, views=views, notion=notion, title="Form", minimum_reports=20)
+    terms = fleet.campaign().terms
+    terms = replace(terms, domain=FORM, views=views, notion=Ldp(level), title="Form", minimum_reports=20)
     return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
 
 

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FrameType
 
@@ -86,7 +87,7 @@ def page_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.html")
 
 
-def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: object) -> None:
+def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: Connection) -> None:
     """Do ``work``, and die at a step; or live, and send the numbers of calls and writes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # open until the process ends
@@ -121,7 +122,7 @@ def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: 
     sys.settrace(traced)
     work(path)
     sys.settrace(None)
-    pipe.send((calls, writes))  # type: ignore[attr-defined]
+    pipe.send((calls, writes))
 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
@@ -295,15 +296,15 @@ def obeying() -> None:
     assert libc.capset(header, rights) == 0
 
 
-def refused(name: str, first: Callable[[], None], path: Path, pipe: object) -> None:
+def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) -> None:
     """Work in a place without write access, and send the error."""
     first()
     try:
         WRITING[name](path)
     except (StudyError, OSError) as error:
-        pipe.send((type(error).__name__, str(error)))  # type: ignore[attr-defined]
+        pipe.send((type(error).__name__, str(error)))
     else:
-        pipe.send(("", ""))  # type: ignore[attr-defined]
+        pipe.send(("", ""))
 
 
 @pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])

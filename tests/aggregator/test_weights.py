@@ -322,10 +322,10 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
     dense = np.zeros((4, 4))
     for place, view in enumerate(views):
         slopes = []
-        for unit in np.eye(len(view.tally.counts)):
+        for unit in np.eye(len(view.tally.counts), dtype=np.int64):
             ends = []
             for counts in (view.tally.counts + unit, view.tally.counts - unit):
-                other = FormView(view.questions, view.shape, view.decoder, Tally(counts, view.tally.reports))  # type: ignore[arg-type]
+                other = FormView(view.questions, view.shape, view.decoder, Tally(counts, view.tally.reports))
                 changed = [*views[:place], other, *views[place + 1 :]]
                 ends.append(weighted_question(Calibration(AnsweredForm(changed, form_of()), margins), 2).raw)
             slopes.append((ends[0] - ends[1]) / 2)

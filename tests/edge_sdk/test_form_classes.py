@@ -12,6 +12,7 @@ from edge_sdk.errors import BudgetRefused, ConsentMissing
 from edge_sdk.presentation import given
 from protocol import envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
+from protocol.channels import Blocks
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, NAT, WHOLE, asking
@@ -51,7 +52,8 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         sealed = device.answer(campaign_id, asked_of(view, whole)).envelope
         [y] = Report.decode(envelope.decode(sealed).unverified).outputs(SIGNED.terms, view)
         assert y == law.sample(place * inputs + z, dice.given[-1])
-        first = law.offsets[place + 1]  # type: ignore[attr-defined]
+        assert isinstance(law, Blocks)
+        first = law.offsets[place + 1]
         assert first <= y < first + SIGNED.terms.channel_of(place, view).outputs
         lengths.add(len(sealed))
         drawn.add(len(dice.given[-1]))

@@ -135,7 +135,7 @@ def law(arcs: list[int], cells: int, orders: int, heavy: list[int], singles: lis
     begins = []
     for r in range(orders):
         keys = hashlib.shake_128(b"halftruth windows order" + r.to_bytes(4, "big")).digest(8 * len(rare))
-        order = sorted(range(len(rare)), key=lambda i, keys=keys: (keys[8 * i : 8 * i + 8], i))  # type: ignore[misc]
+        order = sorted(range(len(rare)), key=lambda i, keys=keys: (keys[8 * i : 8 * i + 8], i))  # type: ignore[misc]  # a default has no type
         lengths = [arcs[rare[i]] for i in order]
         begins.append({rare[i]: sum(lengths[:place]) for place, i in enumerate(order)})
 

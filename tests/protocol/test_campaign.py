@@ -138,7 +138,7 @@ def test_there_is_no_campaign_without_a_certificate() -> None:
     with pytest.raises(TypeError):
         made(certificate=made().certificate)
     with pytest.raises(FrozenInstanceError):
-        made().opens = 0  # type: ignore[misc]
+        made().opens = 0  # type: ignore[misc]  # the field is frozen
 
 
 def test_fields_are_counted() -> None:

@@ -340,8 +340,9 @@ def assert_made_for(channel: Channel, level: int) -> None:
     certificate = notions.certify(channel, notions.Ldp(level))
     assert level - 1 <= certificate.audited == certificate.ldp <= level
     loss = certificate.witness
+    assert loss.other is not None
     assert channel.weight(loss.x, loss.y) == loss.numerator
-    assert channel.weight(loss.other, loss.y) == loss.denominator  # type: ignore[arg-type]
+    assert channel.weight(loss.other, loss.y) == loss.denominator
     less = level * 999 // 1000
     if less >= exact.MIN_LEVEL:
         with pytest.raises(Uncertified):

@@ -149,7 +149,7 @@ def test_the_limit_comes_first() -> None:
 def test_other_types_are_not_encoded(value: object) -> None:
     """A value outside the subset raises a TypeError, at any depth, because it is a mistake of the program."""
     with pytest.raises(TypeError):
-        codec.encode(value)  # type: ignore[arg-type]
+        codec.encode(value)  # type: ignore[arg-type]  # a programmer may pass a wrong type
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [2**64]])

@@ -125,7 +125,7 @@ def test_floats_of_other_kinds() -> None:
 def test_what_is_no_number_is_refused_in_silence(value: object) -> None:
     """Infinities, NaN, fractions, other scripts and other types are refused in a text that does not repeat them."""
     with pytest.raises(ValueError, match=r"number is expected") as refused:
-        exact.rational(value)  # type: ignore[arg-type]
+        exact.rational(value)  # type: ignore[arg-type]  # a person may write any type
     if isinstance(value, str) and value.strip(" .-"):
         assert value not in str(refused.value)
 

@@ -14,6 +14,7 @@ from protocol import codec, exact, notions
 from protocol.channels import Channel, Table
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.graded import MAX_CLASSES, AvgId, Graded, MinId
+from protocol.runs import Runs
 
 NAT = exact.NANONATS
 
@@ -157,7 +158,9 @@ def test_wire_round_trip(notion: Graded) -> None:
         (NAT, (NAT, 2 * NAT), ((1, 2), (0, 1)), ()),
     ],
 )
-def test_what_is_no_notion(level, budgets, runs, unbounded) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_no_notion(
+    level: int, budgets: tuple[int, ...], runs: Runs, unbounded: tuple[tuple[int, int], ...]
+) -> None:
     """A notion is refused unless its budgets are 0.001 to 20 nats, its classes and pairs are in canonical form, it
     bounds a pair, and its level is the computed one."""
     with pytest.raises(NotionError):

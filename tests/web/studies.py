@@ -38,7 +38,7 @@ def study(**changes: object) -> bytes:
     }  # fmt: skip
     if "views" not in changes:
         changes.setdefault("views", plain_views(response(domain.size, NAT)))
-    return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)  # type: ignore[arg-type]
+    return seal_campaign(Campaign(**{**fields, **changes}), AUTHOR)  # type: ignore[arg-type]  # fields of many types
 
 
 def forged_promise() -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def test_a_device_does_what_pythons_does(tab: Tab, seeds: range) -> None:
     """
     answers, refusals = 0, 0
     for seed in seeds:
-        answered, refused = twin.difference(seed, lambda steps, seed=seed: tab.run(steps, str(seed)))  # type: ignore[misc]
+        answered, refused = twin.difference(seed, partial(tab.run, name=str(seed)))
         answers, refusals = answers + answered, refusals + refused
     assert answers > 3 * len(seeds), "most sequences answer, or nothing is tested"
     assert refusals > 5 * len(seeds), "and something is refused"
