@@ -116,7 +116,7 @@ class Truth:
         Args:
             names: the names of one or two questions.
         Returns:
-            Shares that sum to 1: (a,) for one question, (a * b,) row by row for two.
+            Shares that sum to 1, (a,) for one question and (a * b,) row by row for two.
         Raises:
             SheetError: nobody answers these questions.
             ValueError: the answers are not those to a form.

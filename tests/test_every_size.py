@@ -78,7 +78,7 @@ def test_all_that_serve_without_a_prior_are_here() -> None:
 @each
 def test_the_declared_level_is_the_audited_one(mechanism, numbers) -> None:
     """At sizes next to every limit of a mechanism, and at random levels, the audited level is at most the declared one
-    and within a millionth of a nat of it, and the channel for a level 0.1% higher is refused."""
+    and within a millionth of a nat of it. The channel for a level 0.1% higher is refused."""
     assert kept(mechanism, numbers, SOME)
 
 

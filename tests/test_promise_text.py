@@ -123,8 +123,8 @@ KINDS = [*notions._FROM_WIRE, notions.Classes.name]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None:
-    """At 100 levels, the terms of the device, the app in both languages, the desk's audit and the page state each bound
-    of a notion as the exact factor, rounded up by less than a unit of its last digit."""
+    """The device's terms, the app in both languages, the desk's audit and the page state each bound of a notion as the
+    exact factor, rounded up by less than a unit of its last digit, at 100 levels."""
     for level in LEVELS:
         if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:
             continue

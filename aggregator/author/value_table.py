@@ -30,7 +30,7 @@ def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer
     """Yield the rows of a CSV file with the header ``value,<column>``.
 
     Yields:
-        For each row: an answer of ``domain``, its number, and the file and line of the row, for errors.
+        An answer of ``domain`` for each row, its number, and the file and line of the row, for errors.
     Raises:
         SheetError: the header is wrong, a value is outside the domain, or a text is not a number.
     """
@@ -46,7 +46,7 @@ def read_sheet_by_class(
     Args:
         classes: the names of the campaign's classes; empty for a campaign without classes.
     Yields:
-        For each row: an answer of ``domain``, its number, the position of its class (None without that column), and the
+        An answer of ``domain`` for each row, its number, the position of its class (None without that column), and the
         file and line of the row, for errors.
     Raises:
         SheetError: the header is wrong, a value is outside the domain, a text is not a number, or a class is unknown.
@@ -79,7 +79,7 @@ def read_people(
     Args:
         classes: the names of the campaign's classes.
     Yields:
-        For each row: its texts, the answer to all questions, the position of the class (None without that column), and
+        The texts of each row, the answer to all questions, the position of the class (None without that column), and
         the number of people.
     Raises:
         SheetError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a count

@@ -1,6 +1,6 @@
 """The pace of a program on a screen: idle time is skipped, and only frames of pictures are drawn.
 
-While a request is played, the time until the next frame passes only on the program's clock: animations, scrolling and
+While a request is played, the time until the next frame passes only on the program's clock. Animations, scrolling and
 notices have as many frames and seconds as on a phone, and the machine does not wait for them. Work in the program's
 other threads is awaited in real time (``real``). Software GL is most of a frame's work, so frames are drawn only for
 pictures.

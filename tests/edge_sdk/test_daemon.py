@@ -891,8 +891,8 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
 
 @pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
-    """After every kill -9, each reading that was on the disk is sent in its own slot with one output only, at most one
-    reading for each kill was on the disk without a report, and the charge equals the number of stored outputs.
+    """After every kill -9, each reading that was on the disk is sent in its own slot with one output only. At most one
+    reading for each kill was on the disk without a report. The charge equals the number of stored outputs.
 
     30 kills find a fault that one kill in five shows with probability 99.8%; 1,000 kills find one that a kill in a
     hundred shows.

@@ -37,8 +37,9 @@ def call(page: Page, what: str, *given: Any) -> Any:
 
 
 def test_silence_and_size_say_nothing(page: Page) -> None:
-    """In every campaign of the answer vectors except forms, three equal answers and two alternating ones draw the same
-    number of random bytes at the same calls, queue envelopes of the same lengths, and get the same refusals."""
+    """For every campaign of the answer vectors except forms, three equal answers are compared with answers that
+    alternate between two values. Both draw the same number of random bytes at the same calls, queue envelopes of the
+    same lengths, and get the same refusals."""
     people = []
     for number, one in enumerate(twin.ASKED):
         terms = open_campaign(one.data, twin.TRUST).terms
