@@ -112,7 +112,7 @@ def _author_and_answer() -> None:
     _tell("An analyst writes a question and signs it as a campaign. Its privacy is audited on its integers.")
     _run("keygen", "analyst", "--name", "Town library")
     _sign("education")
-    _tell("A poster invites people: a link and its QR code, what is asked and what is promised.")
+    _tell("A poster invites people: a link and its QR code, the question and the privacy promise.")
     _run("--study", "lib", "invite", "education", "--out", "poster.png")
     _tell("48,842 people answer, each with their own key and random numbers. No true answer leaves a device.")
     _answer("education", "counts.csv", "batch.htr", "devices.pub")
@@ -143,7 +143,7 @@ def _attack() -> None:
 
 
 def _again_with_a_prior() -> None:
-    _tell("The same question where shares were published before: LIP, with those shares as public prior.")
+    _tell("The same question, for the case that shares were published before: LIP, with these shares as public prior.")
     _sign("education-lip")
     _answer("education-lip", "counts.csv", "lip.htr", "lip.pub")
 

@@ -91,7 +91,7 @@ def simulate(
     if (truth_file is None) == (priors_file is None):
         raise click.UsageError("give either --truth or, for a campaign with declared priors, --priors")
     if held_file is not None and priors_file is None:
-        raise click.UsageError("--held needs --priors: with --truth, the answers are those of its file")
+        raise click.UsageError("--held needs --priors: with --truth, the file states the answers")
     truth, held = _people_of(terms, truth_file, priors_file, seed)
     if held_file is not None and not held:
         raise Failure(f"{priors_file} already states the answers, in its column value: leave out --held", FAILED)

@@ -394,7 +394,7 @@ class _Reading:
         """Return the share of the inputs ``first`` to ``past`` - 1, with its interval."""
         if first >= past:
             raise NotOrdered(
-                f"a range holds no value of the campaign, whose values are {self._domain.label(0)} to "
+                f"the range contains no value of the campaign, whose values are {self._domain.label(0)} to "
                 f"{self._domain.label(self._domain.size - 1)}: widen it, or give its ends in increasing order"
             )
         low, high = self._interval(first, past, z)

@@ -141,9 +141,9 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
                 tag("td", f"{found.reports:,}"))
         )  # fmt: skip
     return [
-        tag("p", "A test of each pair of questions that was asked together. If no connection is found, there may still "
-            f"be one: the reports may be too few. There are {len(rows)} tests; where there is no connection, about one "
-            "test in twenty finds one by chance."),
+        tag("p", "Each pair of questions that was asked together is tested. If no connection is found, there may still "
+            f"be one, because the reports may be too few. There are {len(rows)} tests; where there is no connection, "
+            "about one test in twenty finds one by chance."),
         scrolled("The most significant come first.", ("questions", "connected", "p", "reports"), rows),
     ]  # fmt: skip
 

@@ -63,7 +63,8 @@ def method_section(found: Estimate) -> list[Html]:
     if found.weighting is not None:
         entries["Weights"] = (
             "reports of groups that answered less often than their share of the population count for more, and those "
-            "of other groups for less. That corrects for who answered, as far as these groups explain it."
+            "of other groups for less. This corrects for differences in who answered, as far as they are differences "
+            "between these groups."
         )
     if found.note is not None:
         entries["Numbers"] = f"{found.note}."
