@@ -128,13 +128,13 @@ ROWS = (
         "that reveals everything with probability delta has the same delta"),
     SokRow("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
         _nats("lip"),
-        "never above LDP's, and never below half of it. No report raises the belief in a value of this prior by more "
+        "at most the LDP level, and at least half of it. No report raises the belief in a value of this prior by more "
         "than {ceiling:.2f} nats; a higher level comes from values that a report rules out"),
     SokRow("(eps, delta)-LIP at eps = 1/2", f"{POINT} up to delta, {AWARE}", "failure probability delta", _delta("lip"),
         "the smallest delta at eps = 1/2"),
     SokRow("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
         _nats("mutual-information"),
-        "small everywhere, even for a channel that sometimes sends the truth: a mean says little about the worst "
+        "small everywhere, even for a channel that sometimes sends the truth: a mean does not limit the worst "
         "output"),
     SokRow("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
     SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
@@ -146,11 +146,11 @@ ROWS = (
         "secrets: below 3 or not, under the prior and an even law. Such sets of values are better hidden than the "
         "worst pair of values"),
     SokRow("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
-        "never above LDP's, never below mutual information under any prior; listed with the context-aware notions, "
-        "but it depends on no prior"),
+        "at most the LDP level, and at least the mutual information under any prior; the paper lists it with the "
+        "context-aware notions, but it depends on no prior"),
     SokRow("geo-indistinguishability (eq. 8)", f"{POINT}, {FREE}", "noise by distance", _nats("geo"),
-        "nats for each step between two of the six numbers; geometric noise is the one made for it, and its LDP level "
-        "is five times as much"),
+        "nats for each step between two of the six numbers; geometric noise is made for this notion, and its LDP level "
+        "is five times as large"),
 )  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def utility(setting: Setting) -> ExperimentResult:
             "mutual information allows no closed-form mechanism (Def. 5)",
             f"at a cap of {half.asked:g} nats the optimum never answers {_never(half.channel)} of {len(PRIOR)} values",
             f"it is found by convex optimisation. It saves information on rare values (the rarest has {least:.0%}): "
-            "their holders answer like others, so a histogram lacks these values",
+            "people with these values answer like others, so a histogram lacks these values",
         ),
     )
     verdict = (
@@ -449,20 +449,20 @@ def relations(setting: Setting) -> ExperimentResult:
         *(
             Finding(
                 claim,
-                f"{sides}: broken by {broken[claim]} of {setting.repeats:,} random channels and priors; at the nearest "
-                f"the left side is {near[claim]:.0%} of the right one",
+                f"{sides}: broken by {broken[claim]} of {setting.repeats:,} random channels and priors; the left side "
+                f"is at most {near[claim]:.0%} of the right side",
                 "no difference" if not broken[claim] else "it does not hold",
             )
             for claim, sides in RELATIONS.items()
         ),
         Finding(
             "Pufferfish with a large enough set of priors is context-free",
-            f"with every value a secret of its own its level is LDP's, up to {fish:.0e} nats",
+            f"if every value is a separate secret, its level is that of LDP, up to {fish:.0e} nats",
             "no difference",
         ),
         Finding(
             "LIP bounds what an output adds under the prior",
-            f"over all priors at once its level is LDP's, up to {ball:.0e} nats",
+            f"its largest level over all priors is the level of LDP, up to {ball:.0e} nats",
             "the ball of radius 1 around any prior is all priors: the advantage of LIP comes from knowing one prior",
         ),
         Finding(
@@ -475,8 +475,8 @@ def relations(setting: Setting) -> ExperimentResult:
     findings += (
         Finding(
             "random sampling translates into randomised response",
-            "it is one: the probabilities of the randomised response with the prior as its cover are those of "
-            f"revealing or drawing from the prior, up to {sampled:.0e}",
+            "it is a randomised response: with the prior as its cover weights, that has the same probabilities, up to "
+            f"{sampled:.0e}",
             "no difference; for an even prior it is k-ary randomised response itself",
         ),
     )

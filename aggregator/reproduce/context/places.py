@@ -96,7 +96,11 @@ def table_1(setting: Setting) -> ExperimentResult:
 
     used = int(np.count_nonzero(places.counts))
     mode = [(grid, far[grid, "hadamard", "map"]) for grid in GRIDS if (grid, "hadamard", "map") in far]
-    theirs = "the same data" if places.whole else "other people and fewer places: not the paper's numbers"
+    theirs = (
+        "the same data"
+        if places.whole
+        else "the data have other people and fewer places, so the figures are not comparable with the paper's"
+    )
     findings = (
         Finding(
             f"{', '.join(map(_named, GRIDS))}: {said(PAPERS_TV)}, of {whole:,} check-ins",

@@ -83,7 +83,11 @@ RETAIL = Set("Retail", 100, 30, 5)
 
 def partly(people: ItemHolders) -> str:
     """Return a remark if only a part of the data was read."""
-    return "" if ", whole" in people.label else "; a part of the data, not beside the paper's numbers"
+    return (
+        ""
+        if ", whole" in people.label
+        else "; only a part of the data is used, so the figures are not comparable with the paper's"
+    )
 
 
 def planned(

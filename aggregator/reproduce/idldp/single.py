@@ -239,7 +239,11 @@ def _read(data: DataFolder, label: str) -> ItemHolders:
 
 
 def _partly(people: ItemHolders) -> str:
-    return "" if ", whole" in people.label else "; a part of the data, not beside the paper's numbers"
+    return (
+        ""
+        if ", whole" in people.label
+        else "; only a part of the data is used, so the figures are not comparable with the paper's"
+    )
 
 
 def _title(label: str, people: ItemHolders) -> str:
@@ -322,9 +326,9 @@ def _figure_3(label: str, people: ItemHolders, setting: Setting) -> ExperimentRe
             f"empirical Bayes from IDUE's reports has {part('mse', BAYES, 'IDUE', two):.2%} of its total error at 2 "
             f"nats, from OUE's {part('mse', PLAIN_BAYES, 'OUE', two):.2%}; but an RE({most}) of "
             f"{found['re', BAYES][two]:.2f} instead of {found['re', 'IDUE'][two]:.2f}",
-            "hardly anybody holds most of the items, and empirical Bayes estimates that; of the frequent items it "
-            "keeps those that exceed the noise, and shrinks the others to zero. For counts of frequent items take "
-            "the unbiased estimate, for the whole distribution empirical Bayes",
+            "most items are rare, and empirical Bayes estimates this; it keeps the frequent items whose counts exceed "
+            "the noise, and shrinks the others to zero. Use the unbiased estimate for counts of frequent items, and "
+            "empirical Bayes for the whole distribution",
         ),
         Finding(
             "(no consistent distribution is made)",
@@ -483,7 +487,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "a pair of inputs gains twice the least budget at most (Lemma 1)",
             "the gain is seldom so large: if the other items have 1.2 eps instead of 2 eps, IDUE's part of OUE's "
             "total error is " + ", ".join(f"{little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
-            "a larger budget does not add what the least budget forbids",
+            "a pair with a sensitive item keeps the smaller budget, whatever the budget of the other item is",
         ),
         Finding(
             "(budgets by item take a bit for each item)",

@@ -245,8 +245,8 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "the gap between LIP and LDP grows as the prior gets skewed",
             f"at 1 nat the legal optimum has {gains['0.5']:.1%} of LDP's error with P1 = 0.5 and {gains['0.99']:.1%} "
             "with P1 = 0.99",
-            "the legal gain shrinks with skew: a rare yes must stay doubtful, and its error was small before any "
-            "report",
+            "the gain of a legal channel falls if the prior is more skewed: a report must not make a rare yes likely, "
+            "and the error is small even without a report",
         ),
         Finding(
             "LDP without a prior is worst throughout",
@@ -377,7 +377,8 @@ def figure_9a(setting: Setting) -> ExperimentResult:
             "pages with more than 15,000 clicks, of 41,270",
             f"pages with more than {bar:,}, of {pages:,}",
             "the paper's own data" if clicks.whole else
-            "a part of the data is used, and the bar is lowered in proportion: these are not the paper's numbers",
+            "only a part of the data is used, and the threshold is lowered in proportion, so the figures are not "
+            "comparable with the paper's",
         ),
     )  # fmt: skip
     verdict = (

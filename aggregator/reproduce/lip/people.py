@@ -510,8 +510,8 @@ def one_step(setting: Setting) -> ExperimentResult:
             "the estimate is the sum of E[X_i | Y_i]",
             "computed by Bayes' rule from the integers, report by report, it equals one step of expectation "
             f"maximisation from the prior up to {step:.0e}",
-            "an identity, up to rounding: the estimate goes one step away from the prior and no further, however "
-            "many people report",
+            "this is an identity, up to rounding: the estimate is one step away from the prior, even if very many "
+            "people report",
         ),
         Finding(
             "the more users, the better the estimate",

@@ -80,7 +80,7 @@ def report_error(setting: Setting) -> ExperimentResult:
     theirs = published_lip_response(skewed, level(1))
     findings = (
         Finding(
-            "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise the MSE and the MAE (eq. 22) at once",
+            "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise both the MSE and the MAE (eq. 22)",
             "confirmed wherever the channel is legal: E|X - Y| = 2 P1 P0 e^-eps differs from the least error of any "
             f"legal channel by at most {far:.0e} in {legal:,} random priors and levels",
             "no difference where every share is at least 1/(e^eps + 1)",
@@ -99,8 +99,8 @@ def report_error(setting: Setting) -> ExperimentResult:
             f"where the channel is legal, P(Y = 1) is P1 up to {apart:.0e}; elsewhere the legal optimum says yes with "
             f"probability 1/(e^eps + 1) up to {shifted:.0e}, for every P1: at 1 nat and P1 = 0.1 "
             f"{_yes(one, skewed):.3f}",
-            "a legal report of a rare yes is a yes at least that often, or it would reveal too much; so counts of "
-            "reports are no estimate of counts of answers, and halftruth never shows them as one",
+            "a legal channel must report a rare yes at least with this probability, or a yes would reveal too much; so "
+            "counts of reports are not estimates of counts of answers, and halftruth never shows them as estimates",
         ),
     )  # fmt: skip
     verdict = (

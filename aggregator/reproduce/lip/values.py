@@ -164,7 +164,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "the published channel is 1-LIP for 2 to 20 values",
-            f"it is for up to {legal} values; for {sizes[-1]} its true level is {true[-1]:.2f} nats",
+            f"it is 1-LIP for up to {legal} values; with {sizes[-1]} values its true level is {true[-1]:.2f} nats",
             f"{BROKEN}: for an even prior, k <= e^eps + 1 = {math.e + 1:.2f}",
         ),
         Finding(
@@ -302,7 +302,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
             f"{math.sqrt(best_of['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(even)):.3f}; with "
             f"a Zipf prior {math.sqrt(best_of['Zipf']['best']):.3f}, {math.sqrt(best_of['Zipf']['best ldp']):.3f}, "
             f"{math.sqrt(prior_mse(zipf)):.3f}",
-            "one person's report says little about 20 values at 1 nat, under any notion; LIP has an advantage over "
+            "one person's report reveals little about 20 values at 1 nat, under any notion; LIP has an advantage over "
             "LDP from 2 nats on",
         ),
         Finding(
