@@ -98,8 +98,6 @@ def give(
         if terms.transcript:
             records.transcripts.add(campaign, period, packed)
             records.readings.pass_to(campaign, period, number)
-        elif terms.answers_per_period == 1 and not collects:
-            records.readings.pass_to(campaign, period, number)  # ``_again`` reads the content from the memo
         else:
             records.readings.fill(campaign, period, number, x, waits=collects)
         envelope = b""
@@ -172,8 +170,8 @@ def _again(
     forgotten."""
     filled = records.readings.find(campaign, period, number)
     if filled is None:
-        # A campaign with one answer per period needs no rows of readings: the memo has the latest report of each input.
-        # This also works after the clock went back.
+        # The content of an earlier period's slot was deleted. With one answer per period, the input was in that slot if
+        # its latest report is of that period.
         kept = records.memo.recall(campaign, x)
         if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
             return None

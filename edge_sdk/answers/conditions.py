@@ -49,22 +49,26 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
         OutsideSchedule: the clock shows a time before the consent.
         BudgetRefused: a cap was lowered below the amount reserved.
     """
-    found: Conditions | None = records.store.cache.get(joined.signed.id)
-    if found is None:
-        found = _read(records, joined, now)
-        records.store.cache[joined.signed.id] = found
+    known: Conditions | None = records.store.cache.get(joined.signed.id)
+    found = known or _read(records, joined, now)
     require_not_closed(joined, found.closes, now)
     if now < found.agreed:
         raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
+    if known is None:
+        records.caps.require_kept(found.campaign)
+        records.store.cache[joined.signed.id] = found
     return found
 
 
 def _read(records: Records, joined: Joined, now: int) -> Conditions:
+    """Return the conditions of an answer, except that caps may be exceeded.
+
+    Raises:
+        UnknownCampaign, ClosedEarly, ConsentMissing
+    """
     campaign, closes = records.campaigns.standing(joined)
-    # An early closing is reported first, even to a person who has not agreed.
-    require_not_closed(joined, closes, now)
+    require_not_closed(joined, closes, now)  # if the campaign is closed, the missing consent does not matter
     consent = records.consents.find(campaign)
     if consent is None:
         raise no_consent(joined)
-    records.caps.require_kept(campaign)
     return Conditions(campaign, joined.of(consent.role), consent.time, consent.dither, closes)

@@ -9,13 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.errors import StoreError
+from edge_sdk.errors import BudgetRefused, StoreError
 from edge_sdk.rollback.checkpointing import CheckpointWriter, written
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import UploadQueue
 from protocol.campaign import campaign_id, open_campaign
 from protocol.closing import seal_closing
-from protocol.errors import HalftruthError
+from protocol.errors import HalftruthError, OutsideSchedule
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, Clock, Dice, campaign
 
 MANY = campaign(title="Many", answers=40, periods=3)
@@ -127,6 +127,21 @@ def reads_always():
         yield
     finally:
         Store._refresh_cache = before
+
+
+def test_of_two_unmet_conditions_the_earlier_one_is_named():
+    """A clock before the consent is refused before a cap that was lowered below the reserve, as the browser does."""
+    clock = Clock()
+    with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(1000), clock=clock, urandom=Dice(1)) as device:
+        asked = device.join(MANY).campaign_id
+        clock.now += 60
+        device.consent(asked)
+        device.tighten(BudgetPolicy(lifetime=1))
+        with pytest.raises(BudgetRefused):
+            device.answer(asked, "none")
+        clock.now -= 30
+        with pytest.raises(OutsideSchedule, match="before the consent"):
+            device.answer(asked, "none")
 
 
 def test_an_answer_reads_no_condition_again(monkeypatch):

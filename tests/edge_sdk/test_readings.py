@@ -140,6 +140,24 @@ def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
     assert sum(device.prior(campaign_id).values()) == 40 * 24
 
 
+def test_a_reading_is_repeated_although_its_value_was_also_given_in_an_earlier_period_later(open_device, clock):
+    """The clock runs ahead, goes back, and is right again. The latest period's report is returned once more, with the
+    same bytes, although the memo's latest report of the value is that of the earlier period."""
+    device = open_device()
+    campaign_id = agreed(device, campaign(period_seconds=DAY))
+    clock.now += 2 * DAY
+    given = device.answer(campaign_id, "none")
+    clock.now -= DAY
+    earlier = device.answer(campaign_id, "none")
+    clock.now += DAY
+    again = device.answer(campaign_id, "none")
+    assert not earlier.repeated
+    assert again.repeated
+    assert again.envelope == given.envelope
+    with pytest.raises(QuotaReached):
+        device.answer(campaign_id, "primary")
+
+
 def test_a_clock_that_goes_back_fills_no_slot_twice(open_device, clock):
     """After the clock went back, an earlier period whose readings were deleted accepts no reading again."""
     device = open_device()
