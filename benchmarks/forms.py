@@ -1,8 +1,8 @@
 """The errors of a form's tables if each device is asked one pair of questions.
 
-`python -m benchmarks.forms DATA` reads UCI Adult from the folder DATA, prints the total variation of the 36 tables of
-nine questions beside their targets, and the squared error of eight yes/no questions, and writes the section of
-docs/BENCHMARKS.md anew.
+`python -m benchmarks.forms DATA` reads UCI Adult from the folder DATA. It prints the total variation of the 36 tables
+of nine questions beside their targets, and the squared error of eight yes/no questions. Then it rewrites the section of
+docs/BENCHMARKS.md.
 
 No reports are made. The number of devices with each view is drawn with the views' weights, and the counts of a view are
 drawn from the exact distribution of its channel's outputs.

@@ -1,7 +1,7 @@
 """The errors of a map: a single grid of cells beside several resolutions, each asked of other people.
 
-`python -m benchmarks.maps DATA` reads real check-ins from the folder DATA, prints the total variation of both at each
-resolution, of other maps and trees, and of other notions, and writes the section of docs/BENCHMARKS.md anew.
+`python -m benchmarks.maps DATA` reads real check-ins from the folder DATA. It prints the total variation of both at
+each resolution, of other maps and trees, and of other notions. Then it rewrites the section of docs/BENCHMARKS.md.
 
 The module map_surveys draws people and outputs, and map_notions measures other notions.
 """

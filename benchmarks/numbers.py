@@ -1,7 +1,7 @@
 """The errors of numbers: distributions, deciles, ranges and means, beside published mechanisms.
 
 `python -m benchmarks.numbers DATA` reads ages and hours of work from the folder DATA, prints every figure beside its
-aim, and writes the section of docs/BENCHMARKS.md anew.
+target, and rewrites the section of docs/BENCHMARKS.md.
 
 Outputs are drawn from the exact distribution of each channel; all mechanisms run on the same people in one run. Errors
 of means are computed, not simulated.

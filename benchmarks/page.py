@@ -1,4 +1,4 @@
-"""The sections of docs/BENCHMARKS.md that a benchmark on a data set writes anew."""
+"""The sections of docs/BENCHMARKS.md that a benchmark on a data set rewrites."""
 
 from __future__ import annotations
 

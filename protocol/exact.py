@@ -104,8 +104,8 @@ def exp_above(level: int) -> Fraction:
 def sure_above(level: int) -> Fraction:
     """Return e^level / (1 + e^level), rounded up.
 
-    This is the largest possible posterior of one of two values that are equally probable a priori, if no output is more
-    than e^level times as likely for one value as for the other.
+    Suppose that two values are equally probable before a report, and that no output is more than e^level times as
+    likely for one value as for the other. Then this is the largest possible posterior of a value.
     """
     upper = exp_above(level)
     return upper / (1 + upper)

@@ -1,8 +1,8 @@
 """The declared prior of one person, and the deterministic rule that derives a channel from it (SPEC 6.7, 9).
 
 A declared prior is a few small integers, and a fixed rule turns them into the integers of a channel. The device that
-samples, the study that decodes and the author of a campaign with one prior for all derive the same channel from the
-same declaration, so the channel itself is never sent.
+samples and the study that decodes derive the same channel from the same declaration, so the channel is never sent. The
+author of a campaign with one prior for all people uses the rule too.
 
 The module report carries the declaration; notions.own states the privacy that it gets.
 """

@@ -36,8 +36,8 @@ class Texts:
         contact: how to reach the organisation; "" if not given.
         retention: how long reports and results are kept; "" if not given.
         notice: a link to the legal notice; "" for none.
-        labels: the domain's labels and units, then the names of districts, in the order of ``named`` of the domain and
-            of the views' maps; empty in a translation that does not translate them.
+        labels: the names in ``named`` of the domain (labels and units), then those of the views' maps (districts);
+            empty in a translation that does not translate them.
         classes: names of the classes of people; empty in a translation that does not translate them.
     """
 

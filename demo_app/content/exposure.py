@@ -38,8 +38,8 @@ class ExposureSummary:
     Attributes:
         title: the title of the campaign in question.
         drawn: the outputs drawn in each campaign.
-        questions: for a form, (question, level in nats) for each question: the bound between two answers to it if all
-            other answers are equal; None if there is no bound. Empty if the campaign is not a form.
+        questions: (question, level in nats) for each question of a form. The level bounds two answers that differ in
+            this question only; None if there is no bound. Empty if the campaign is not a form.
         level: upper bound on the level between any two answers, nats; None if there is no bound.
         sure: the highest posterior probability of one of two answers with equal prior probability.
         forgotten: the charges of forgotten campaigns in nats; the other numbers do not include them.

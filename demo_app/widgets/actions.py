@@ -1,7 +1,7 @@
 """Buttons, switches and cards that can be pressed.
 
-Every control can also be reached with Tab and pressed with Enter or the space bar, is at least 48 dp wide and high, and
-shows by more than its colour that it is pressed, chosen or focused.
+Every control can also be reached with Tab and pressed with Enter or the space bar. It is at least 48 dp wide and high,
+and shows by more than its colour that it is pressed, chosen or focused.
 
 The module signs draws the signs.
 """

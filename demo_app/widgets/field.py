@@ -130,8 +130,8 @@ class TypedAnswer(BoxLayout):
     """An answer that may be typed, below a caption with the answer and a note with the rounded answer.
 
     Attributes:
-        counts: function of a typed answer that returns the answer to which it is rounded, "" if it is the same, and
-            raises ValueError for a refused answer.
+        counts: function of a typed answer that returns the rounded answer, or "" if it is not rounded; raises
+            ValueError for a refused answer.
         text: the answer; "" before it is given, and while the typed text is not an answer.
         caption: the answer in words, or the request for one.
         role: the role of the caption's text when there is an answer.

@@ -40,8 +40,8 @@ class Preview:
         upload_bytes: total length of the campaign's next upload.
         fits_true: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no
             answer is given, it is for the most exposed answer in the audit. In a campaign with views, "the answer"
-            means its value in this device's view, here and below; before consent to a form, its value in the view
-            whose report reveals most.
+            means its value in this device's view, here and below. Before consent to a form, it means its value in the
+            view whose report reveals most.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         belief: the probabilities of an observer who has this person's history as prior.

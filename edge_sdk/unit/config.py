@@ -63,8 +63,8 @@ class Source:
         stdin: whether the next line of standard input is read.
         timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT``, or for half of the time between
             two readings if this is less.
-        field: the place of the reading in the last line. A number is the index of a word, from 0 on, or from -1
-            backwards; a text is a path in a JSON value, with names separated by dots; None for the whole line.
+        field: the place of the reading in the last line. A number is the index of a word; -1 is the last word. A text
+            is a path in a JSON value, with names separated by dots. None means the whole line.
         separator: the separator of words; None for blanks.
         scale: the factor by which numbers are multiplied, in a campaign that asks for a number.
         outside: the treatment of a number, day or position outside the question's range. "clamp" replaces it by the

@@ -69,8 +69,8 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
         having, lacking: the number of outputs that an input prefers, and of outputs that it does not prefer.
         output: the word for an output in the text of an error.
     Raises:
-        ChannelError: the outside weight is not positive or not below the inside weight, or the remainder would make an
-            output more likely than those that the input prefers.
+        ChannelError: the outside weight is not positive or not below the inside weight; or an output with the remainder
+            would be more likely than the preferred outputs.
     """
     inside, remainder = divmod(ONE - lacking * outside, having)
     if not 0 < outside < inside:

@@ -187,8 +187,8 @@ def set_level(
         Q(y|S) / Q(y|S') <= sum over i of S of w_i / (sum over j of S' of w'_j / E[i][j])
 
     Under MinID-LDP E[i][j] is at most e^eps_i and e^eps_j. So the bound is at most the mean of e^eps over S, which is
-    the budget of Theorem 4, and at most their harmonic mean over S', which is sharper than the theorem. It is valid for
-    every channel that keeps the bounds of pairs, not only for bits.
+    the budget of Theorem 4. It is also at most the harmonic mean of e^eps over S', which is sharper than the theorem.
+    It is valid for every channel that keeps the bounds of pairs, not only for bits.
 
     Source: Gu et al. 2020, Theorem 4, from its proof.
 

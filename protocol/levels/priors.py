@@ -2,7 +2,8 @@
 
 LIP compares Q(y given x) with P(y), the mean of a column under the prior. So LIP depends only on the (weight, prior
 mass) pairs of a column, and another prior changes only the masses. The worst prior within a distance moves as much mass
-as it may to the largest or the least weight of a column: a fractional knapsack, which a greedy method solves.
+as allowed to the largest or the least weight of a column. This is a fractional knapsack problem, which a greedy method
+solves.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Graded projective response: budgets that differ by value, in little more than log2 k bits (SPEC 5.12).
 
-Inputs and outputs are the points of a projective geometry, as in projective response, and an input gives a point
+Inputs and outputs are the points of a projective geometry, as in projective response. An input gives each point
 orthogonal to it with a larger probability than any other point. The ratio of the two probabilities depends on the class
 of the input: values that need less protection have a larger contrast. With f = cs / K and the contrast c_x of x,
 

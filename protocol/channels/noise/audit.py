@@ -1,7 +1,7 @@
 """The audit structure of noise: whole columns at once, and pairs of inputs by their shift.
 
-From the distribution of steps, a whole column is computed faster than cell by cell, and so is the worst loss of all
-pairs with the same shift. An audit of a notion with distances needs nothing else.
+A whole column is computed from the distribution of steps, which is faster than cell by cell. So is the worst loss of
+all pairs with the same shift. An audit of a notion with distances needs nothing else.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Subset selection: the output is a set of d inputs; the best mechanism if k is small (SPEC 5.5).
 
-An output is a word of k bits with exactly d ones, a set of inputs, and every set that contains the true input is more
-likely by the same factor. With the best d, no channel of the same level has a smaller error, but an output takes k bits
-(Ye, Barg 2018; Wang et al. 2016). With d = 1 it is randomised response, which has a family of its own.
+An output is a word of k bits with exactly d ones, which represents a set of inputs. Every set that contains the true
+input is more likely than the other sets by the same factor. With the best d, no channel of the same level has a smaller
+error, but an output takes k bits (Ye, Barg 2018; Wang et al. 2016). With d = 1 it is randomised response, which has a
+family of its own.
 
 Sets are numbered by the combinatorial number system, in the order of their words as integers. Two integer weights may
 not fill a row of 2^128 exactly, so the last set without the true input gets the remainder. This moves an outside weight

@@ -1,6 +1,6 @@
 """The wave channel: an output near the true number is more likely than any other (SPEC 5.11).
 
-The inputs are ordered numbers. The outputs are the same line, longer by b places at each end, so every input has a
+The inputs are ordered numbers. The outputs are the same line, longer by b places at each end. So every input has a
 whole window of 2 b + 1 outputs around it, and E[Y given x] is affine in x. Each output of the window has one weight,
 and each other output another weight. This is the square wave of Li et al. 2020, on integers. It estimates single shares
 poorly, but a distribution and its quantiles better than a channel that treats numbers as labels.

@@ -1,9 +1,9 @@
 """Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9).
 
-Rare inputs lie as arcs on a circle of J cells, and an output is a window of neighbouring cells, more probable for the
-inputs that it covers. Every point of the circle is covered by the same number of windows, so all rare inputs share one
-list of weights. There are several types of windows. A few frequent inputs, the heavy inputs, have an explicit weight
-for each type. An input that is frequent enough to have an output of its own is a single.
+Each rare input is an arc of a circle of J cells. An output is a window of neighbouring cells, and is more probable for
+the inputs whose arcs it covers. Every point of the circle is covered by the same number of windows, so all rare inputs
+share one list of weights. There are several types of windows. A few frequent inputs, the heavy inputs, have an explicit
+weight for each type. An input that is frequent enough to have an output of its own is a single.
 
     output                  0 .. s - 1      the singles'
                             s               the remainder: 2^64 minus all the others
