@@ -113,8 +113,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people the distance is {last[permuted][1]:.3f}, and "
             f"{last[geometric][1]:.3f} where the heavy values share a few blocks; LDP has {last[permuted][0]:.3f} "
             f"and {last[geometric][0]:.3f}",
-            "the noise of a block grows with its people: with the heavy values in few blocks, the others are known to "
-            "be nearly empty",
+            "the noise of a block grows with the number of its people: if the heavy values are in few blocks, the "
+            "reports show that the others are nearly empty",
         ),
         Finding(
             "(the paper does not state how the unbiased estimates become a distribution)",
@@ -196,7 +196,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         Finding(
             "eq. 20: the expected distance is at most 2 (e^eps + 1)/(e^eps - 1) sqrt(3 sum of k_j^2 / n)",
             f"the exact distance is {min(bounded):.0%} to {max(bounded):.0%} of the bound",
-            "a bound for all laws, and a loose one: plan with the exact error, not with it",
+            "the bound is for all laws and is not tight: plan with the exact error and not with the bound",
         ),
         *(
             Finding(
@@ -222,7 +222,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
             "a factor of m is saved in the number of people",
             "with the best channel on both sides and 1 nat: "
             + ", ".join(f"{ratio:.1f} for {m}" for m, ratio in saved.items()),
-            "more than m, since in small blocks there are better channels than in large ones",
+            "the factor is larger than m, since there are better channels for small blocks than for large blocks",
         ),
     )
     lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "best", eps] for eps in (1.0, 4.0)}

@@ -125,7 +125,7 @@ def table_1(setting: Setting) -> ExperimentResult:
             f"the best channel for each block, projected: {said(curve('best', 'projection'))}; its exact squared error "
             "is " + ", ".join(f"{error[grid, 'best'] / error[grid, 'hadamard']:.0%}" for grid in GRIDS)
             + " of Hadamard's",
-            "projective geometry over the grid and in large blocks, the best of three in small ones",
+            "projective geometry is used over the grid and in large blocks, the best of three channels in small blocks",
         ),
         Finding(
             "(the paper does not state how the estimates become a distribution)",

@@ -247,7 +247,7 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
             "ranked by empirical Bayes, IDUE-PS has "
             + ", ".join(f"{found[BAYES][BY_K.index(k)][0]:.2f} at {k}" for k in (10, 20, 100))
             + f"; above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_K)}",
-            "the paper's limitation of its notion is a limitation of the ranking",
+            "the limitation that the paper finds for its notion is caused by the ranking",
         ),
     )
     verdict = (
@@ -336,8 +336,8 @@ def _by_length(which: Set, setting: Setting) -> ExperimentResult:
             f"at l = {which.small}, IDUE-PS's RE({most}) is "
             + ", ".join(f"{errors[eps, 'IDUE'][lengths.index(which.small)]:.2f} at {eps:g}" for eps in LEVELS)
             + f" nats; without any noise it would be {cut:.2f}",
-            "cutting sets off causes a bias that no budget removes; besides the bias, noise matters at the "
-            "smaller levels",
+            "items left out of large sets cause a bias, which no budget removes; at the smaller levels there is also "
+            "noise",
         ),
         Finding(
             "(l is left open: future work)",
@@ -428,7 +428,7 @@ def padding(setting: Setting) -> ExperimentResult:
             f"relative to the unbiased estimate's squared error at {PADDED:g} nats, empirical Bayes, the default, "
             "with the planner's l for it has "
             + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
-            "it reduces the noise of rare items, so a larger l is better, which cuts off less: "
+            "empirical Bayes reduces the noise of rare items, so a larger l is better, which leaves out fewer items: "
             + "; ".join(f"{by_level(label, BAYES)} ({label})" for label in crowds),
         ),
         Finding(
@@ -454,7 +454,7 @@ def padding(setting: Setting) -> ExperimentResult:
             + ", ".join(f"{found[label, 'IDUE-PS'][one] / nothing[label]:.2g} ({label})" for label in crowds)
             + " times the squared error of estimating every count as 0; empirical Bayes with the planner's l for "
             "it has " + ", ".join(f"{found[label, BAYES][one] / nothing[label]:.2g}" for label in crowds),
-            "a total over thousands of items is mostly the noise of the many rare ones",
+            "the total over thousands of items is mostly the noise of the many rare items",
         ),
     ]
     verdict = (
