@@ -90,7 +90,7 @@ class FileKeyStore(KeyStore):
             raise first
 
     def describe(self) -> str:
-        """Return one line about the protection of the secret.
+        """Return a text about the protection of the secret.
 
         Returns:
             One line for the owner.

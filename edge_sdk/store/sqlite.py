@@ -81,7 +81,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Close the store. There must be no open transaction."""
+        """Close the store; no transaction may be open."""
         with self._lock:
             self._closed = True
             self._connection.close()

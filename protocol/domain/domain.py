@@ -39,7 +39,7 @@ class Domain(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """k, the number of inputs, at least 2."""
+        """The number of inputs k, at least 2."""
 
     @abstractmethod
     def index(self, answer: Answer, dither: bytes) -> int:

@@ -142,7 +142,7 @@ class FormQuestion:
 
 @dataclass(frozen=True)
 class Form(Domain):
-    """Two to 32 questions, answered by a mapping from their names."""
+    """A form of 2 to 32 questions; an answer is a mapping from their names to answers."""
 
     questions: tuple[FormQuestion, ...]
     kind: ClassVar[str] = "form"
@@ -157,7 +157,7 @@ class Form(Domain):
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """The place of each question, by name."""
+        """The position of each question in the form, by name."""
         return {question.name: place for place, question in enumerate(self.questions)}
 
     @cached_property
@@ -183,7 +183,7 @@ class Form(Domain):
         Args:
             texts: one for each question, in order.
         Raises:
-            DomainError: a text that a question cannot have.
+            DomainError: a text is not allowed for a question.
         """
         return Form(tuple(replace(one, text=text) for one, text in zip(self.questions, texts, strict=True)))
 
@@ -195,7 +195,8 @@ class Form(Domain):
 
         Args:
             asked: positions of the questions in the form.
-            answer: a mapping from names of these questions only to answers; None, or no entry, is "skipped".
+            answer: a mapping from names of these questions to answers; other names are refused. A question is skipped
+                if its answer is None or missing.
             dither: as for ``index``; the dither of each question is derived from it.
         Raises:
             NotInDomain: the text names the question.

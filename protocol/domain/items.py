@@ -79,7 +79,7 @@ class Items(Domain):
 
     @property
     def count(self) -> int:
-        """m, the number of items."""
+        """The number of items m."""
         return self.labels if isinstance(self.labels, int) else len(self.labels)
 
     @property

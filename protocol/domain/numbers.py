@@ -27,7 +27,7 @@ MAX_UNIT = 20
 
 
 class Line(Domain):
-    """Inputs that are numbers in increasing order.
+    """A domain whose inputs are numbers in increasing order.
 
     Attributes:
         scaled: the number of each input times 10^places, as increasing integers.
@@ -71,7 +71,7 @@ class Line(Domain):
         """Return the number of ``answer``, before it is rounded to an input.
 
         Raises:
-            NotInDomain: not a single number, or outside the range of the inputs.
+            NotInDomain: the answer is not a single number, or is outside the range of the inputs.
         """
         number = number_of(answer)
         if not self.scaled[0] <= number * 10**self.places <= self.scaled[-1]:
